@@ -1,0 +1,75 @@
+# Every target prepares what it needs: a Python >= 3.11, make and a package registry are enough.
+# The first run needs the network; later runs do not, until pyproject.toml or uv.lock changes.
+
+UV_VERSION := 0.13.7
+CORPUS ?= $(if $(wildcard ../shared/conformance),../shared/conformance,tests/conformance/sample)
+TEST_WORKERS ?= 2
+
+BIN := .venv/bin
+READY := .venv/.synced
+CODE := $(wildcard src tests benchmarks)
+CACHES := .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+
+export UV_PYTHON_DOWNLOADS := never
+# Trust what the operating system trusts, as pip does.
+export UV_SYSTEM_CERTS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check conformance bench format clean distclean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
+
+setup: $(READY) ## create the environment the other targets use
+
+run: $(READY) ## schedule the example cluster and explain the decisions
+	$(BIN)/stowplan run-example
+
+test: $(READY) ## run every test that needs no real cluster
+	$(BIN)/pytest -n $(TEST_WORKERS) --ignore=tests/e2e
+
+check: $(READY) ## lint, format, types, import contracts, sizes
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy --strict $(CODE)
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pytest -q tests/architecture
+
+conformance: $(READY) ## compare every decision with the golden corpus (CORPUS=DIR)
+	$(BIN)/python -m tests.conformance $(CORPUS)
+
+bench: $(READY) ## run the benchmarks
+	$(BIN)/python -m benchmarks
+
+format: $(READY) ## rewrite the code in house format
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+clean: ## remove caches and build output
+	rm -rf $(CACHES)
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## also remove the environments
+	rm -rf .venv .uv
+
+$(READY): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION)
+	test -x $(BIN)/python || .uv/bin/python -m venv --without-pip .venv
+	VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=.venv .uv/bin/uv sync --frozen --quiet
+	@touch $@
+
+# The version is part of the name, so that a new pin installs anew.
+.uv/bin/uv-$(UV_VERSION):
+	@set -e; found=""; \
+	for candidate in $(PYTHON) python3.11 python3; do \
+	    if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        found="$$candidate"; break; \
+	    fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	    echo "stowplan needs Python 3.11 or newer, and neither python3.11 nor python3 is;" \
+	        "install one, or name it: make PYTHON=path/to/python" >&2; \
+	    exit 1; \
+	fi; \
+	"$$found" -m venv .uv
+	.uv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@ln -sf uv $@

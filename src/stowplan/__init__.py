@@ -1,0 +1,23 @@
+"""Stowplan: the Kubernetes scheduler in Python.
+
+Importing the package costs next to nothing: the public names below are loaded on first use.
+The story starts in `stowplan.app`, which wires the parts; ARCHITECTURE.md walks a pod through them.
+"""
+
+__version__ = "0.1.0"
+
+__all__ = ["Cluster", "__version__"]
+
+# Type checkers take this name for true; importing it from `typing` would cost more than all the rest.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from stowplan.app.cluster import Cluster
+else:
+
+    def __getattr__(name):
+        if name == "Cluster":
+            from stowplan.app.cluster import Cluster
+
+            return Cluster
+        raise AttributeError(f"module 'stowplan' has no attribute {name!r}; it exports {', '.join(__all__)}")

@@ -1,0 +1,203 @@
+"""A cluster to schedule on, in one object: what a notebook, a test or a script uses.
+
+    cluster = Cluster.from_yaml("cluster.yaml")
+    result = cluster.schedule(pod)      # Chosen(node_name=...) or Refused(message=..., verdict=...)
+    print(cluster.explain(pod))         # every reason on every node, the scores, the nearest misses
+
+It wires the same parts as the live scheduler: cache, profiles, memo and the choice. Nothing here talks to a server.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from stowplan.cache.cache import Cache, Placed
+from stowplan.cache.objects import Objects
+from stowplan.config.load import default_configuration
+from stowplan.config.points import IN_TREE
+from stowplan.config.types import Configuration
+from stowplan.engine import choose
+from stowplan.engine.choose import Field
+from stowplan.engine.results import Chosen, Failed, Refused, Result
+from stowplan.engine.sampling import ALL_NODES, Sampler
+from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
+from stowplan.framework.memo import Memo
+from stowplan.framework.profile import Profile
+from stowplan.framework.registry import Registry
+from stowplan.framework.verdict import Rejection
+from stowplan.model import decode
+from stowplan.model.binding import Binding
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.observe.explain import Explanation, explain
+from stowplan.plugins import NOT_BUILT, in_tree
+from stowplan.queue.nominations import Nominations
+
+Ties = Literal["random", "upstream"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """The pod may not be tried yet; `rejection` says who holds it back."""
+
+    pod: Pod
+    rejection: Rejection
+
+
+class Cluster:
+    """Nodes, pods and the other objects of a cluster, and the profiles that schedule on it."""
+
+    def __init__(
+        self,
+        config: Configuration | None = None,
+        *,
+        ties: Ties = "random",
+        seed: int = 0,
+        keep_answers: bool = True,
+    ) -> None:
+        self.config = config if config is not None else default_configuration()
+        self.cache = Cache()
+        self.nominations = Nominations()
+        self.profiles = self._build_profiles()
+        rule: TieRule = UpstreamOrder() if ties == "upstream" else RandomTie(random.Random(seed).randrange)
+        self.field = Field(
+            table=self.cache.table,
+            memo=Memo(self.cache.table, is_on=keep_answers),
+            nominations=self.nominations,
+            ties=rule,
+            sampler=Sampler(),
+            percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score or ALL_NODES,
+        )
+
+    @classmethod
+    def from_yaml(cls, *sources: str | Path, **options: Any) -> Cluster:
+        """Build a cluster from YAML files (paths) or YAML text."""
+        cluster = cls(**options)
+        for source in sources:
+            cluster.add_all(read_yaml(source))
+        return cluster
+
+    @property
+    def listers(self) -> Objects:
+        """What plugins list (the scheduler's side of `framework.handle.Handle`)."""
+        return self.cache.objects
+
+    @property
+    def binder(self) -> ClusterBinder:
+        """Where bind plugins post to: placing a pod here is binding it."""
+        return ClusterBinder(self)
+
+    # Objects
+
+    def add(self, found: Any) -> None:
+        """Take in an object, or a new version of one."""
+        match found:
+            case Node():
+                self.cache.add_node(found)
+            case Pod():
+                self._add_pod(found)
+            case decode.UnknownObject():
+                return
+            case _:
+                self.cache.objects.put(found)
+
+    def add_all(self, objects: Iterable[Any]) -> None:
+        for found in objects:
+            self.add(found)
+
+    def remove(self, found: Any) -> None:
+        """Drop an object; nothing happens if it is not known."""
+        match found:
+            case Node():
+                self.cache.remove_node(found.metadata.name)
+            case Pod():
+                self.cache.remove_pod(found)
+                self.nominations.remove(found)
+            case _:
+                self.cache.objects.remove(found.kind, found.metadata.namespace, found.metadata.name)
+
+    def pods_on(self, node_name: str) -> list[Pod]:
+        return [placed.pod for placed in self.cache.pods_on(node_name)]
+
+    # Scheduling
+
+    def schedule(self, pod: Pod) -> Result | Gated:
+        """Choose a node for `pod` and count the pod there; a refusal changes nothing."""
+        result = self.choose(pod)
+        if isinstance(result, Chosen):
+            self.nominations.remove(pod)
+            self.cache.assume(pod, result.node_name)
+        return result
+
+    def choose(self, pod: Pod) -> Result | Gated:
+        """Choose a node for `pod` without placing it."""
+        profile = self.profile_of(pod)
+        gate = profile.run_pre_enqueue(pod)
+        if gate is not None:
+            return Gated(pod, gate)
+        return choose.choose(self.field, profile, pod, self.cache.table.shape_of(pod))
+
+    def explain(self, pod: Pod) -> Explanation:
+        """Say what every plugin thinks of every node for `pod`, with scores and nearest misses."""
+        return explain(self.field, self.profile_of(pod), pod)
+
+    def placed(self, pod: Pod) -> Placed | None:
+        return self.cache.placed(pod)
+
+    def profile_of(self, pod: Pod) -> Profile:
+        """Return the profile that a pod asks for by its `schedulerName`."""
+        profile = self.profiles.get(pod.spec.scheduler_name)
+        if profile is None:
+            known = ", ".join(sorted(self.profiles))
+            raise KeyError(f"pod {pod.key!r}: no profile for schedulerName {pod.spec.scheduler_name!r}; known: {known}")
+        return profile
+
+    def _add_pod(self, pod: Pod) -> None:
+        if pod.is_terminal:
+            self.cache.remove_pod(pod)
+        elif pod.spec.node_name:
+            self.nominations.remove(pod)
+            self.cache.add_pod(pod)
+        else:
+            self.nominations.put(pod, pod.status.nominated_node_name)
+
+    def _build_profiles(self) -> dict[str, Profile]:
+        registry = Registry(in_tree(), {name: IN_TREE[name] for name in NOT_BUILT})
+        registry.add_entry_points()
+        profiles = [registry.profile(profile, self) for profile in self.config.profiles]
+        for profile in profiles:
+            for plugin in profile.foreign:
+                for name, read in plugin.columns.items():
+                    self.cache.table.declare(name, read)
+        return {profile.name: profile for profile in profiles}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBinder:
+    """Binds within the cluster object: the assumed pod becomes a bound one."""
+
+    cluster: Cluster
+
+    async def bind(self, binding: Binding) -> None:
+        for placed in self.cluster.pods_on(binding.target.name):
+            if placed.key == f"{binding.metadata.namespace}/{binding.metadata.name}":
+                spec = msgspec.structs.replace(placed.spec, node_name=binding.target.name)
+                self.cluster.cache.add_pod(msgspec.structs.replace(placed, spec=spec))
+                return
+        raise LookupError(f"pod {binding.metadata.name!r} is not assumed on node {binding.target.name!r}")
+
+
+def read_yaml(source: str | Path) -> list[Any]:
+    """Read the objects of a YAML file, or of YAML text (anything with a line break in it)."""
+    if isinstance(source, Path) or "\n" not in source:
+        source = Path(source).read_text(encoding="utf-8")
+    return decode.decode_yaml(source)
+
+
+__all__ = ["Chosen", "Cluster", "Failed", "Gated", "Refused"]

@@ -1,0 +1,1 @@
+"""Owner of the nodes and the placed pods, assumed or confirmed."""

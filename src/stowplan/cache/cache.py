@@ -1,0 +1,140 @@
+"""The owner of nodes and placed pods: what the scheduler believes about the cluster right now.
+
+    (unknown) --assume--> assumed --add_pod--> confirmed --remove_pod--> (unknown)
+        |                    |                     ^
+        |                 forget                   | update_pod
+        |                    v                     |
+        +-----add_pod--> confirmed             confirmed
+
+A pod may come before its node: it waits under the node's name and is counted in the table when the node arrives. Only
+the methods here change the table, and only between two scheduling cycles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stowplan.cache.objects import Objects
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.table.shape import PodShape
+from stowplan.table.table import Table
+
+
+class CacheError(Exception):
+    """A caller asked for a transition that does not exist; the text names the pod and its state."""
+
+
+@dataclass(slots=True)
+class Placed:
+    """A pod on a node, confirmed by the cluster or assumed by us."""
+
+    pod: Pod
+    shape: PodShape
+    node_name: str
+    is_assumed: bool
+
+
+class Cache:
+    """Nodes, placed pods, and the other objects that plugins list."""
+
+    def __init__(self) -> None:
+        self.table = Table()
+        self.objects = Objects(self.table.reads)
+        self._placed: dict[str, Placed] = {}
+        self._on_node: dict[str, dict[str, Placed]] = {}
+
+    # Nodes
+
+    def add_node(self, node: Node) -> None:
+        """Take in a node, or an update of one; pods that were waiting for it are counted."""
+        name = node.metadata.name
+        if name in self.table.row_of:
+            self.table.update_node(node)
+            return
+        row = self.table.add_node(node)
+        for placed in self._on_node.get(name, {}).values():
+            self.table.add_pod(row, placed.shape)
+
+    def remove_node(self, name: str) -> None:
+        """Drop a node; its pods stay known until they are removed themselves."""
+        row = self.table.row_of.get(name)
+        if row is None:
+            return
+        for placed in self._on_node.get(name, {}).values():
+            self.table.remove_pod(row, placed.shape)
+        self.table.remove_node(name)
+
+    # Pods
+
+    def assume(self, pod: Pod, node_name: str, shape: PodShape | None = None) -> None:
+        """Count a pod on the node that was chosen for it, before the cluster has confirmed it."""
+        if pod_id(pod) in self._placed:
+            raise CacheError(f"pod {pod.key!r} is placed already, on node {self._placed[pod_id(pod)].node_name!r}")
+        shape = shape if shape is not None else self.table.shape_of(pod)
+        self._place(Placed(pod, shape, node_name, is_assumed=True))
+
+    def forget(self, pod: Pod) -> None:
+        """Take back `assume`."""
+        placed = self._placed.get(pod_id(pod))
+        if placed is None or not placed.is_assumed:
+            state = "is not placed" if placed is None else "is confirmed by the cluster"
+            raise CacheError(f"pod {pod.key!r} cannot be forgotten: it {state}")
+        self._unplace(placed)
+
+    def add_pod(self, pod: Pod) -> None:
+        """Take in a bound pod: confirm it if it was assumed, correct it if it went elsewhere, replace it if known."""
+        known = self._placed.get(pod_id(pod))
+        shape = self.table.shape_of(pod)
+        if known is not None:
+            if known.shape is shape and known.node_name == pod.spec.node_name:
+                known.pod, known.is_assumed = pod, False
+                return
+            self._unplace(known)
+        self._place(Placed(pod, shape, pod.spec.node_name, is_assumed=False))
+
+    def update_pod(self, pod: Pod) -> None:
+        """Take in a new version of a bound pod."""
+        self.add_pod(pod)
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Drop a pod, assumed or confirmed; nothing happens if it is not known."""
+        known = self._placed.get(pod_id(pod))
+        if known is not None:
+            self._unplace(known)
+
+    def placed(self, pod: Pod) -> Placed | None:
+        """Return where a pod is, None if it is not placed."""
+        return self._placed.get(pod_id(pod))
+
+    def pods_on(self, node_name: str) -> Iterable[Placed]:
+        """Return the pods of a node, known to the cluster or not yet."""
+        return self._on_node.get(node_name, {}).values()
+
+    def pods(self) -> Iterable[Placed]:
+        return self._placed.values()
+
+    def _place(self, placed: Placed) -> None:
+        identity = pod_id(placed.pod)
+        self._placed[identity] = placed
+        self._on_node.setdefault(placed.node_name, {})[identity] = placed
+        row = self.table.row_of.get(placed.node_name)
+        if row is not None:
+            self.table.add_pod(row, placed.shape)
+
+    def _unplace(self, placed: Placed) -> None:
+        identity = pod_id(placed.pod)
+        del self._placed[identity]
+        neighbours = self._on_node[placed.node_name]
+        del neighbours[identity]
+        if not neighbours:
+            del self._on_node[placed.node_name]
+        row = self.table.row_of.get(placed.node_name)
+        if row is not None:
+            self.table.remove_pod(row, placed.shape)
+
+
+def pod_id(pod: Pod) -> str:
+    """Return what identifies a pod over its life: its uid, or its name where it has none."""
+    return pod.metadata.uid or pod.key

@@ -1,0 +1,68 @@
+"""Re-derive everything the cache and its table claim, from the nodes and pods alone. For tests: called after every step."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from stowplan.cache.cache import Cache, Placed, pod_id
+
+
+def validate(cache: Cache) -> None:
+    """Raise AssertionError naming the first thing that is not as it should be."""
+    _check_places(cache)
+    _check_rows(cache)
+    fresh = _rebuilt(cache)
+    _check_resources(cache, fresh)
+    _check_columns(cache, fresh)
+
+
+def _check_places(cache: Cache) -> None:
+    for placed in cache.pods():
+        assert placed in list(cache.pods_on(placed.node_name)), f"pod {placed.pod.key} is not listed under its node"
+    listed = sum(len(list(cache.pods_on(name))) for name in {placed.node_name for placed in cache.pods()})
+    assert listed == len(list(cache.pods())), "a node lists a pod that is not placed"
+
+
+def _check_rows(cache: Cache) -> None:
+    table = cache.table
+    assert table.row_of == {node.metadata.name: row for row, node in enumerate(table.nodes)}, "rows and names disagree"
+    for row, node in enumerate(table.nodes):
+        expected = Counter(placed.shape for placed in cache.pods_on(node.metadata.name))
+        assert table.shapes_on[row] == dict(expected), f"node {node.metadata.name}: counted shapes differ from its pods"
+    assert sorted(table.order().tolist()) == list(range(len(table))), "the walking order is not a permutation of the rows"
+
+
+def _rebuilt(cache: Cache) -> Cache:
+    fresh = Cache()
+    for node in cache.table.nodes:
+        fresh.add_node(node)
+    for placed in cache.pods():
+        _replay(fresh, placed)
+    return fresh
+
+
+def _replay(fresh: Cache, placed: Placed) -> None:
+    fresh.assume(placed.pod, placed.node_name)
+    assert fresh.placed(placed.pod) is not None, pod_id(placed.pod)
+
+
+def _check_resources(cache: Cache, fresh: Cache) -> None:
+    ours, theirs = cache.table.resources, fresh.table.resources
+    for name, index in ours.index_of.items():
+        other = theirs.find(name)
+        assert np.array_equal(ours.allocatable[index], theirs.allocatable[other]), f"allocatable {name} differs"
+        assert np.array_equal(ours.requested[index], theirs.requested[other]), f"requested {name} differs"
+
+
+def _check_columns(cache: Cache, fresh: Cache) -> None:
+    for key, column in cache.table.fact_columns():
+        rebuilt = [column.read(node) for node in cache.table.nodes]
+        assert column.view.tolist() == rebuilt, f"fact column {key!r} differs"
+    for counts in cache.table.count_columns():
+        assert np.array_equal(counts.view, fresh.table.count(counts.counted).view), f"count of {counts.counted!r} differs"
+    for term in cache.table.terms.all():
+        carriers = [sum(p.shape.terms.count(term) for p in cache.pods_on(n.metadata.name)) for n in cache.table.nodes]
+        assert term.column.view.tolist() == carriers, f"carriers of a term over {term.term.topology_key} differ"
+        assert term.column.total == sum(carriers), "the total of carriers differs"

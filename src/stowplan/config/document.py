@@ -1,0 +1,113 @@
+"""A configuration as JSON values: what was written, before anybody asks what it means.
+
+Numbers keep their spelling and objects their repeated members, because the strict reader in `strict.py` reports both.
+Texts become documents in `text.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from stowplan.config.errors import ConfigError
+
+
+class Number(NamedTuple):
+    """A number as it was written."""
+
+    text: str
+
+
+class Object(NamedTuple):
+    """The members of an object in their order; a name may occur twice."""
+
+    members: tuple[tuple[str, Json], ...]
+
+    def get(self, name: str) -> Json:
+        """Give the last member of that name, or None."""
+        return dict(self.members).get(name)
+
+
+Json: TypeAlias = bool | str | Number | Object | list["Json"] | None
+
+
+class Document(NamedTuple):
+    """A parsed text, the text itself, and what a strict reader holds against its YAML."""
+
+    root: Json
+    text: str
+    yaml_faults: tuple[str, ...] = ()
+
+
+def from_value(value: object) -> Document:
+    """Take a value that was parsed elsewhere: mappings, sequences, strings, numbers, booleans and None."""
+    try:
+        root = _freeze(value)
+        return Document(root, json.dumps(plain(root), separators=(",", ":")))
+    except RecursionError:
+        raise ConfigError("decode", "the configuration is nested too deeply") from None
+
+
+def plain(value: Json) -> Any:
+    """Turn JSON values into the usual Python ones; of repeated members the last one counts."""
+    match value:
+        case Number(text):
+            return int(text) if text.lstrip("-").isdigit() and len(text) < 400 else float(text)
+        case Object(members):
+            return {name: plain(each) for name, each in members}
+        case list():
+            return [plain(each) for each in value]
+        case str():
+            return sound(value)
+        case _:
+            return value
+
+
+def sound(text: str) -> str:
+    """Replace half characters, which JSON escapes can spell but nothing else can write."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def name_of(value: Json) -> str:
+    """Name the kind of a value as error messages do."""
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case Number():
+            return "number"
+        case Object():
+            return "object"
+        case list():
+            return "array"
+        case _:
+            return "null"
+
+
+def _freeze(value: object) -> Json:
+    match value:
+        case None | bool() | str():
+            return value
+        case int() | float():
+            return Number(number_text(value))
+        case Mapping():
+            # Sorted, as a mapping written by the API machinery is: it decides which of two faults comes first.
+            return Object(tuple((str(name), _freeze(each)) for name, each in sorted(value.items(), key=_by_name)))
+        case Sequence() if not isinstance(value, bytes | bytearray):
+            return [_freeze(each) for each in value]
+    raise ConfigError("decode", f"a configuration cannot hold a value of type {type(value).__name__}: {value!r}")
+
+
+def _by_name(member: tuple[object, object]) -> str:
+    return str(member[0])
+
+
+def number_text(number: int | float) -> str:
+    """Spell a number as JSON does: whole ones without a point, up to a size."""
+    if isinstance(number, int):
+        return str(number)
+    if number != number or number in (float("inf"), float("-inf")):
+        raise ConfigError("decode", f"json: unsupported value: {number}")
+    return str(int(number)) if number.is_integer() and abs(number) < 1e21 else repr(number)

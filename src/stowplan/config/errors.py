@@ -1,0 +1,21 @@
+"""The one exception of this package: which stage refused the configuration, and why."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Stage = Literal["decode", "validate", "construct"]
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used.
+
+    `stage` is `decode` (the text is not a KubeSchedulerConfiguration), `validate` (a field has a value that is not
+    allowed) or `construct` (the profiles ask for plugins that do not exist or do not go together). `message` is in
+    upstream's words; where those do not say which field is meant, the text of the exception puts it in front.
+    """
+
+    def __init__(self, stage: Stage, message: str, field: str = "") -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.stage: Stage = stage
+        self.message = message

@@ -1,0 +1,67 @@
+"""How a wrong field is put into words: `parallelism: Invalid value: 0: should be ...`.
+
+The rules in `validate.py` and `validate_arguments.py` speak through these.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from stowplan.config.duration import Duration
+from stowplan.model.label_syntax import key_problems, quoted
+
+# A fault is one finished sentence; a rule gives as many as it finds.
+Faults = list[str]
+
+
+def invalid(path: str, value: object, why: str) -> str:
+    return f"{path}: Invalid value: {_show(value)}: {why}"
+
+
+def required(path: str, why: str = "") -> str:
+    return f"{path}: Required value" + (f": {why}" if why else "")
+
+
+def forbidden(path: str, why: str) -> str:
+    return f"{path}: Forbidden: {why}"
+
+
+def duplicate(path: str, value: object) -> str:
+    return f"{path}: Duplicate value: {_show(value)}"
+
+
+def label_key_faults(path: str, key: str) -> Faults:
+    """Find out whether a text may be the key of a label."""
+    problems = key_problems(key)
+    return [invalid(path, key, problems)] if problems else []
+
+
+def child(path: str, name: str) -> str:
+    """Name a field below a path; the empty path is the top."""
+    return f"{path}.{name}" if path else name
+
+
+def _show(value: object) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    return json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False)
+
+
+def _plain(value: object) -> Any:
+    """Reduce a value to JSON, structs with their fields in UpperCamelCase as upstream prints them."""
+    if isinstance(value, Duration):
+        return str(value)
+    if isinstance(value, msgspec.Struct):
+        return {_upper(name): _plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return value
+
+
+def _upper(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))

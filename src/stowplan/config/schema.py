@@ -1,0 +1,246 @@
+"""The fields of a KubeSchedulerConfiguration document and their types, as `strict.py` checks them.
+
+Type names are those of the API (`int32`, `v1.Plugin`): they appear in error messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Text:
+    type_name: str = "string"
+
+
+@dataclass(frozen=True)
+class Flag:
+    type_name: str = "bool"
+
+
+@dataclass(frozen=True)
+class Whole:
+    bits: int
+
+    @property
+    def type_name(self) -> str:
+        return f"int{self.bits}"
+
+
+@dataclass(frozen=True)
+class Real:
+    type_name: str = "float32"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A duration; only where it `may_be_null` does null mean that none was given."""
+
+    may_be_null: bool = False
+    type_name: str = "string"
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """Base64 text."""
+
+    type_name: str = "[]uint8"
+
+
+@dataclass(frozen=True)
+class Items:
+    of: Kind
+
+    @property
+    def type_name(self) -> str:
+        return f"[]{self.of.type_name}"
+
+
+@dataclass(frozen=True)
+class TextMap:
+    type_name: str = "map[string]string"
+
+
+@dataclass(frozen=True)
+class Record:
+    type_name: str
+    fields: Mapping[str, Kind]
+
+    @property
+    def short_name(self) -> str:
+        return self.type_name.rpartition(".")[2]
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Anything; it is read later, by somebody who knows what it should be."""
+
+    type_name: str = "runtime.RawExtension"
+
+
+Kind = Text | Flag | Whole | Real | Span | Bytes | Items | TextMap | Record | Opaque
+
+_INT32, _INT64, _TEXT, _FLAG = Whole(32), Whole(64), Text(), Flag()
+_TYPE_META: dict[str, Kind] = {"apiVersion": _TEXT, "kind": _TEXT}
+
+_SELECTOR_REQUIREMENT = Record(
+    "v1.LabelSelectorRequirement",
+    {"key": _TEXT, "operator": Text("v1.LabelSelectorOperator"), "values": Items(_TEXT)},
+)
+_LABEL_SELECTOR = Record(
+    "v1.LabelSelector", {"matchLabels": TextMap(), "matchExpressions": Items(_SELECTOR_REQUIREMENT)}
+)
+_SPREAD_CONSTRAINT = Record(
+    "v1.TopologySpreadConstraint",
+    {
+        "maxSkew": _INT32,
+        "topologyKey": _TEXT,
+        "whenUnsatisfiable": Text("v1.UnsatisfiableConstraintAction"),
+        "labelSelector": _LABEL_SELECTOR,
+        "minDomains": _INT32,
+        "nodeAffinityPolicy": Text("v1.NodeInclusionPolicy"),
+        "nodeTaintsPolicy": Text("v1.NodeInclusionPolicy"),
+        "matchLabelKeys": Items(_TEXT),
+    },
+)
+_NODE_REQUIREMENTS = Items(
+    Record(
+        "v1.NodeSelectorRequirement",
+        {"key": _TEXT, "operator": Text("v1.NodeSelectorOperator"), "values": Items(_TEXT)},
+    )
+)
+_NODE_TERM = Record("v1.NodeSelectorTerm", {"matchExpressions": _NODE_REQUIREMENTS, "matchFields": _NODE_REQUIREMENTS})
+_NODE_AFFINITY = Record(
+    "v1.NodeAffinity",
+    {
+        "requiredDuringSchedulingIgnoredDuringExecution": Record(
+            "v1.NodeSelector", {"nodeSelectorTerms": Items(_NODE_TERM)}
+        ),
+        "preferredDuringSchedulingIgnoredDuringExecution": Items(
+            Record("v1.PreferredSchedulingTerm", {"weight": _INT32, "preference": _NODE_TERM})
+        ),
+    },
+)
+_RESOURCES = Items(Record("v1.ResourceSpec", {"name": _TEXT, "weight": _INT64}))
+_SHAPE = Items(Record("v1.UtilizationShapePoint", {"utilization": _INT32, "score": _INT32}))
+_SCORING_STRATEGY = Record(
+    "v1.ScoringStrategy",
+    {
+        "type": Text("v1.ScoringStrategyType"),
+        "resources": _RESOURCES,
+        "requestedToCapacityRatio": Record("v1.RequestedToCapacityRatioParam", {"shape": _SHAPE}),
+    },
+)
+
+
+def _args(kind: str, fields: dict[str, Kind]) -> Record:
+    return Record(f"v1.{kind}", _TYPE_META | fields)
+
+
+# By kind; the arguments of plugin X have the kind XArgs.
+ARGUMENTS: Mapping[str, Record] = {
+    record.short_name: record
+    for record in (
+        _args("DefaultPreemptionArgs", {"minCandidateNodesPercentage": _INT32, "minCandidateNodesAbsolute": _INT32}),
+        _args("DynamicResourcesArgs", {"filterTimeout": Span(True), "bindingTimeout": Span(True)}),
+        _args("InterPodAffinityArgs", {"hardPodAffinityWeight": _INT32, "ignorePreferredTermsOfExistingPods": _FLAG}),
+        _args("NodeAffinityArgs", {"addedAffinity": _NODE_AFFINITY}),
+        _args("NodeResourcesBalancedAllocationArgs", {"resources": _RESOURCES}),
+        _args(
+            "NodeResourcesFitArgs",
+            {
+                "ignoredResources": Items(_TEXT),
+                "ignoredResourceGroups": Items(_TEXT),
+                "scoringStrategy": _SCORING_STRATEGY,
+            },
+        ),
+        _args(
+            "PodTopologySpreadArgs",
+            {
+                "defaultConstraints": Items(_SPREAD_CONSTRAINT),
+                "defaultingType": Text("v1.PodTopologySpreadConstraintsDefaulting"),
+            },
+        ),
+        _args("VolumeBindingArgs", {"bindTimeoutSeconds": _INT64, "shape": _SHAPE}),
+    )
+}
+
+_LEADER_ELECTION = Record(
+    "v1alpha1.LeaderElectionConfiguration",
+    {
+        "leaderElect": _FLAG,
+        "leaseDuration": Span(),
+        "renewDeadline": Span(),
+        "retryPeriod": Span(),
+        "resourceLock": _TEXT,
+        "resourceName": _TEXT,
+        "resourceNamespace": _TEXT,
+    },
+)
+_CLIENT_CONNECTION = Record(
+    "v1alpha1.ClientConnectionConfiguration",
+    {"kubeconfig": _TEXT, "acceptContentTypes": _TEXT, "contentType": _TEXT, "qps": Real(), "burst": _INT32},
+)
+_PLUGINS = Items(Record("v1.Plugin", {"name": _TEXT, "weight": _INT32}))
+_PLUGIN_SET = Record("v1.PluginSet", {"enabled": _PLUGINS, "disabled": _PLUGINS})
+_POINT_FIELDS = (
+    "preEnqueue queueSort preFilter filter postFilter preScore score reserve permit preBind bind postBind multiPoint"
+    " placementGenerate placementScore"
+)
+_PROFILE = Record(
+    "v1.KubeSchedulerProfile",
+    {
+        "schedulerName": _TEXT,
+        "percentageOfNodesToScore": _INT32,
+        "plugins": Record("v1.Plugins", dict.fromkeys(_POINT_FIELDS.split(), _PLUGIN_SET)),
+        "pluginConfig": Items(Record("v1.PluginConfig", {"name": _TEXT, "args": Opaque()})),
+    },
+)
+_EXTENDER_TLS = Record(
+    "v1.ExtenderTLSConfig",
+    {
+        "insecure": _FLAG,
+        "serverName": _TEXT,
+        "certFile": _TEXT,
+        "keyFile": _TEXT,
+        "caFile": _TEXT,
+        "certData": Bytes(),
+        "keyData": Bytes(),
+        "caData": Bytes(),
+    },
+)
+_EXTENDER = Record(
+    "v1.Extender",
+    {
+        "urlPrefix": _TEXT,
+        "filterVerb": _TEXT,
+        "preemptVerb": _TEXT,
+        "prioritizeVerb": _TEXT,
+        "weight": _INT64,
+        "bindVerb": _TEXT,
+        "enableHTTPS": _FLAG,
+        "tlsConfig": _EXTENDER_TLS,
+        "httpTimeout": Span(),
+        "nodeCacheCapable": _FLAG,
+        "managedResources": Items(Record("v1.ExtenderManagedResource", {"name": _TEXT, "ignoredByScheduler": _FLAG})),
+        "ignorable": _FLAG,
+    },
+)
+CONFIGURATION = Record(
+    "v1.KubeSchedulerConfiguration",
+    {
+        **_TYPE_META,
+        "parallelism": _INT32,
+        "leaderElection": _LEADER_ELECTION,
+        "clientConnection": _CLIENT_CONNECTION,
+        "enableProfiling": _FLAG,
+        "enableContentionProfiling": _FLAG,
+        "percentageOfNodesToScore": _INT32,
+        "podInitialBackoffSeconds": _INT64,
+        "podMaxBackoffSeconds": _INT64,
+        "profiles": Items(_PROFILE),
+        "extenders": Items(_EXTENDER),
+        "delayCacheUntilActive": _FLAG,
+    },
+)

@@ -1,0 +1,147 @@
+"""The configuration as the scheduler sees it: defaulted, merged, and read-only.
+
+`defaults.py` makes it, `validate.py` and `construct.py` check it, `external.py` writes it out again.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from stowplan.config.arguments import Arguments
+from stowplan.config.duration import Duration, of_seconds
+
+
+class Plugin(msgspec.Struct, frozen=True, rename="camel"):
+    """A plugin in a list; weight 0 means that none was given."""
+
+    name: str = ""
+    weight: int = 0
+
+
+class PluginSet(msgspec.Struct, frozen=True, rename="camel"):
+    """The plugins of one extension point; a disabled `*` means every plugin that comes from elsewhere."""
+
+    enabled: tuple[Plugin, ...] = ()
+    disabled: tuple[Plugin, ...] = ()
+
+
+class Plugins(msgspec.Struct, frozen=True, rename="camel"):
+    """One set per extension point, `multi_point` not yet spread out: `resolve.py` does that."""
+
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+    multi_point: PluginSet = PluginSet()
+    placement_generate: PluginSet = PluginSet()
+    placement_score: PluginSet = PluginSet()
+
+    def at(self, point: str) -> PluginSet:
+        """Give the set of a point by its name, such as `pre_filter` or `multi_point`."""
+        found: PluginSet = getattr(self, point)
+        return found
+
+    def names(self) -> frozenset[str]:
+        """Name every plugin that is enabled anywhere."""
+        return frozenset(plugin.name for point in self.__struct_fields__ for plugin in self.at(point).enabled)
+
+
+class PluginArguments(msgspec.Struct, frozen=True):
+    """The arguments given to one plugin."""
+
+    name: str
+    args: Arguments
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """One way to schedule, chosen by a pod through its scheduler name.
+
+    `arguments` keeps the order of the file, because error messages count in it.
+    """
+
+    scheduler_name: str = ""
+    percentage_of_nodes_to_score: int | None = None
+    plugins: Plugins = Plugins()
+    arguments: tuple[PluginArguments, ...] = ()
+
+    @property
+    def plugin_config(self) -> dict[str, Arguments]:
+        """The arguments by plugin name."""
+        return {given.name: given.args for given in self.arguments}
+
+
+class LeaderElection(msgspec.Struct, frozen=True, rename="camel"):
+    leader_elect: bool = True
+    lease_duration: Duration = of_seconds(15)
+    renew_deadline: Duration = of_seconds(10)
+    retry_period: Duration = of_seconds(2)
+    resource_lock: str = "leases"
+    resource_name: str = "kube-scheduler"
+    resource_namespace: str = "kube-system"
+
+
+class ClientConnection(msgspec.Struct, frozen=True, rename="camel"):
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = "application/vnd.kubernetes.protobuf"
+    qps: float = 50
+    burst: int = 100
+
+
+class ExtenderTls(msgspec.Struct, frozen=True, rename="camel"):
+    """Data is base64 text, and wins over the file of the same meaning."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: str = ""
+    key_data: str = ""
+    ca_data: str = ""
+
+
+class ManagedResource(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    ignored_by_scheduler: bool = False
+
+
+class Extender(msgspec.Struct, frozen=True, rename="camel"):
+    """A web service that is asked beside the plugins; an empty verb means that it is not asked for that."""
+
+    url_prefix: str = ""
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    weight: int = 0
+    bind_verb: str = ""
+    enable_https: bool = msgspec.field(default=False, name="enableHTTPS")
+    tls_config: ExtenderTls | None = None
+    http_timeout: Duration = Duration()
+    node_cache_capable: bool = False
+    managed_resources: tuple[ManagedResource, ...] = ()
+    ignorable: bool = False
+
+
+class Configuration(msgspec.Struct, frozen=True, rename="camel"):
+    """A whole KubeSchedulerConfiguration."""
+
+    parallelism: int = 16
+    leader_election: LeaderElection = LeaderElection()
+    client_connection: ClientConnection = ClientConnection()
+    enable_profiling: bool = True
+    enable_contention_profiling: bool = True
+    percentage_of_nodes_to_score: int = 0
+    pod_initial_backoff_seconds: int = 1
+    pod_max_backoff_seconds: int = 10
+    profiles: tuple[Profile, ...] = ()
+    extenders: tuple[Extender, ...] = ()
+    delay_cache_until_active: bool = False

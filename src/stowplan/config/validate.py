@@ -1,0 +1,190 @@
+"""Whether every field of a defaulted configuration has a value that is allowed.
+
+All faults are told at once. What depends on which plugins exist is left to `construct.py`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from stowplan.config.arguments import NodeResourcesFitArgs
+from stowplan.config.duration import of_seconds
+from stowplan.config.errors import ConfigError
+from stowplan.config.faults import Faults, duplicate, invalid, label_key_faults, required
+from stowplan.config.points import camel
+from stowplan.config.types import Configuration, Extender, LeaderElection, PluginSet, Profile
+from stowplan.config.validate_arguments import argument_faults
+from stowplan.model.label_syntax import aggregate, key_problems
+
+GROUP_VERSION = "kubescheduler.config.k8s.io/v1"
+
+_REMOVED_PLUGINS = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
+_REMOVED = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{GROUP_VERSION}")'
+# Plugins listed under multiPoint or at the placement points are not compared with the removed ones.
+_CHECKED_POINTS = (
+    "pre_enqueue",
+    "queue_sort",
+    "pre_filter",
+    "filter",
+    "post_filter",
+    "pre_score",
+    "score",
+    "reserve",
+    "permit",
+    "pre_bind",
+    "bind",
+    "post_bind",
+)
+
+
+def validate(config: Configuration) -> None:
+    """Raise ConfigError with every fault of the configuration, if there are any."""
+    faults = [*_client_faults(config), *_leader_election_faults(config.leader_election)]
+    if config.parallelism <= 0:
+        faults.append(invalid("parallelism", config.parallelism, "should be an integer value greater than zero"))
+    faults += _profiles_faults(config.profiles)
+    faults += _percentage_faults("percentageOfNodesToScore", config.percentage_of_nodes_to_score)
+    faults += _backoff_faults(config)
+    faults += _extenders_faults(config.extenders)
+    if faults:
+        raise ConfigError("validate", aggregate(tuple(faults)))
+
+
+def _client_faults(config: Configuration) -> Faults:
+    burst = config.client_connection.burst
+    return [invalid("clientConnection.burst", burst, "must be non-negative")] if burst < 0 else []
+
+
+def _leader_election_faults(election: LeaderElection) -> Faults:
+    if not election.leader_elect:
+        return []
+    faults: Faults = []
+    spans = {
+        "leaseDuration": election.lease_duration,
+        "renewDeadline": election.renew_deadline,
+        "retryPeriod": election.retry_period,
+    }
+    for name, span in spans.items():
+        if span <= of_seconds(0):
+            faults.append(invalid(f"leaderElection.{name}", span, "must be greater than zero"))
+    if election.lease_duration <= election.renew_deadline:
+        why = "must be greater than `RenewDeadline`"
+        # Upstream shows the deadline here, not the lease.
+        faults.append(invalid("leaderElection.leaseDuration", election.renew_deadline, why))
+    if election.resource_lock != "leases":
+        why = 'resourceLock value must be "leases"'
+        faults.append(invalid("leaderElection.resourceLock", election.resource_lock, why))
+    return faults
+
+
+def _percentage_faults(path: str, percentage: int | None) -> Faults:
+    if percentage is None or 0 <= percentage <= 100:
+        return []
+    return [invalid(path, percentage, "not in valid range [0-100]")]
+
+
+def _backoff_faults(config: Configuration) -> Faults:
+    initial, most = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
+    faults: Faults = []
+    if initial <= 0:
+        faults.append(invalid("podInitialBackoffSeconds", initial, "must be greater than 0"))
+    if most < initial:
+        why = "must be greater than or equal to PodInitialBackoffSeconds"
+        faults.append(invalid("podMaxBackoffSeconds", most, why))
+    return faults
+
+
+def _profiles_faults(profiles: tuple[Profile, ...]) -> Faults:
+    faults: Faults = []
+    seen: set[str] = set()
+    for index, profile in enumerate(profiles):
+        path = f"profiles[{index}]"
+        faults += _profile_faults(path, profile)
+        if profile.scheduler_name in seen:
+            # Upstream shows an empty object instead of the name.
+            faults.append(duplicate(f"{path}.schedulerName", {}))
+        seen.add(profile.scheduler_name)
+    return faults + _queue_sort_faults(profiles)
+
+
+def _profile_faults(path: str, profile: Profile) -> Faults:
+    faults = [] if profile.scheduler_name else [required(f"{path}.schedulerName")]
+    faults += _percentage_faults(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
+    for point in _CHECKED_POINTS:
+        for index, plugin in enumerate(profile.plugins.at(point).enabled):
+            if plugin.name in _REMOVED_PLUGINS:
+                faults.append(invalid(f"{path}.plugins.{camel(point)}.enabled[{index}]", plugin.name, _REMOVED))
+    return faults + _arguments_faults(path, profile)
+
+
+def _arguments_faults(path: str, profile: Profile) -> Faults:
+    faults: Faults = []
+    seen: set[str] = set()
+    for index, given in enumerate(profile.arguments):
+        where = f"{path}.pluginConfig[{index}]"
+        if given.name in seen:
+            faults.append(duplicate(where, given.name))
+        seen.add(given.name)
+        if given.name in _REMOVED_PLUGINS:
+            faults.append(invalid(where, given.name, _REMOVED))
+        elif isinstance(given.args, msgspec.Struct) and not isinstance(given.args, NodeResourcesFitArgs):
+            faults += argument_faults(f"{where}.args", given.args)
+    return faults
+
+
+def _queue_sort_faults(profiles: tuple[Profile, ...]) -> Faults:
+    """Check that one queue can serve all profiles: they must sort it by the same plugin with the same arguments."""
+    faults: Faults = []
+    canon = profiles[0].plugins.queue_sort
+    if len(canon.enabled) > 1:
+        why = "only one queue sort plugin can be enabled"
+        faults.append(invalid("profiles[0].plugins.queueSort.Enabled", len(canon.enabled), why))
+    sorter = canon.enabled[0].name if canon.enabled else ""
+    sorter_args = profiles[0].plugin_config.get(sorter)
+    for index, profile in enumerate(profiles[1:], start=1):
+        if profile.plugins.queue_sort != canon:
+            shown = _nulls_for_empty(profile.plugins.queue_sort)
+            why = "must be the same for all profiles"
+            faults.append(invalid(f"profiles[{index}].plugins.queueSort", shown, why))
+        for given in profile.arguments:
+            if given.name == sorter and given.args != sorter_args:
+                why = "queueSort must be the same for all profiles"
+                faults.append(invalid(f"profiles[{index}].pluginConfig.args", given.args, why))
+    return faults
+
+
+def _nulls_for_empty(plugins: PluginSet) -> dict[str, object]:
+    return {"Enabled": plugins.enabled or None, "Disabled": plugins.disabled or None}
+
+
+def _extenders_faults(extenders: tuple[Extender, ...]) -> Faults:
+    faults: Faults = []
+    seen: set[str] = set()
+    for index, extender in enumerate(extenders):
+        path = f"extenders[{index}]"
+        if extender.prioritize_verb and extender.weight <= 0:
+            faults.append(invalid(f"{path}.weight", extender.weight, "must have a positive weight applied to it"))
+        for place, resource in enumerate(extender.managed_resources):
+            where = f"{path}.managedResources[{place}].name"
+            faults += _resource_faults(where, resource.name)
+            if resource.name in seen:
+                faults.append(invalid(where, resource.name, "duplicate extender managed resource name"))
+            seen.add(resource.name)
+    binders = sum(1 for extender in extenders if extender.bind_verb)
+    if binders > 1:
+        found = f"found {binders} extenders implementing bind"
+        faults.append(invalid("extenders", found, "only one extender can implement bind"))
+    return faults
+
+
+def _resource_faults(path: str, name: str) -> Faults:
+    if faults := label_key_faults(path, name):
+        return faults
+    return [] if _is_extended_resource(name) else [invalid(path, name, "is an invalid extended resource name")]
+
+
+def _is_extended_resource(name: str) -> bool:
+    """Tell whether a resource has a domain, and not one of Kubernetes' own."""
+    is_native = "/" not in name or "kubernetes.io/" in name
+    # Quotas speak of `requests.<name>`, which must still be a qualified name.
+    return not is_native and not name.startswith("requests.") and not key_problems(f"requests.{name}")

@@ -1,0 +1,188 @@
+"""YAML text as JSON values, read the way Kubernetes components read it.
+
+Keys are sorted, of repeated keys the last one counts, only the first document is read, and only the plain types of
+JSON come out: a date stays a string.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+import yaml
+
+from stowplan.config.document import Json, Number, Object, number_text
+from stowplan.config.errors import ConfigError
+
+_TAG = "tag:yaml.org,2002:"
+_BOOLS = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+}
+_NULLS = ("", "~", "null", "Null", "NULL")
+_INT = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+# An alias may repeat a large part of the text; past this many values something is wrong.
+_MOST_VALUES = 1_000_000
+
+# What PyYAML says, by its beginning, and what libyaml says for it.
+_PROBLEMS = (
+    ("expected the node content", "did not find expected node content"),
+    ("found character '\\t' that cannot start any token", "found a tab character that violates indentation"),
+    ("found character", "found character that cannot start any token"),
+    ("mapping values are not allowed here", "mapping values are not allowed in this context"),
+    ("could not find expected ':'", "could not find expected ':'"),
+    ("expected ',' or ']'", "did not find expected ',' or ']'"),
+    ("expected ',' or '}'", "did not find expected ',' or '}'"),
+    ("expected '<document start>'", "did not find expected <document start>"),
+    ("sequence entries are not allowed here", "block sequence entries are not allowed in this context"),
+    ("found undefined alias", "unknown anchor"),
+)
+
+
+def parse(text: str) -> tuple[Json, tuple[str, ...]]:
+    """Read the first document of a text; give it with the faults that only a strict reader minds."""
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_node() if loader.check_node() else None
+    except yaml.YAMLError as error:
+        raise ConfigError("decode", _describe(error)) from None
+    except ValueError as error:
+        raise ConfigError("decode", f"yaml: {error}") from None
+    reader = _Reader()
+    root = None if node is None else reader.value(node)
+    faults = (
+        ("yaml: unmarshal errors:" + "".join(f"\n  {each}" for each in reader.repeated),) if reader.repeated else ()
+    )
+    return root, faults
+
+
+def _describe(error: yaml.YAMLError) -> str:
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return f"yaml: {error}"
+    said = error.problem or "the text cannot be read"
+    problem = next((ours for theirs, ours in _PROBLEMS if said.startswith(theirs)), said)
+    if said.startswith("expected <block end>"):
+        in_mapping = "mapping" in (error.context or "")
+        problem = "did not find expected key" if in_mapping else "did not find expected '-' indicator"
+    if error.problem_mark is None or error.problem_mark.line == 0:
+        return f"yaml: {problem}"
+    # The scanner counts lines from 1, the parser from 0.
+    line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)
+    return f"yaml: line {line}: {problem}"
+
+
+class _Reader:
+    """Turns the nodes of one document into values, and notes repeated keys on the way."""
+
+    def __init__(self) -> None:
+        self.repeated: list[str] = []
+        self._open: set[int] = set()
+        self._count = 0
+
+    def value(self, node: yaml.Node) -> Json:
+        self._count += 1
+        if self._count > _MOST_VALUES:
+            raise ConfigError("decode", "yaml: document contains excessive aliasing")
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(node)
+        if id(node) in self._open:
+            raise ConfigError("decode", f"yaml: line {node.start_mark.line + 1}: anchor value contains itself")
+        self._open.add(id(node))
+        try:
+            return self._collection(node)
+        finally:
+            self._open.discard(id(node))
+
+    def _collection(self, node: yaml.Node) -> Json:
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(each) for each in node.value]
+        members: dict[str, Json] = {}
+        for name, value in self._members(node):
+            if name in members:
+                self.repeated.append(f'line {value.start_mark.line + 1}: key "{name}" already set in map')
+            members[name] = self.value(value)
+        for merged in _merged(node):
+            for name, value in self._members(merged):
+                members.setdefault(name, self.value(value))
+        return Object(tuple(sorted(members.items())))
+
+    def _members(self, node: yaml.Node) -> Iterator[tuple[str, yaml.Node]]:
+        for key, value in node.value:
+            if not _is_merge(key):
+                yield _key(key), value
+
+
+def _merged(node: yaml.Node) -> Iterator[yaml.MappingNode]:
+    """Give the mappings that `<<` draws in."""
+    for key, value in node.value:
+        if _is_merge(key):
+            sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
+            if not all(isinstance(source, yaml.MappingNode) for source in sources):
+                raise ConfigError("decode", "yaml: map merge requires map or sequence of maps as the value")
+            yield from sources
+
+
+def _is_merge(key: yaml.Node) -> bool:
+    return isinstance(key, yaml.ScalarNode) and key.style is None and key.value == "<<"
+
+
+def _key(node: yaml.Node) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        raise ConfigError("decode", f"yaml: line {node.start_mark.line + 1}: invalid map key: it must be a scalar")
+    match _scalar(node):
+        case str(text) | Number(text):
+            return text
+        case bool(truth):
+            return "true" if truth else "false"
+        case _:
+            return "null"
+
+
+def _scalar(node: yaml.ScalarNode) -> Json:
+    text: str = node.value
+    is_plain = node.style is None and node.tag != "!"
+    tag = node.tag.removeprefix(_TAG)
+    if tag == "binary":
+        return _binary(text)
+    if node.style is not None and tag not in ("null", "bool", "int", "float"):
+        return text
+    # PyYAML has guessed a tag for plain text by rules of its own; only one that was written out decides.
+    if tag == "str" and not is_plain:
+        return text
+    return _resolve(text)
+
+
+def _binary(text: str) -> str:
+    try:
+        return base64.b64decode(text).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        raise ConfigError("decode", "yaml: !!binary value contains invalid base64 data") from None
+
+
+def _resolve(text: str) -> Json:
+    if text in _NULLS:
+        return None
+    if text in _BOOLS:
+        return _BOOLS[text]
+    if _INT.fullmatch(text) and "__" not in text:
+        return Number(number_text(_int(text)))
+    if _FLOAT.fullmatch(text):
+        return Number(number_text(float(text)))
+    return text
+
+
+def _int(text: str) -> int | float:
+    digits = text.replace("_", "")
+    sign, digits = (-1, digits[1:]) if digits.startswith("-") else (1, digits.removeprefix("+"))
+    if len(digits) > 400:
+        return float("inf")
+    for prefix, base in (("0b", 2), ("0x", 16), ("0o", 8)):
+        if digits.startswith(prefix):
+            return sign * int(digits[2:] or "0", base)
+    is_octal = digits.startswith("0") and set(digits) <= set("01234567")
+    value = sign * int(digits, 8 if is_octal else 10)
+    # Past 64 bits a number is kept as a float.
+    return value if -(2**63) <= value < 2**64 else float(value)

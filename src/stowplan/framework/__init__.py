@@ -1,0 +1,1 @@
+"""The plugin contract and the runner that asks plugins and keeps their answers."""

@@ -1,0 +1,119 @@
+"""How scores see what a node has and what its pods take: the arithmetic that all resource scores share.
+
+A rule is written once, with whole numbers in mind, and runs in two ways: over arrays for many rows, over plain integers
+for a few, where each call into NumPy would cost more than the whole rule. `plugins.node_resources_fit` and
+`plugins.node_resources_balanced_allocation` hold the rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from stowplan.config.arguments import ResourceSpec
+from stowplan.model.requests import Requests
+from stowplan.table.columns import Scores
+from stowplan.table.nodes import Nodes
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NON_ZERO_CPU, NON_ZERO_MEMORY
+
+CPU_AND_MEMORY: Final = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
+
+#: Up to so many rows are faster one by one than as arrays.
+FEW_ROWS: Final = 8
+
+# An integer for one row, an array of them for many; booleans and fractions alike.
+Amount = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One resource that counts in a score: its row in the table, what the pod adds to it, and its weight."""
+
+    row: int
+    amount: int
+    weight: int
+
+
+def shares(
+    resources: Sequence[ResourceSpec], added: Requests, nodes: Nodes, *, is_never_zero: bool
+) -> tuple[Share, ...]:
+    """Return the resources that count for a pod that adds `added`: a scalar resource only if the pod requests it.
+
+    `is_never_zero`: cpu and memory are counted with at least 100m and 200Mi for every container.
+    """
+    places = {name: (nodes.resource(name), amount) for name, amount in _scalars(resources, added)}
+    places["ephemeral-storage"] = EPHEMERAL_STORAGE, added.ephemeral_storage
+    if is_never_zero:
+        places["cpu"] = NON_ZERO_CPU, added.non_zero_milli_cpu
+        places["memory"] = NON_ZERO_MEMORY, added.non_zero_memory
+    else:
+        places["cpu"] = CPU, added.milli_cpu
+        places["memory"] = MEMORY, added.memory
+    return tuple(Share(*places[spec.name], spec.weight) for spec in resources if spec.name in places)
+
+
+def _scalars(resources: Sequence[ResourceSpec], added: Requests) -> Iterable[tuple[str, int]]:
+    amounts = ((spec.name, added.scalar.get(spec.name, 0)) for spec in resources)
+    return ((name, amount) for name, amount in amounts if amount)
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """What operators cannot say for integers and arrays alike."""
+
+    lesser: Callable[[Amount, Amount], Amount]
+    #: Whether an amount is not zero: True if that holds for every row.
+    is_there: Callable[[Amount], Amount]
+    real: Callable[[Amount], Amount]
+    #: Cut off the fraction.
+    whole: Callable[[Amount], Amount]
+    root: Callable[[Amount], Amount]
+    choose: Callable[[Amount, Amount, Amount], Amount]
+    look_up: Callable[[Scores, Amount], Amount]
+
+
+Rule = Callable[[Arithmetic, tuple[Share, ...], Amount, Amount], Amount]
+
+
+def score_rows(rule: Rule, counted: tuple[Share, ...], nodes: Nodes) -> Scores:
+    """Return a rule's score of every row, given what the row has and what is requested of it, by resource."""
+    allocatable, requested = nodes.allocatable, nodes.requested
+    if len(nodes) <= FEW_ROWS:
+        rows = zip(allocatable.T.tolist(), requested.T.tolist(), strict=True)
+        return np.array([rule(ONE_ROW, counted, has, taken) for has, taken in rows], dtype=np.int64)
+    scores = rule(MANY_ROWS, counted, allocatable, requested)
+    return scores if isinstance(scores, np.ndarray) else np.full(len(nodes), scores, dtype=np.int64)
+
+
+def divisor(amount: Amount, is_there: Amount) -> Amount:
+    """Return what to divide by: the amount, or 1 in place of zero."""
+    return amount if is_there is True else amount + (amount == 0)
+
+
+def _is_there(amounts: Amount) -> Amount:
+    return True if np.count_nonzero(amounts) == len(amounts) else amounts != 0
+
+
+ONE_ROW: Final = Arithmetic(
+    lesser=min,
+    is_there=bool,
+    real=float,
+    whole=int,
+    root=math.sqrt,
+    choose=lambda condition, yes, no: yes if condition else no,
+    look_up=lambda values, index: values.item(index),
+)
+
+MANY_ROWS: Final = Arithmetic(
+    lesser=np.minimum,
+    is_there=_is_there,
+    real=lambda amounts: amounts.astype(np.float64),
+    whole=lambda fractions: fractions.astype(np.int64),
+    root=np.sqrt,
+    choose=np.where,
+    look_up=lambda values, indices: values[indices],
+)

@@ -1,0 +1,169 @@
+"""The plugin contract: the one file a plugin author reads.
+
+A plugin is a class that inherits the extension points it takes part in; its name is the name of the class, its arguments
+are the typed parameters of its constructor (a parameter `handle: Handle` receives the scheduler's listers). One pod is
+decided at a time; what the cluster does meanwhile is applied between two pods, so nothing moves while you look.
+
+    class Cool(Score):
+        columns = {"celsius": lambda node: int(node.metadata.annotations.get("celsius", 20))}
+
+        def score(self, pod, nodes, state):
+            return 100 - nodes.column("celsius")
+
+Answers are given for all rows of `nodes` at once, as arrays. A plugin without arrays inherits `FilterNode` or `ScoreNode`
+and answers for one node; it is asked only about nodes that are still feasible.
+
+Answers are kept and reused. What you read of `nodes` is noted, so an answer is asked for again when, and only where, that
+has changed. Of the pod, namespace, labels, annotations and spec are taken to decide the answer; a plugin that reads
+anything else of it (its name, its uid, its status) says so in `sign`. Two rules follow: read the cluster only through
+`nodes` and the handle, and look only at the rows you are given. `stowplan.testing.check_plugin` checks both.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.table.columns import Mask, Scores
+from stowplan.table.nodes import Nodes
+
+MAX_SCORE: Final = 100
+
+
+class Skip:
+    """Answer of `pre_filter` or `pre_score`: this plugin has nothing to say about this pod; do not ask it further."""
+
+
+SKIP: Final = Skip()
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """Answer of `pre_filter`: only nodes of these names can do; the others are not even evaluated."""
+
+    names: frozenset[str]
+    state: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A filter's no for the rows in `mask`. Several for one row add up their reasons, in the order given."""
+
+    mask: Mask
+    reason: str
+    unresolvable: bool | Mask = False
+
+
+def reject(mask: Mask, reason: str, *, unresolvable: bool | Mask = False) -> Reject:
+    """Refuse the rows in `mask`. `unresolvable`: evicting pods from the node could not help (for all rows, or by row)."""
+    return Reject(mask, reason, unresolvable)
+
+
+def refuse(*reasons: str, unresolvable: bool = True) -> Rejection:
+    """Refuse the pod as a whole, from `pre_enqueue` or `pre_filter`."""
+    return Rejection(reasons, Code.UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE)
+
+
+class Plugin:
+    """What all plugins share."""
+
+    #: Facts of your own about a node, by name: the function runs when a node changes; read them as `nodes.column(name)`.
+    columns: ClassVar[Mapping[str, Callable[[Node], Any]]] = {}
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    def sign(self, pod: Pod) -> Hashable:
+        """Return what this plugin reads of a pod beyond its namespace, labels, annotations and spec."""
+        return None
+
+
+class PreEnqueue(Plugin):
+    @abstractmethod
+    def pre_enqueue(self, pod: Pod) -> Rejection | None:
+        """Called before a pod enters the active queue. A refusal keeps it out until an event that this plugin awaits."""
+
+
+class QueueSort(Plugin):
+    @abstractmethod
+    def sort_key(self, pod: Pod, queued_at: float) -> Any:
+        """Return a key; the pod with the smallest is tried first. Exactly one plugin sorts the queue."""
+
+
+class PreFilter(Plugin):
+    @abstractmethod
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> Any:
+        """Called once per pod, with all nodes, before any filter.
+
+        Return a state of your own for `filter`, `SKIP` when there is nothing to filter, `Narrowed` to name the only
+        possible nodes, or `refuse(...)` to end the attempt.
+        """
+
+
+class Filter(Plugin):
+    @abstractmethod
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        """Yield `reject(mask, reason)` for rows that cannot take the pod. `state` is what your `pre_filter` returned.
+
+        `nodes` may be a few rows, or rows as they would be after preemption: do not assume you see the cluster.
+        """
+
+
+class PreScore(Plugin):
+    @abstractmethod
+    def pre_score(self, pod: Pod, nodes: Nodes) -> Any:
+        """Called once per pod, with all nodes, when two or more are feasible (`nodes.feasible` says which).
+
+        Return a state for `score`, or `SKIP` to leave this plugin out of the total.
+        """
+
+
+class Score(Plugin):
+    @abstractmethod
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        """Return one int64 per row, larger is better: 0 to 100, or anything that `normalize` brings there.
+
+        Rows that are not feasible may be among `nodes`; what you return for them is ignored.
+        """
+
+
+class Normalize(Score):
+    @abstractmethod
+    def normalize(self, scores: Scores, low: int, high: int, state: Any) -> Scores:
+        """Bring scores to 0..100, row by row, knowing the lowest and highest score of a feasible node."""
+
+
+class FilterNode(Plugin):
+    @abstractmethod
+    def filter_node(self, pod: Pod, node: Any, state: Any) -> str | Rejection | None:
+        """Return None if the node can take the pod, else the reason (or `refuse(...)`). `node` is a `NodeRow`."""
+
+
+class ScoreNode(Plugin):
+    @abstractmethod
+    def score_node(self, pod: Pod, node: Any, state: Any) -> int:
+        """Return a score from 0 to 100, larger is better. `node` is a `NodeRow`."""
+
+
+class Bind(Plugin):
+    @abstractmethod
+    async def bind(self, pod: Pod, node_name: str) -> Rejection | Skip | None:
+        """Bind the pod and return None; `SKIP` hands over to the next bind plugin."""
+
+
+#: Extension points and the classes a plugin inherits to take part in them.
+POINTS: Final[Mapping[str, tuple[type[Plugin], ...]]] = {
+    "pre_enqueue": (PreEnqueue,),
+    "queue_sort": (QueueSort,),
+    "pre_filter": (PreFilter,),
+    "filter": (Filter, FilterNode),
+    "pre_score": (PreScore,),
+    "score": (Score, ScoreNode),
+    "bind": (Bind,),
+}

@@ -1,0 +1,66 @@
+"""Kept answers by signature, bounded by memory; the least recently used go first.
+
+An answer is kept as long as rows stay where they are: a node that comes or goes voids all (`Table.layout`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from stowplan.framework.filtering import Filtering
+from stowplan.framework.profile import Profile
+from stowplan.framework.ranking import Ranking
+from stowplan.model.pod import Pod
+from stowplan.table.shape import PodShape
+from stowplan.table.table import Table
+
+# 8 bytes each: 256 MiB of kept arrays.
+KEPT_CELLS = 1 << 25
+
+
+class Kept:
+    """The filters' and the scorers' answer for pods of one signature."""
+
+    __slots__ = ("filtering", "ranking", "shape")
+
+    def __init__(self, profile: Profile, table: Table, shape: PodShape) -> None:
+        self.filtering = Filtering(profile, table)
+        self.ranking = Ranking(profile, table, self.filtering.feasible_journal)
+        # Keeps the shape, and with it everything compiled for it, alive between two pods of the signature.
+        self.shape = shape
+
+
+class Memo:
+    """Finds the kept answer for a pod, or an empty one to be filled in."""
+
+    def __init__(self, table: Table, *, is_on: bool = True) -> None:
+        self._table = table
+        self._is_on = is_on
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._layout = -1
+
+    def find(self, profile: Profile, pod: Pod, shape: PodShape) -> Kept:
+        """Return what is kept for `pod` under `profile`."""
+        if not self._is_on:
+            return Kept(profile, self._table, shape)
+        if self._layout != self._table.layout.position:
+            self._kept.clear()
+            self._layout = self._table.layout.position
+        key = (profile.name, shape.key, profile.sign(pod))
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = self._kept[key] = Kept(profile, self._table, shape)
+            self._drop_oldest(profile)
+        else:
+            self._kept.move_to_end(key)
+        return kept
+
+    def forget(self, profile: Profile, pod: Pod, shape: PodShape) -> None:
+        """Drop what is kept for a pod: a plugin failed half-way, so nothing of it can be trusted."""
+        self._kept.pop((profile.name, shape.key, profile.sign(pod)), None)
+
+    def _drop_oldest(self, profile: Profile) -> None:
+        cells = max(1, len(self._table)) * (2 * len(profile.score) + 2)
+        while len(self._kept) > max(1, KEPT_CELLS // cells):
+            self._kept.popitem(last=False)

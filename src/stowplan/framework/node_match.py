@@ -1,0 +1,99 @@
+"""Which nodes a pod's node affinity and tolerations admit, as masks over rows.
+
+The rules for one node are in `model.node_selector` and `model.tolerations`; here they are asked once per distinct label
+value or taint set and spread over the rows. Affinity, taint and spread plugins all read this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from stowplan.model import node_selector, selectors
+from stowplan.model.affinity import NodeSelector, Toleration
+from stowplan.model.node import Taint
+from stowplan.model.node_selector import CompiledNodeSelector, FieldRequirement, Term
+from stowplan.model.pod import Pod
+from stowplan.model.selectors import Requirement
+from stowplan.model.tolerations import is_tolerated
+from stowplan.table.columns import Mask
+from stowplan.table.nodes import Coded, Nodes
+
+
+def has_required_node_affinity(pod: Pod) -> bool:
+    """Say whether the pod asks for certain nodes at all."""
+    return bool(pod.spec.node_selector) or required_terms(pod) is not None
+
+
+def required_node_affinity(pod: Pod, nodes: Nodes) -> Mask:
+    """Say which rows meet the pod's `nodeSelector` and its required node affinity."""
+    admitted = np.ones(len(nodes), dtype=bool)
+    for requirement in selectors.from_labels(pod.spec.node_selector).requirements:
+        admitted &= meets(requirement, nodes)
+    terms = required_terms(pod)
+    if terms is not None:
+        admitted &= selected(node_selector.compile_node_selector(terms), nodes)
+    return admitted
+
+
+def required_terms(pod: Pod) -> NodeSelector | None:
+    """Return the node selector of the pod's required node affinity, None if it has none."""
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return None
+    return affinity.node_affinity.required_during_scheduling_ignored_during_execution
+
+
+def selected(selector: CompiledNodeSelector, nodes: Nodes) -> Mask:
+    """Say for which rows some term of a node selector holds; without terms, for none."""
+    admitted = np.zeros(len(nodes), dtype=bool)
+    for term in selector.terms:
+        admitted |= holds(term, nodes)
+    return admitted
+
+
+def holds(term: Term, nodes: Nodes) -> Mask:
+    """Say for which rows a term of a node selector holds; one that cannot be understood holds for none."""
+    if term.errors:
+        return np.zeros(len(nodes), dtype=bool)
+    admitted = np.ones(len(nodes), dtype=bool)
+    for requirement in term.labels:
+        admitted &= meets(requirement, nodes)
+    for field in term.fields:
+        admitted &= _has_field(field, nodes)
+    return admitted
+
+
+def meets(requirement: Requirement, nodes: Nodes) -> Mask:
+    """Say which rows have a label that meets a requirement, or lack it if that is what is required."""
+    key = requirement.key
+    return _by_meaning(nodes.label(key), lambda value: requirement.matches({} if value is None else {key: value}))
+
+
+def tolerated(tolerations: tuple[Toleration, ...], effects: Collection[str], nodes: Nodes) -> Mask:
+    """Say which rows have no taint of these effects that the tolerations leave uncovered."""
+
+    def puts_up_with(taints: tuple[Taint, ...]) -> bool:
+        return all(taint.effect not in effects or is_tolerated(taint, tolerations) for taint in taints)
+
+    return _by_meaning(nodes.taints, lambda taints: puts_up_with(taints or ()))
+
+
+def _has_field(field: FieldRequirement, nodes: Nodes) -> Mask:
+    if field.key != node_selector.NAME_FIELD:
+        return np.full(len(nodes), field.matches(""))
+    named = nodes.with_names(frozenset((field.value,)))
+    return named if field.is_equal else ~named
+
+
+def _by_meaning(fact: Coded, test: Callable[[Any], bool]) -> Mask:
+    """Test every distinct meaning (None for rows without the fact) and give each row its answer."""
+    codes, meanings = fact
+    if len(codes) < len(meanings):
+        at_hand = (meanings[code] if code >= 0 else None for code in codes.tolist())
+        return np.fromiter(map(test, at_hand), dtype=bool, count=len(codes))
+    answers = np.fromiter(map(test, (*meanings, None)), dtype=bool, count=len(meanings) + 1)
+    # The last answer, which code -1 picks, is that of rows without the fact.
+    return answers[codes]

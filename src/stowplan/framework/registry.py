@@ -1,0 +1,184 @@
+"""Finds plugin classes by name and builds profiles from the configuration.
+
+A name is an in-tree plugin, an entry point of the group `stowplan.plugins`, or written out in the configuration as
+`package.module:Class` or `path/to/file.py:Class`, which is then known by the name of the class.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import msgspec
+
+from stowplan.config.resolve import resolve
+from stowplan.config.types import Plugin as Listed
+from stowplan.config.types import Plugins, PluginSet
+from stowplan.config.types import Profile as ProfileConfig
+from stowplan.framework.contract import POINTS, FilterNode, Plugin, ScoreNode
+from stowplan.framework.handle import Handle
+from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
+from stowplan.framework.profile import Profile
+
+GROUP = "stowplan.plugins"
+
+
+class RegistryError(ValueError):
+    """A plugin cannot be found or built; the text says which, and what is known."""
+
+
+class Registry:
+    """Plugin classes by name."""
+
+    def __init__(self, in_tree: Iterable[type[Plugin]], not_built: Mapping[str, frozenset[str]]) -> None:
+        self._classes: dict[str, type[Plugin]] = {}
+        self._in_tree = frozenset(cls.__name__ for cls in in_tree)
+        self._not_built = not_built
+        for cls in in_tree:
+            self.add(cls)
+
+    def add(self, cls: type[Plugin]) -> None:
+        """Register a class under its own name."""
+        known = self._classes.get(cls.__name__)
+        if known is not None and known is not cls:
+            raise RegistryError(
+                f"plugin {cls.__name__!r} is registered twice: {_origin(known)} and {_origin(cls)}; rename one of them"
+            )
+        self._classes[cls.__name__] = cls
+
+    def add_entry_points(self) -> None:
+        """Register what installed packages offer in the entry-point group."""
+        for entry in entry_points(group=GROUP):
+            self.add(_as_plugin(entry.load(), f"entry point {entry.name!r}"))
+
+    def points(self) -> dict[str, frozenset[str]]:
+        """Return the extension points of every known plugin."""
+        built = {name: _points_of(cls) for name, cls in self._classes.items()}
+        return {**self._not_built, **built}
+
+    def profile(self, config: ProfileConfig, handle: Handle) -> Profile:
+        """Build the plugins of one profile, each once, in the configured order."""
+        config = self._load_references(config)
+        resolved = resolve(config, self.points())
+        self._check_known(config)
+        names = {name for listed in resolved.values() for name, _ in listed if name not in self._not_built}
+        arguments = config.plugin_config
+        instances = {name: self._build(name, arguments.get(name), handle) for name in sorted(names)}
+        at: dict[str, list[tuple[Any, int]]] = {
+            point: [(_lifted(instances[name], point), weight) for name, weight in resolved[point] if name in instances]
+            for point in POINTS
+        }
+        plain: dict[str, Any] = {point: tuple(plugin for plugin, _ in at[point]) for point in POINTS if point != "score"}
+        return Profile(
+            name=config.scheduler_name,
+            score=tuple(at["score"]),
+            percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
+            foreign=tuple(plugin for name, plugin in instances.items() if name not in self._in_tree),
+            **plain,
+        )
+
+    def _build(self, name: str, arguments: Any, handle: Handle) -> Plugin:
+        cls = self._classes[name]
+        accepted = inspect.signature(cls).parameters
+        given = _keywords(name, arguments)
+        unknown = sorted(given.keys() - accepted.keys())
+        if unknown:
+            known = ", ".join(sorted(accepted.keys() - {"handle"})) or "none"
+            raise RegistryError(f"plugin {name!r}: unknown argument {unknown[0]!r}; it takes: {known}")
+        hints = get_type_hints(cls.__init__)
+        try:
+            keywords = {key: msgspec.convert(value, hints.get(key, Any)) for key, value in given.items()}
+        except msgspec.ValidationError as error:
+            raise RegistryError(f"plugin {name!r}: {error}") from error
+        if "handle" in accepted:
+            keywords["handle"] = handle
+        return cls(**keywords)
+
+    def _check_known(self, config: ProfileConfig) -> None:
+        for name in config.plugins.names():
+            if name not in self._classes and name not in self._not_built:
+                known = ", ".join(sorted(self._classes))
+                raise RegistryError(
+                    f"profile {config.scheduler_name!r}: plugin {name!r} is not registered; known: {known}"
+                )
+
+    def _load_references(self, config: ProfileConfig) -> ProfileConfig:
+        """Load the plugins that the configuration writes out as `where:Class`, and put their names in its place."""
+        sets = {point: self._load_set(config.plugins.at(point)) for point in Plugins.__struct_fields__}
+        return msgspec.structs.replace(config, plugins=Plugins(**sets))
+
+    def _load_set(self, listed: PluginSet) -> PluginSet:
+        enabled = tuple(self._load_listed(plugin) if ":" in plugin.name else plugin for plugin in listed.enabled)
+        return msgspec.structs.replace(listed, enabled=enabled)
+
+    def _load_listed(self, listed: Listed) -> Listed:
+        cls = load(listed.name)
+        self.add(cls)
+        return msgspec.structs.replace(listed, name=cls.__name__)
+
+
+def _lifted(plugin: Plugin, point: str) -> Plugin:
+    """Return a per-node plugin as one that answers for all rows; any other as it is."""
+    if point == "filter" and isinstance(plugin, FilterNode):
+        return EachNodeFilter(plugin)
+    if point == "score" and isinstance(plugin, ScoreNode):
+        return EachNodeScore(plugin)
+    return plugin
+
+
+def load(reference: str) -> type[Plugin]:
+    """Load a plugin class from `package.module:Class` or `path/to/file.py:Class`."""
+    where, _, name = reference.rpartition(":")
+    try:
+        module = _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+    except Exception as error:
+        raise RegistryError(f"plugin {reference!r}: cannot load {where!r}: {error}") from error
+    found = getattr(module, name, None)
+    if found is None:
+        raise RegistryError(f"plugin {reference!r}: {where!r} has no class {name!r}")
+    return _as_plugin(found, f"{reference!r}")
+
+
+def _load_file(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _as_plugin(found: Any, what: str) -> type[Plugin]:
+    if not (isinstance(found, type) and issubclass(found, Plugin)):
+        raise RegistryError(f"plugin {what}: not a plugin class; inherit the extension points of stowplan.framework.contract")
+    if not _points_of(found):
+        raise RegistryError(f"plugin {what}: takes part in no extension point; inherit at least one of {', '.join(POINTS)}")
+    return found
+
+
+def _points_of(cls: type[Plugin]) -> frozenset[str]:
+    return frozenset(point for point, classes in POINTS.items() if issubclass(cls, classes))
+
+
+def _keywords(name: str, arguments: Any) -> dict[str, Any]:
+    """Return arguments as keywords in snake_case, whether typed or as written in a file."""
+    if arguments is None:
+        return {}
+    if isinstance(arguments, msgspec.Struct):
+        return msgspec.structs.asdict(arguments)
+    if not isinstance(arguments, Mapping):
+        raise RegistryError(f"plugin {name!r}: args must be a mapping of argument names to values")
+    return {_snake(key): value for key, value in arguments.items() if key not in ("apiVersion", "kind")}
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def _origin(cls: type[Plugin]) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

@@ -1,0 +1,116 @@
+"""What plugins say about nodes, as data: rejections, and the verdict of a whole attempt with upstream's words.
+
+A `Verdict` answers "who was refused by whom, and why" by row; `fit_error` is the sentence that users see.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.table.columns import Mask
+
+
+class Code(Enum):
+    """How a plugin says no. Preemption may help `UNSCHEDULABLE`, never `UNRESOLVABLE`; `ERROR` is a fault."""
+
+    UNSCHEDULABLE = "Unschedulable"
+    UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    PENDING = "Pending"
+    ERROR = "Error"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One plugin's no, about a pod or about a pod on a node. The framework fills in `plugin`."""
+
+    reasons: tuple[str, ...]
+    code: Code = Code.UNSCHEDULABLE
+    plugin: str = ""
+
+
+Words = NDArray[np.int32]
+
+
+class Vocabulary:
+    """The distinct rejections of one evaluation, numbered from 1; 0 means "no objection"."""
+
+    def __init__(self) -> None:
+        self._number_of: dict[Rejection, int] = {}
+        self.rejections: list[Rejection | None] = [None]
+
+    def number(self, rejection: Rejection) -> int:
+        known = self._number_of.get(rejection)
+        if known is None:
+            known = self._number_of[rejection] = len(self.rejections)
+            self.rejections.append(rejection)
+        return known
+
+    def __getitem__(self, number: int) -> Rejection:
+        rejection = self.rejections[number]
+        if rejection is None:
+            raise KeyError("word 0 is no rejection")
+        return rejection
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the filters decided about every row, or PreFilter about the pod as a whole."""
+
+    words: Words
+    vocabulary: Vocabulary
+    names: Sequence[str]
+    evaluated: Mask | None = None
+    pre_filter: Rejection | None = None
+    narrowed_to: frozenset[str] | None = None
+    narrowed_by: tuple[str, ...] = ()
+    skipped: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def feasible(self) -> Mask:
+        """Which rows nobody objected to."""
+        if self.pre_filter is not None:
+            return np.zeros(len(self.words), dtype=bool)
+        passed: Mask = self.words == 0
+        return passed if self.evaluated is None else passed & self.evaluated
+
+    def rejection(self, row: int) -> Rejection | None:
+        """Return the first rejection of a row, None if it is feasible or was not evaluated."""
+        return self.vocabulary.rejections[int(self.words[row])]
+
+    @property
+    def rejected(self) -> dict[str, Rejection]:
+        """Every evaluated node that was refused, with its first rejection."""
+        rows = np.flatnonzero(self.words).tolist()
+        return {self.names[row]: self.vocabulary[int(self.words[row])] for row in rows}
+
+    def unschedulable_plugins(self) -> frozenset[str]:
+        """Return the plugins that refused the pod or a node; an event they wait for brings the pod back."""
+        if self.pre_filter is not None:
+            return frozenset((self.pre_filter.plugin,) if self.pre_filter.plugin else ())
+        used = np.unique(self.words[self.words != 0]).tolist()
+        return frozenset(self.vocabulary[number].plugin for number in used) | frozenset(self.narrowed_by)
+
+    def fit_error(self) -> str:
+        """Return the sentence of the FailedScheduling event, before PostFilter adds its own."""
+        head = f"0/{len(self.names)} nodes are available"
+        if self.pre_filter is not None:
+            return f"{head}: {', '.join(self.pre_filter.reasons)}."
+        parts = sorted(f"{count} {reason}" for reason, count in self._reason_counts().items())
+        return f"{head}: {', '.join(parts)}." if parts else f"{head}."
+
+    def _reason_counts(self) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for number, rows in enumerate(np.bincount(self.words).tolist()):
+            if number and rows:
+                for reason in self.vocabulary[number].reasons:
+                    counts[reason] += rows
+        absent = 0 if self.evaluated is None else int(np.count_nonzero(~self.evaluated))
+        if absent:
+            counts[f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.narrowed_by))}]"] += absent
+        return counts

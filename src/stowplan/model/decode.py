@@ -1,0 +1,170 @@
+"""From text to objects and back: JSON from an API server, YAML from a person.
+
+An object that cannot be read is a `MalformedObject` error naming it, the field and the remedy; a kind that scheduling
+does not know is an `UnknownObject` value, for the caller to skip. `kinds.py` lists the known ones, `nulls.py` knows
+which nulls mean "absent", `manifests.py` reads YAML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from stowplan.model import malformed, manifests
+from stowplan.model.kinds import KINDS, ApiObject
+from stowplan.model.malformed import MalformedObject
+from stowplan.model.meta import Part
+from stowplan.model.quantity import Quantity
+
+__all__ = [
+    "ApiObject",
+    "MalformedObject",
+    "UnknownObject",
+    "convert",
+    "decode_as",
+    "decode_json",
+    "decode_object",
+    "decode_yaml",
+    "encode",
+    "to_builtins",
+]
+
+T = TypeVar("T", bound=Part)
+
+_FAULTS = (msgspec.DecodeError, UnicodeError, RecursionError)
+
+
+class UnknownObject(msgspec.Struct, frozen=True):
+    """An object of a kind that scheduling does not read: skip it, or use `content` as it is."""
+
+    api_version: str
+    kind: str
+    name: str
+    content: Mapping[str, Any]
+
+
+class _Heading(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+
+
+def decode_json(data: bytes | str) -> ApiObject | UnknownObject:
+    """Decode one JSON object of any kind."""
+    try:
+        heading = _heading_decoder().decode(data)
+    except _FAULTS:
+        return decode_object(_read_json(data))
+    kind = KINDS.get((heading.api_version, heading.kind))
+    return decode_object(_read_json(data)) if kind is None else decode_as(kind, data)
+
+
+def decode_as(kind: type[T], data: bytes | str) -> T:
+    """Decode one JSON object known to be of that kind, whatever it calls itself: the items of a list say nothing."""
+    try:
+        decoded: T = _decoder(kind).decode(data)
+        return decoded
+    except _FAULTS as fault:
+        return convert(kind, _read_json(data, f"{kind.__name__}: {malformed.problem(fault)}"))
+
+
+def decode_yaml(text: str | bytes) -> list[ApiObject | UnknownObject]:
+    """Decode every object of every YAML document; lists are expanded."""
+    return [decode_object(content) for content in manifests.read(text)]
+
+
+def decode_object(content: Any) -> ApiObject | UnknownObject:
+    """Make an object of decoded JSON or YAML."""
+    if not isinstance(content, Mapping):
+        raise MalformedObject(f"expected an object, got {_type_name(content)}; write one with apiVersion and kind")
+    heading = []
+    for field in ("apiVersion", "kind"):
+        value = content.get(field)
+        if not isinstance(value, str) or not value:
+            problem = f"{field}: expected a non-empty text, got {_type_name(value)}"
+            raise MalformedObject(f"{malformed.title(content)}: {problem}; say what the object is")
+        heading.append(value)
+    version, kind_name = heading
+    kind = KINDS.get((version, kind_name))
+    if kind is None:
+        return UnknownObject(version, kind_name, malformed.metadata_text(content, "name"), content)
+    return convert(kind, content)
+
+
+def convert(kind: type[T], content: Any) -> T:
+    """Make an object of that kind of decoded JSON or YAML."""
+    try:
+        return msgspec.convert(content, kind, dec_hook=_read_custom)
+    except _FAULTS:
+        pass
+    # Slow, and only for objects with a null or a mistake in them.
+    from stowplan.model import nulls
+
+    try:
+        return msgspec.convert(nulls.without_absent(content, kind), kind, dec_hook=_read_custom)
+    except _FAULTS as fault:
+        title = malformed.title(content, kind.__name__)
+        raise MalformedObject(f"{title}: {malformed.problem(fault)}; correct this field") from None
+
+
+def encode(value: ApiObject | UnknownObject) -> bytes:
+    """Write an object as JSON."""
+    return _encoder().encode(value.content if isinstance(value, UnknownObject) else value)
+
+
+def to_builtins(value: ApiObject | UnknownObject) -> Any:
+    """Write an object as dicts, lists, texts and numbers."""
+    content = value.content if isinstance(value, UnknownObject) else value
+    return msgspec.to_builtins(content, enc_hook=_write_custom)
+
+
+def _read_json(data: bytes | str, known_problem: str = "") -> Any:
+    """Decode without a type, to say whose field is wrong; text that cannot even be read so is refused here."""
+    try:
+        return msgspec.json.decode(data)
+    except _FAULTS as fault:
+        problem = known_problem or f"not a JSON document: {malformed.problem(fault)}"
+        raise MalformedObject(f"{problem}; check what wrote it") from None
+
+
+def _type_name(value: Any) -> str:
+    return "null" if value is None else type(value).__name__
+
+
+def _read_custom(kind: type, value: Any) -> Any:
+    """Read a quantity from what people write: text or a number."""
+    if kind is not Quantity:
+        raise NotImplementedError(f"no way to read {kind.__name__} is defined in decode.py")
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"Expected a quantity such as `500m` or `2Gi`, got `{_type_name(value)}`")
+    # Python refuses to write out integers far beyond this.
+    if isinstance(value, int) and value.bit_length() > 4096:
+        raise ValueError("Invalid quantity: a number of more than a thousand digits")
+    text = str(value)
+    try:
+        return Quantity.parse(text)
+    except ValueError as error:
+        raise ValueError(f"Invalid quantity `{text[:80]}`: {error}") from None
+
+
+def _write_custom(value: Any) -> Any:
+    if isinstance(value, Quantity):
+        return str(value)
+    raise NotImplementedError(f"no way to write {type(value).__name__} is defined in decode.py")
+
+
+@cache
+def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind, dec_hook=_read_custom)
+
+
+@cache
+def _heading_decoder() -> msgspec.json.Decoder[_Heading]:
+    return msgspec.json.Decoder(_Heading)
+
+
+@cache
+def _encoder() -> msgspec.json.Encoder:
+    return msgspec.json.Encoder(enc_hook=_write_custom)

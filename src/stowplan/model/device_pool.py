@@ -1,0 +1,103 @@
+"""Devices on offer: the slices that drivers publish, with attributes, capacities, shared counters and taints.
+
+Claims ask for them in `dra.py`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from stowplan.model.affinity import NodeSelector
+from stowplan.model.meta import Int64, Named, Part, Time, always
+from stowplan.model.quantity import Quantity
+
+
+class DeviceAttribute(Part, frozen=True, kw_only=True):
+    """Exactly one of the values is set; lists only where list-valued attributes are in use."""
+
+    int_value: Int64 | None = msgspec.field(name="int", default=None)
+    bool_value: bool | None = msgspec.field(name="bool", default=None)
+    string_value: str | None = msgspec.field(name="string", default=None)
+    version_value: str | None = msgspec.field(name="version", default=None)
+    int_values: tuple[Int64, ...] = msgspec.field(name="ints", default=())
+    bool_values: tuple[bool, ...] = msgspec.field(name="bools", default=())
+    string_values: tuple[str, ...] = msgspec.field(name="strings", default=())
+    version_values: tuple[str, ...] = msgspec.field(name="versions", default=())
+
+
+class CapacityRange(Part, frozen=True, kw_only=True):
+    min: Quantity | None = None
+    max: Quantity | None = None
+    step: Quantity | None = None
+
+
+class CapacityRequestPolicy(Part, frozen=True, kw_only=True):
+    default: Quantity | None = None
+    valid_values: tuple[Quantity, ...] = ()
+    valid_range: CapacityRange | None = None
+
+
+class DeviceCapacity(Part, frozen=True, kw_only=True):
+    value: Quantity = Quantity.zero()
+    request_policy: CapacityRequestPolicy | None = None
+
+
+class Counter(Part, frozen=True, kw_only=True):
+    value: Quantity = Quantity.zero()
+
+
+class CounterSet(Part, frozen=True, kw_only=True):
+    name: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class DeviceCounterConsumption(Part, frozen=True, kw_only=True):
+    counter_set: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class DeviceTaint(Part, frozen=True, kw_only=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: Time | None = None
+
+
+class Device(Part, frozen=True, kw_only=True):
+    """`node_name`, `node_selector` and `all_nodes` apply only where the slice selects nodes per device."""
+
+    name: str = ""
+    attributes: dict[str, DeviceAttribute] = {}
+    capacity: dict[str, DeviceCapacity] = {}
+    consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    taints: tuple[DeviceTaint, ...] = ()
+    binds_to_node: bool = False
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    allow_multiple_allocations: bool = False
+
+
+class ResourcePool(Part, frozen=True, kw_only=True):
+    name: str = ""
+    generation: Int64 = 0
+    resource_slice_count: Int64 = 0
+
+
+class ResourceSliceSpec(Part, frozen=True, kw_only=True):
+    driver: str = ""
+    pool: ResourcePool = ResourcePool()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    per_device_node_selection: bool | None = None
+    devices: tuple[Device, ...] = ()
+    shared_counters: tuple[CounterSet, ...] = ()
+
+
+class ResourceSlice(Named, frozen=True, kw_only=True):
+    api_version: str = always("resource.k8s.io/v1")
+    kind: str = always("ResourceSlice")
+    spec: ResourceSliceSpec = ResourceSliceSpec()

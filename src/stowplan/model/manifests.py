@@ -1,0 +1,73 @@
+"""YAML manifests: several documents in a file, lists of objects, and scalars read as the API server would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from stowplan.model.malformed import MalformedObject
+
+# Far beyond any API object, far below what the stack holds.
+_MAX_DEPTH = 500
+
+
+def read(text: str | bytes) -> Iterator[Any]:
+    """The content of every object in every document; empty documents are skipped, lists expanded."""
+    for document in _documents(text):
+        yield from _expand(document)
+
+
+def _documents(text: str | bytes) -> list[Any]:
+    # Imported here: YAML is for people's files, and the live scheduler never reads it.
+    import yaml
+
+    try:
+        decoded = text if isinstance(text, str) else text.decode()
+        _check_depth(decoded)
+        return [document for document in yaml.load_all(decoded, Loader=_loader()) if document is not None]
+    except (yaml.YAMLError, ValueError, RecursionError) as fault:
+        problem = "nested too deeply" if isinstance(fault, RecursionError) else " ".join(str(fault).split())
+        raise MalformedObject(f"not a YAML document: {problem}; check indentation and quoting there") from None
+
+
+def _check_depth(text: str) -> None:
+    """Refuse documents that would take the C loader down: it recurses without a limit of its own."""
+    import yaml
+
+    # Nesting cannot be deeper than brackets plus columns; most manifests are cleared by that alone.
+    if text.count("[") + text.count("{") + max(map(len, text.splitlines()), default=0) <= _MAX_DEPTH:
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=_loader()):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _MAX_DEPTH:
+            raise RecursionError
+
+
+def _expand(document: Any) -> Iterator[Any]:
+    """The items of a list, named after it if they do not say what they are; anything else as it is."""
+    kind = document.get("kind") if isinstance(document, Mapping) else None
+    if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(document.get("items"), list):
+        yield document
+        return
+    heading = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    for item in document["items"]:
+        yield {**heading, **item} if isinstance(item, Mapping) else item
+
+
+@lru_cache(maxsize=1)
+def _loader() -> Any:
+    """The C loader where there is one, without YAML's dates: a label `2024-01-01` is text to Kubernetes."""
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader: Any = type("ManifestLoader", (base,), {})
+    loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+        for first, resolvers in base.yaml_implicit_resolvers.items()
+    }
+    return loader

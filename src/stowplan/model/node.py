@@ -1,0 +1,41 @@
+"""The node: what it offers, what keeps pods away, which images it holds. `table/` turns it into a row."""
+
+from __future__ import annotations
+
+from stowplan.model.meta import Condition, Int64, Named, Part, ResourceList, Time, always
+
+
+class Taint(Part, frozen=True, kw_only=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: Time | None = None
+
+
+class NodeSpec(Part, frozen=True, kw_only=True):
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class ContainerImage(Part, frozen=True, kw_only=True):
+    names: tuple[str, ...] = ()
+    size_bytes: Int64 = 0
+
+
+class NodeStatus(Part, frozen=True, kw_only=True):
+    allocatable: ResourceList = {}
+    capacity: ResourceList = {}
+    images: tuple[ContainerImage, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    declared_features: tuple[str, ...] = ()
+
+
+class Node(Named, frozen=True, kw_only=True):
+    api_version: str = always("v1")
+    kind: str = always("Node")
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.labels

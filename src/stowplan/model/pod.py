@@ -1,0 +1,136 @@
+"""The pod: what it asks for, and how far it has come. `pod_status.py` holds the second half.
+
+Where it wants to be is in `affinity.py`, its volumes in `volumes.py`; what it weighs is computed in `requests.py`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from stowplan.model.affinity import Affinity, Toleration, TopologySpreadConstraint
+from stowplan.model.meta import Int32, Int64, Namespaced, Part, ResourceList, Time, always
+from stowplan.model.pod_status import PodStatus
+from stowplan.model.volumes import ResourceRequirements, Volume
+
+
+class ContainerPort(Part, frozen=True, kw_only=True):
+    """A missing protocol is TCP, a missing host IP every address."""
+
+    container_port: Int32 = 0
+    host_port: Int32 = 0
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    protocol: str = "TCP"
+    name: str = ""
+
+
+class RestartRule(Part, frozen=True, kw_only=True):
+    """Scheduling reads only the action: a node must declare that it knows RestartAllContainers."""
+
+    action: str = ""
+
+
+class ContainerResizePolicy(Part, frozen=True, kw_only=True):
+    resource_name: str = ""
+    restart_policy: str = ""
+
+
+class Container(Part, frozen=True, kw_only=True):
+    """A container or an init container; `restart_policy` Always makes an init container a sidecar."""
+
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    ports: tuple[ContainerPort, ...] = ()
+    restart_policy: str = ""
+    restart_policy_rules: tuple[RestartRule, ...] = ()
+    resize_policy: tuple[ContainerResizePolicy, ...] = ()
+
+    @property
+    def is_restartable_init(self) -> bool:
+        """Whether this init container keeps running beside the containers (a sidecar)."""
+        return self.restart_policy == "Always"
+
+
+class SchedulingGate(Part, frozen=True, kw_only=True):
+    name: str = ""
+
+
+class PodResourceClaim(Part, frozen=True, kw_only=True):
+    """Names a ResourceClaim directly, or the template that one is generated from."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class SchedulingGroup(Part, frozen=True, kw_only=True):
+    pod_group_name: str = ""
+
+
+class PodOs(Part, frozen=True, kw_only=True):
+    name: str = ""
+
+
+class PodSpec(Part, frozen=True, kw_only=True):
+    """What the pod asks for.
+
+    Defaults as the API server would fill them in: `scheduler_name` "default-scheduler", `priority` 0,
+    `preemption_policy` "PreemptLowerPriority", `restart_policy` "Always".
+    """
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    node_name: str = ""
+    scheduler_name: str = "default-scheduler"
+    priority: Int32 = 0
+    priority_class_name: str = ""
+    preemption_policy: str = "PreemptLowerPriority"
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    resources: ResourceRequirements | None = None
+    overhead: ResourceList = {}
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
+    host_network: bool = False
+    host_users: bool | None = None
+    restart_policy: str = "Always"
+    os: PodOs | None = None
+    service_account_name: str = ""
+    termination_grace_period_seconds: Int64 | None = None
+
+
+class Pod(Namespaced, frozen=True, kw_only=True):
+    api_version: str = always("v1")
+    kind: str = always("Pod")
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def node_name(self) -> str:
+        """The node the pod is bound to, "" while it is pending."""
+        return self.spec.node_name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.labels
+
+    @property
+    def priority(self) -> int:
+        return self.spec.priority
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it has ended: such a pod weighs nothing and is never scheduled."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_terminating(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def start_time(self) -> Time | None:
+        return self.status.start_time

@@ -1,0 +1,186 @@
+"""What a pod weighs: the requests a node must have free for it, and what it takes once it is there.
+
+    pod = max(sum of containers + sum of sidecars,
+              the heaviest moment of the init phase: one init container + the sidecars started before it)
+          replaced by pod-level requests where those are set, plus overhead
+
+While a resize is under way the node holds the larger of what is asked, promised and in force: see `accounted`.
+`table/` keeps the sums per node; `qos.py` reads the same fields for another end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from stowplan.model.meta import ResourceList
+from stowplan.model.pod import Container, Pod
+from stowplan.model.quantity import Quantity
+from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_pod_level, is_scalar
+
+DEFAULT_MILLI_CPU = 100
+DEFAULT_MEMORY = 200 * 1024 * 1024
+
+_DEFAULT_CPU = Quantity.of_milli(DEFAULT_MILLI_CPU)
+_DEFAULT_MEMORY = Quantity.of(DEFAULT_MEMORY)
+
+
+class Requests(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A pod's weight in whole numbers.
+
+    `scalar` has extended resources, huge pages and attachable volumes. The `non_zero` values, which only scoring
+    reads, count 100m and 200Mi for a container that says nothing.
+    """
+
+    milli_cpu: int = 0
+    memory: int = 0
+    ephemeral_storage: int = 0
+    scalar: Mapping[str, int] = {}
+    non_zero_milli_cpu: int = 0
+    non_zero_memory: int = 0
+
+
+def incoming(pod: Pod) -> Requests:
+    """What a node must have free for a pod that is being scheduled."""
+    return _weigh(pod, uses_status=False)
+
+
+def accounted(pod: Pod) -> Requests:
+    """What a pod weighs on its node: the most of what it asks for, was promised and holds, resize included."""
+    return _weigh(pod, uses_status=True)
+
+
+def request_list(pod: Pod) -> ResourceList:
+    """The requests of a pod that is being scheduled, by resource, as quantities."""
+    return _pod_requests(pod, _spec_requests)
+
+
+def limit_list(pod: Pod) -> ResourceList:
+    """The limits of a pod, by resource; overhead is added only where there is a limit."""
+    limits = _sum_containers(pod, lambda container: container.resources.limits)
+    if pod.spec.resources is not None:
+        limits.update((name, limit) for name, limit in pod.spec.resources.limits.items() if is_pod_level(name))
+    for name, overhead in pod.spec.overhead.items():
+        if name in limits and not limits[name].is_zero:
+            limits[name] += overhead
+    return limits
+
+
+def is_resize_infeasible(pod: Pod) -> bool:
+    """Whether the node has said that it can never grant the resize that is asked for."""
+    condition = pod.status.condition("PodResizePending")
+    return condition is not None and condition.reason == "Infeasible"
+
+
+_ResourcesOf = Callable[[Container], ResourceList]
+
+
+def _weigh(pod: Pod, *, uses_status: bool) -> Requests:
+    requests_of = _held_requests(pod) if uses_status else _spec_requests
+    requests = _pod_requests(pod, requests_of, uses_status=uses_status)
+    defaults = _scoring_defaults(pod, requests)
+    non_zero = requests
+    if any(name not in requests_of(container) for container in _containers(pod) for name in defaults):
+        non_zero = _pod_requests(pod, lambda container: defaults | requests_of(container), uses_status=uses_status)
+    zero = Quantity.zero()
+    return Requests(
+        milli_cpu=requests.get(CPU, zero).milli_value,
+        memory=requests.get(MEMORY, zero).value,
+        ephemeral_storage=requests.get(EPHEMERAL_STORAGE, zero).value,
+        scalar={name: quantity.value for name, quantity in requests.items() if is_scalar(name)},
+        non_zero_milli_cpu=non_zero.get(CPU, zero).milli_value,
+        non_zero_memory=non_zero.get(MEMORY, zero).value,
+    )
+
+
+def _scoring_defaults(pod: Pod, requests: ResourceList) -> ResourceList:
+    """What scoring assumes of a silent container; where pods have requests of their own, only what is in none."""
+    defaults = {CPU: _DEFAULT_CPU, MEMORY: _DEFAULT_MEMORY}
+    resources = pod.spec.resources
+    if resources is None or not any(map(is_pod_level, resources.requests)):
+        return defaults
+    return {name: quantity for name, quantity in defaults.items() if name not in requests}
+
+
+def _pod_requests(pod: Pod, requests_of: _ResourcesOf, *, uses_status: bool = False) -> ResourceList:
+    requests = _sum_containers(pod, requests_of)
+    requests.update(_pod_level_requests(pod, uses_status=uses_status))
+    _add(requests, pod.spec.overhead)
+    return requests
+
+
+def _sum_containers(pod: Pod, resources_of: _ResourcesOf) -> ResourceList:
+    total: ResourceList = {}
+    for container in pod.spec.containers:
+        _add(total, resources_of(container))
+    sidecars: ResourceList = {}
+    heaviest: ResourceList = {}
+    for container in pod.spec.init_containers:
+        moment = dict(resources_of(container))
+        if container.is_restartable_init:
+            _add(total, moment)
+            _add(sidecars, moment)
+            moment = sidecars
+        else:
+            _add(moment, sidecars)
+        _raise(heaviest, moment)
+    _raise(total, heaviest)
+    return total
+
+
+def _containers(pod: Pod) -> tuple[Container, ...]:
+    return pod.spec.containers + pod.spec.init_containers
+
+
+def _spec_requests(container: Container) -> ResourceList:
+    return container.resources.requests
+
+
+def _held_requests(pod: Pod) -> _ResourcesOf:
+    """How to read a container's requests on its node: init containers that end are never resized."""
+    statuses = {status.name: status for status in pod.status.container_statuses + pod.status.init_container_statuses}
+    if not statuses:
+        return _spec_requests
+    resizable = {container.name for container in pod.spec.containers}
+    resizable |= {container.name for container in pod.spec.init_containers if container.is_restartable_init}
+    is_infeasible = is_resize_infeasible(pod)
+
+    def read(container: Container) -> ResourceList:
+        status = statuses.get(container.name)
+        if status is None or status.resources is None or container.name not in resizable:
+            return container.resources.requests
+        held = dict(status.resources.requests) if is_infeasible else dict(container.resources.requests)
+        _raise(held, status.resources.requests)
+        _raise(held, status.allocated_resources)
+        return held
+
+    return read
+
+
+def _pod_level_requests(pod: Pod, *, uses_status: bool) -> ResourceList:
+    """The requests that are set on the pod itself: they replace the sum over its containers."""
+    resources = pod.spec.resources
+    asked = {name: request for name, request in resources.requests.items() if is_pod_level(name)} if resources else {}
+    in_force = pod.status.resources
+    if not uses_status or in_force is None:
+        return asked
+    held = {} if is_resize_infeasible(pod) else dict(asked)
+    _raise(held, in_force.requests)
+    _raise(held, pod.status.allocated_resources)
+    # What neither the node nor a feasible request mentions counts as nothing.
+    return {name: held.get(name, Quantity.zero()) for name in asked}
+
+
+def _add(total: ResourceList, more: ResourceList) -> None:
+    for name, quantity in more.items():
+        held = total.get(name)
+        total[name] = quantity if held is None else held + quantity
+
+
+def _raise(total: ResourceList, floor: ResourceList) -> None:
+    """Raise each amount in `total` to at least that of `floor`."""
+    for name, quantity in floor.items():
+        held = total.get(name)
+        if held is None or quantity > held:
+            total[name] = quantity

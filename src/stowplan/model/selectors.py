@@ -1,0 +1,173 @@
+"""Label selectors that answer: compiled once, shared by equal ones, fit for dictionary keys.
+
+`parse` reads the text form (`selector_text.py` has the grammar), `compile_label_selector` the API object. Columns
+evaluate the same `Requirement`s over label codes; `node_selector.py` uses them for nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+import msgspec
+
+from stowplan.model.label_syntax import SelectorError, invalid, key_problems, parse_int64, quoted, value_problems
+from stowplan.model.meta import LabelSelector, LabelSelectorRequirement
+
+__all__ = [
+    "EVERYTHING",
+    "NOTHING",
+    "Requirement",
+    "Selector",
+    "SelectorError",
+    "compile_label_selector",
+    "from_labels",
+    "make_requirement",
+    "select",
+]
+
+IN, NOT_IN = "in", "notin"
+EQUALS, DOUBLE_EQUALS, NOT_EQUALS = "=", "==", "!="
+EXISTS, DOES_NOT_EXIST = "exists", "!"
+GREATER_THAN, LESS_THAN = "gt", "lt"
+
+_OPERATORS_OF_OBJECTS = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": DOES_NOT_EXIST}
+_SIGNS = {
+    EQUALS: "=",
+    DOUBLE_EQUALS: "==",
+    NOT_EQUALS: "!=",
+    GREATER_THAN: ">",
+    LESS_THAN: "<",
+    IN: " in ",
+    NOT_IN: " notin ",
+}
+
+
+class Requirement(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
+    """One condition on one label; `operator` is one of this module's constants."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels meet this condition."""
+        value = labels.get(self.key)
+        operator = self.operator
+        if operator in (EQUALS, IN, DOUBLE_EQUALS):
+            return value is not None and value in self.values
+        if operator in (NOT_IN, NOT_EQUALS):
+            return value is None or value not in self.values
+        if operator == EXISTS:
+            return value is not None
+        if operator == DOES_NOT_EXIST:
+            return value is None
+        return value is not None and self._compares(value)
+
+    def _compares(self, value: str) -> bool:
+        number, bound = parse_int64(value), parse_int64(self.values[0])
+        if number is None or bound is None:
+            return False
+        return number > bound if self.operator == GREATER_THAN else number < bound
+
+    def __str__(self) -> str:
+        if self.operator == EXISTS:
+            return self.key
+        if self.operator == DOES_NOT_EXIST:
+            return "!" + self.key
+        values = ",".join(sorted(self.values))
+        if self.operator in (IN, NOT_IN):
+            values = f"({values})"
+        return f"{self.key}{_SIGNS[self.operator]}{values}"
+
+
+class Selector(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
+    """Conditions that must all hold, in the order of their keys; `is_nothing` makes it match no labels at all."""
+
+    requirements: tuple[Requirement, ...] = ()
+    is_nothing: bool = False
+
+    @property
+    def is_everything(self) -> bool:
+        return not self.requirements and not self.is_nothing
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels meet every requirement."""
+        if self.is_nothing:
+            return False
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+EVERYTHING = Selector()
+NOTHING = Selector(is_nothing=True)
+
+
+def compile_label_selector(selector: LabelSelector | None) -> Selector:
+    """Compile an API selector: None matches nothing, an empty one everything. Raise SelectorError if it is invalid."""
+    if selector is None:
+        return NOTHING
+    return _compile(tuple(sorted(selector.match_labels.items())), selector.match_expressions)
+
+
+def from_labels(labels: Mapping[str, str]) -> Selector:
+    """The selector for exactly these labels, unchecked (`nodeSelector`, the selectors of services)."""
+    return select(Requirement(key, EQUALS, (value,)) for key, value in labels.items())
+
+
+def select(requirements: Iterable[Requirement]) -> Selector:
+    """The one shared selector with these requirements."""
+    return _share(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
+
+
+def make_requirement(key: str, operator: str, values: tuple[str, ...], path: str = "") -> Requirement:
+    """Check and build a requirement; `path` is where it was written, for the errors."""
+    prefix = f"{path}." if path else ""
+    problems = []
+    if problem := key_problems(key):
+        problems.append(invalid(f"{prefix}key", key, problem))
+    problems += _value_count_problems(operator, values, f"{prefix}values", shows_empty=bool(path))
+    for index, value in enumerate(values):
+        if problem := value_problems(value):
+            problems.append(invalid(f"{prefix}values[{index}][{key}]", value, problem))
+    if problems:
+        raise SelectorError(*problems)
+    return Requirement(key, operator, values)
+
+
+def _value_count_problems(operator: str, values: tuple[str, ...], path: str, *, shows_empty: bool) -> list[str]:
+    # An API selector without values shows them as null, a node selector as an empty list.
+    shown = list(values) if values or shows_empty else None
+    if operator in (IN, NOT_IN):
+        return [] if values else [invalid(path, shown, "for 'in', 'notin' operators, values set can't be empty")]
+    if operator in (EXISTS, DOES_NOT_EXIST):
+        return [invalid(path, shown, "values set must be empty for exists and does not exist")] if values else []
+    if operator not in (GREATER_THAN, LESS_THAN):
+        # Both text and labels give exactly one value.
+        return []
+    problems = []
+    if len(values) != 1:
+        problems.append(invalid(path, shown, "for 'Gt', 'Lt' operators, exactly one value is required"))
+    for index, value in enumerate(values):
+        if parse_int64(value) is None:
+            detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+            problems.append(invalid(f"{path}[{index}]", value, detail))
+    return problems
+
+
+@lru_cache(maxsize=16384)
+def _compile(labels: tuple[tuple[str, str], ...], expressions: tuple[LabelSelectorRequirement, ...]) -> Selector:
+    requirements = [make_requirement(key, EQUALS, (value,)) for key, value in labels]
+    for expression in expressions:
+        operator = _OPERATORS_OF_OBJECTS.get(expression.operator)
+        if operator is None:
+            raise SelectorError(f"{quoted(expression.operator)} is not a valid label selector operator")
+        requirements.append(make_requirement(expression.key, operator, expression.values))
+    return select(requirements)
+
+
+@lru_cache(maxsize=16384)
+def _share(requirements: tuple[Requirement, ...]) -> Selector:
+    return Selector(requirements) if requirements else EVERYTHING

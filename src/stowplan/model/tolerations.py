@@ -1,0 +1,64 @@
+"""Which taints a pod puts up with. Masks over distinct taint sets are built from these in the taint plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stowplan.model.affinity import Toleration
+from stowplan.model.label_syntax import parse_int64
+from stowplan.model.node import Taint
+
+NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE = "NoSchedule", "NoExecute", "PreferNoSchedule"
+
+
+def tolerates(toleration: Toleration, taint: Taint, comparison_operators: bool = False) -> bool:
+    """Whether one toleration covers one taint; Lt and Gt count only where `comparison_operators` is on."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Exists":
+            return True
+        case "Lt" | "Gt" if comparison_operators:
+            return _compares(toleration, taint)
+        case _:
+            return False
+
+
+def is_tolerated(taint: Taint, tolerations: Iterable[Toleration], comparison_operators: bool = False) -> bool:
+    """Whether any of the tolerations covers the taint."""
+    return any(tolerates(toleration, taint, comparison_operators) for toleration in tolerations)
+
+
+def first_untolerated(
+    taints: Iterable[Taint], tolerations: tuple[Toleration, ...], comparison_operators: bool = False
+) -> Taint | None:
+    """The first taint that keeps the pod off the node (NoSchedule or NoExecute), None if nothing does."""
+    for taint in taints:
+        if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not is_tolerated(taint, tolerations, comparison_operators):
+            return taint
+    return None
+
+
+def count_intolerable_preferences(
+    taints: Iterable[Taint], tolerations: tuple[Toleration, ...], comparison_operators: bool = False
+) -> int:
+    """How many PreferNoSchedule taints the pod would rather avoid: fewer is better.
+
+    Only tolerations that may speak of that effect are asked.
+    """
+    relevant = tuple(toleration for toleration in tolerations if toleration.effect in ("", PREFER_NO_SCHEDULE))
+    return sum(
+        taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, relevant, comparison_operators)
+        for taint in taints
+    )
+
+
+def _compares(toleration: Toleration, taint: Taint) -> bool:
+    bound, number = parse_int64(toleration.value), parse_int64(taint.value)
+    if bound is None or number is None:
+        return False
+    return number < bound if toleration.operator == "Lt" else number > bound

@@ -1,0 +1,1 @@
+"""What is told about decisions: metrics, logs, the decision log and explanations."""

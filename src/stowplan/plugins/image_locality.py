@@ -1,0 +1,59 @@
+"""Draws pods to nodes that already hold their images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from stowplan.framework.contract import MAX_SCORE, Score
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.table.columns import Mask, Scores
+from stowplan.table.nodes import Nodes
+
+MEBIBYTE: Final = 1024 * 1024
+LEAST_BYTES: Final = 23 * MEBIBYTE
+MOST_BYTES_PER_CONTAINER: Final = 1000 * MEBIBYTE
+
+
+class ImageLocality(Score):
+    """A node that holds the images need not pull them.
+
+    Scores: the bytes a node holds of the images of the pod's containers, init containers and image volumes, each image
+        weighed by the share of all nodes that hold it, so that a rare image does not draw every pod to one node.
+        23 MiB and below score 0; 1000 MiB for each container score 100.
+    Upstream: pkg/scheduler/framework/plugins/imagelocality.
+    """
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        held = np.zeros(len(nodes), dtype=np.int64)
+        images, total = nodes.images, nodes.cluster_size
+        for name in _images(pod):
+            holders = images.holders(name)
+            if holders:
+                held += int(images.size(name) * (holders / total)) * _has_image(nodes, name)
+        most = MOST_BYTES_PER_CONTAINER * (len(pod.spec.init_containers) + len(pod.spec.containers))
+        return MAX_SCORE * (np.maximum(np.minimum(held, most), LEAST_BYTES) - LEAST_BYTES) // (most - LEAST_BYTES)
+
+
+def _images(pod: Pod) -> Iterator[str]:
+    """Name every image the pod needs, as often as it needs it."""
+    for container in (*pod.spec.init_containers, *pod.spec.containers):
+        yield _with_tag(container.image)
+    for volume in pod.spec.volumes:
+        if volume.image is not None:
+            yield _with_tag(volume.image.reference)
+
+
+def _with_tag(name: str) -> str:
+    """Return an image's name as nodes report it; a colon before the last slash belongs to a registry's port."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def _has_image(nodes: Nodes, name: str) -> Mask:
+    def read(node: Node) -> bool:
+        return any(name in image.names for image in node.status.images)
+
+    return nodes.fact(("image", name), read, bool)

@@ -1,0 +1,57 @@
+"""Keeps pods off nodes that do not declare a feature the pod needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from stowplan.framework.contract import SKIP, Filter, PreFilter, Reject, Skip, reject
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.table.nodes import Nodes
+
+REASON: Final = "node(s) didn't match Pod's required features"
+
+
+class NodeDeclaredFeatures(PreFilter, Filter):
+    """A pod that uses a new feature needs a node that knows it.
+
+    Rejects: nodes whose `status.declaredFeatures` lacks a feature that the pod's spec makes use of:
+        RestartAllContainersOnContainerExits (a restart rule with that action), UserNamespacesHostNetworkSupport (host
+        network together with `hostUsers: false`). Unresolvable. Skipped for pods that need none.
+    Requeued by: a node added or its declared features changed; an update of the pod that changes what it needs.
+    Upstream: pkg/scheduler/framework/plugins/nodedeclaredfeatures.
+    """
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> frozenset[str] | Skip:
+        return _needed(pod) or SKIP
+
+    def filter(self, pod: Pod, nodes: Nodes, state: frozenset[str] | None) -> Iterator[Reject]:
+        needed = state or _needed(pod)
+        lacks = nodes.coded("declared features", _declared).by_meaning(lambda declared: not needed <= declared)
+        if lacks.any():
+            yield reject(lacks, REASON, unresolvable=True)
+
+
+def _declared(node: Node) -> frozenset[str]:
+    return frozenset(node.status.declared_features)
+
+
+def _needed(pod: Pod) -> frozenset[str]:
+    return frozenset(feature for feature, is_needed in NEEDED_WHEN.items() if is_needed(pod))
+
+
+def _restarts_all_containers(pod: Pod) -> bool:
+    containers = (*pod.spec.init_containers, *pod.spec.containers)
+    return any(rule.action == "RestartAllContainers" for each in containers for rule in each.restart_policy_rules)
+
+
+def _has_users_of_its_own_on_the_host_network(pod: Pod) -> bool:
+    return pod.spec.host_network and pod.spec.host_users is False
+
+
+# Other features that nodes declare matter when a pod is resized, not when it is placed.
+NEEDED_WHEN: Final[Mapping[str, Callable[[Pod], bool]]] = {
+    "RestartAllContainersOnContainerExits": _restarts_all_containers,
+    "UserNamespacesHostNetworkSupport": _has_users_of_its_own_on_the_host_network,
+}

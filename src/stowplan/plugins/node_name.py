@@ -1,0 +1,28 @@
+"""Keeps a pod that names its node off all others."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any, Final
+
+from stowplan.framework.contract import Filter, Reject, reject
+from stowplan.model.pod import Pod
+from stowplan.table.nodes import Nodes
+
+REASON: Final = "node(s) didn't match the requested node name"
+
+
+class NodeName(Filter):
+    """A pod that names its node goes there or nowhere.
+
+    Rejects: nodes of another name than `spec.nodeName`, if the pod has one. Unresolvable.
+    Requeued by: a node added.
+    Upstream: pkg/scheduler/framework/plugins/nodename.
+    """
+
+    def sign(self, pod: Pod) -> Hashable:
+        return pod.spec.node_name
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        if pod.spec.node_name:
+            yield reject(~nodes.with_names(frozenset((pod.spec.node_name,))), REASON, unresolvable=True)

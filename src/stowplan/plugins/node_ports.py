@@ -1,0 +1,102 @@
+"""Keeps apart pods that want the same port of their node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from stowplan.framework.contract import SKIP, Filter, PreFilter, Reject, Skip, reject
+from stowplan.model.pod import Pod
+from stowplan.table.columns import Scores
+from stowplan.table.nodes import Nodes
+
+REASON: Final = "node(s) didn't have free ports for the requested pod ports"
+EVERY_ADDRESS: Final = "0.0.0.0"
+
+
+class NodePorts(PreFilter, Filter):
+    """Two pods cannot have the same port of one node.
+
+    Rejects: nodes where a pod holds a host port that this pod asks for, of the same protocol, on the same address or
+        where either of them means every address (no `hostIP`, or 0.0.0.0). Ports of containers and sidecars count.
+        Skipped for pods without host ports.
+    Requeued by: a node added; a pod deleted that held one of the ports.
+    Upstream: pkg/scheduler/framework/plugins/nodeports.
+    """
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> _Conflicts | Skip:
+        ports = frozenset(_host_ports(pod))
+        return _Conflicts(ports) if ports else SKIP
+
+    def filter(self, pod: Pod, nodes: Nodes, state: _Conflicts | None) -> Iterator[Reject]:
+        conflicts = state or _Conflicts(frozenset(_host_ports(pod)))
+        holders = nodes.count(conflicts)
+        gone = nodes.gone()
+        if gone is not None and any(gone):
+            holders = holders - _forgotten(pod.priority, nodes, conflicts, gone)
+        is_taken = holders > 0
+        if is_taken.any():
+            yield reject(is_taken, REASON)
+
+
+class _HostPort(NamedTuple):
+    protocol: str
+    port: int
+    address: str
+
+    def conflicts_with(self, other: _HostPort) -> bool:
+        if self[:2] != other[:2]:
+            return False
+        return self.address == other.address or EVERY_ADDRESS in (self.address, other.address)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conflicts:
+    """Counts the host ports of a pod that collide with any of `ports`."""
+
+    ports: frozenset[_HostPort]
+
+    def amount(self, pod: Pod) -> int:
+        return sum(self.concerns(held) for held in _host_ports(pod))
+
+    def concerns(self, held: _HostPort) -> bool:
+        return any(wanted.conflicts_with(held) for wanted in self.ports)
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldByImportant:
+    """Counts how often a pod of at least this priority holds exactly this port."""
+
+    port: _HostPort
+    priority: int
+
+    def amount(self, pod: Pod) -> int:
+        return _host_ports(pod).count(self.port) if pod.priority >= self.priority else 0
+
+
+def _host_ports(pod: Pod) -> list[_HostPort]:
+    sidecars = [container for container in pod.spec.init_containers if container.is_restartable_init]
+    return [
+        _HostPort(port.protocol or "TCP", port.host_port, port.host_ip or EVERY_ADDRESS)
+        for container in (*sidecars, *pod.spec.containers)
+        for port in container.ports
+        if port.host_port > 0
+    ]
+
+
+def _forgotten(priority: int, nodes: Nodes, conflicts: _Conflicts, gone: list[list[Pod]]) -> Scores:
+    """Count the holders that upstream loses sight of in each hypothetical row.
+
+    A node there has a set of ports, not a count of holders: with one holder gone the port is free although another, too
+    important to be evicted, still has it.
+    """
+    forgotten = np.zeros(len(nodes), dtype=np.int64)
+    as_it_is = nodes.take(nodes.all_rows)
+    freed = [{port for pod in pods for port in _host_ports(pod) if conflicts.concerns(port)} for pods in gone]
+    for port in set().union(*freed):
+        is_freed = np.fromiter((port in ports for ports in freed), dtype=bool, count=len(freed))
+        forgotten += is_freed * as_it_is.count(_HeldByImportant(port, priority))
+    return forgotten

@@ -1,0 +1,88 @@
+"""Prefer nodes whose resources a pod brings into balance. What a score counts is in `framework.allocation`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from stowplan.config.arguments import ResourceSpec
+from stowplan.framework.allocation import CPU_AND_MEMORY, Amount, Arithmetic, Share, divisor, score_rows, shares
+from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
+from stowplan.model import requests
+from stowplan.model.pod import Pod
+from stowplan.table.columns import Scores
+from stowplan.table.nodes import Nodes
+
+HALF = MAX_SCORE // 2
+# One resource alone is always in balance.
+NEUTRAL = HALF + HALF // 2
+
+
+class NodeResourcesBalancedAllocation(PreScore, Score):
+    """Prefer nodes where the pod makes the used fractions of the resources more alike.
+
+    Scores: a node is as balanced as the standard deviation of its used fractions is small: 100 if they are all alike.
+        The score compares that with and without the pod: 75 if nothing changes, more if the pod evens the node out,
+        less if it tilts it. A resource that the node does not have is left out, and so is an extended resource that the
+        pod does not request. Pods that request none of the resources are not scored.
+    Arguments: `resources`, those to balance; default cpu and memory. Their weights do not matter.
+    Upstream: `pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go`.
+    """
+
+    def __init__(self, *, resources: Sequence[ResourceSpec] = CPU_AND_MEMORY) -> None:
+        self._resources = tuple(resources)
+
+    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Share, ...] | Skip:
+        counted = shares(self._resources, requests.accounted(pod), nodes, is_never_zero=False)
+        return counted if any(share.amount for share in counted) else SKIP
+
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[Share, ...]) -> Scores:
+        return score_rows(_improvement, state, nodes)
+
+
+def _improvement(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:
+    if len(counted) < 2:
+        return NEUTRAL
+    lesser, real = arithmetic.lesser, arithmetic.real
+    with_pod, without_pod, are_there = [], [], []
+    for share in counted:
+        has, taken = allocatable[share.row], requested[share.row]
+        is_there = arithmetic.is_there(has)
+        whole = real(divisor(has, is_there))
+        with_pod.append(real(lesser(taken + share.amount, has)) / whole)
+        without_pod.append(real(lesser(taken, has)) / whole)
+        are_there.append(is_there)
+    change = _balance(arithmetic, with_pod, are_there) - _balance(arithmetic, without_pod, are_there)
+    return (change + HALF) // 2 + HALF
+
+
+def _balance(arithmetic: Arithmetic, fractions: list[Amount], are_there: list[Amount]) -> Amount:
+    """Return how alike the fractions are, at most 100; a resource that is not there has fraction 0, not counted."""
+    if len(fractions) == 2:
+        deviation = _half_distance(*fractions, are_there[0] & are_there[1])
+    else:
+        deviation = _deviation(arithmetic, fractions, are_there)
+    return arithmetic.whole((1 - deviation) * float(MAX_SCORE))
+
+
+def _half_distance(one: Amount, other: Amount, are_both_there: Amount) -> Amount:
+    distance = abs((one - other) * 0.5)
+    return distance if are_both_there is True else distance * are_both_there
+
+
+def _deviation(arithmetic: Arithmetic, fractions: list[Amount], are_there: list[Amount]) -> Amount:
+    """Return the standard deviation, added up in the order configured: another gives other last digits."""
+    total = squares = of_two = 0.0
+    for fraction in fractions:
+        total = total + fraction
+    count = sum(are_there)
+    mean = total / divisor(count, count > 0)
+    for fraction, is_there in zip(fractions, are_there, strict=True):
+        squares = squares + (fraction - mean) * (fraction - mean) * is_there
+    deviation = arithmetic.root(squares / divisor(count, count > 0))
+    if (count > 2) is True:
+        return deviation
+    # Where only two are there, theirs is half their distance, which is not rounded.
+    for one, other in combinations(range(len(fractions)), 2):
+        of_two = of_two + _half_distance(fractions[one], fractions[other], are_there[one] & are_there[other])
+    return arithmetic.choose(count > 2, deviation, of_two)

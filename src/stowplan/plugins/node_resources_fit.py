@@ -1,0 +1,176 @@
+"""Refuse nodes without room for a pod's requests, and prefer the emptiest or the fullest of the others.
+
+What a score counts is in `framework.allocation`; what a pod requests, in `model.requests`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from stowplan.config.arguments import ScoringStrategy, UtilizationShapePoint
+from stowplan.framework.allocation import (
+    CPU_AND_MEMORY,
+    FEW_ROWS,
+    Amount,
+    Arithmetic,
+    Rule,
+    Share,
+    divisor,
+    score_rows,
+    shares,
+)
+from stowplan.framework.contract import MAX_SCORE, Filter, PreFilter, PreScore, Reject, Score, reject
+from stowplan.model import requests
+from stowplan.model.pod import Pod
+from stowplan.model.resource_names import is_extended
+from stowplan.table.columns import Scores
+from stowplan.table.nodes import Nodes
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Matrix
+
+LEAST_ALLOCATED = ScoringStrategy("LeastAllocated", CPU_AND_MEMORY)
+# A curve is drawn from 0 to 10, scores go to 100.
+CURVE_UNIT = MAX_SCORE // 10
+MAX_UTILIZATION = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a node must have free of one resource, and the reason to give if it has not."""
+
+    row: int
+    amount: int
+    reason: str
+
+
+class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
+    """Refuse nodes without room for the pod; of the others prefer the emptiest, or the fullest.
+
+    Rejects: `Too many pods`, and `Insufficient <resource>` for every resource of which the pod requests more than the
+        node has left. Unresolvable if the pod requests more of a resource than the node has in all.
+    Scores: the weighted average over the resources of how much is free (LeastAllocated), used (MostAllocated), or of a
+        curve over the used percentage (RequestedToCapacityRatio), as if the pod were there. A container that says
+        nothing about cpu or memory counts 100m and 200Mi. A resource that the node does not have is left out, and so is
+        an extended resource that the pod does not request.
+    Arguments: `scoring_strategy`, type, weighted resources and curve; default LeastAllocated over cpu and memory.
+        `ignored_resources` and `ignored_resource_groups`: extended resources, by name or by the part before the slash,
+        that are not checked.
+    Requeued by: a pod deleted or scaled down, a node added, a node's allocatable changed.
+    Upstream: `pkg/scheduler/framework/plugins/noderesources/fit.go`.
+    """
+
+    def __init__(
+        self,
+        *,
+        scoring_strategy: ScoringStrategy = LEAST_ALLOCATED,
+        ignored_resources: Sequence[str] = (),
+        ignored_resource_groups: Sequence[str] = (),
+    ) -> None:
+        self._resources = scoring_strategy.resources
+        self._rule = _rule_of(scoring_strategy)
+        self._ignored = frozenset(ignored_resources)
+        self._ignored_groups = frozenset(ignored_resource_groups)
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> tuple[Demand, ...]:
+        wanted = requests.incoming(pod)
+        demands = [
+            Demand(PODS, 1, "Too many pods"),
+            Demand(CPU, wanted.milli_cpu, "Insufficient cpu"),
+            Demand(MEMORY, wanted.memory, "Insufficient memory"),
+            Demand(EPHEMERAL_STORAGE, wanted.ephemeral_storage, "Insufficient ephemeral-storage"),
+        ]
+        for name, amount in sorted(wanted.scalar.items()):
+            if not self._is_ignored(name):
+                demands.append(Demand(nodes.resource(name), amount, f"Insufficient {name}"))
+        # A node that is overcommitted still takes a pod that requests nothing of what it lacks.
+        return tuple(demand for demand in demands if demand.amount)
+
+    def _is_ignored(self, name: str) -> bool:
+        return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
+
+    def filter(self, pod: Pod, nodes: Nodes, state: tuple[Demand, ...]) -> Iterator[Reject]:
+        allocatable, requested = nodes.allocatable, nodes.requested
+        if len(nodes) <= FEW_ROWS and _fit_all(state, allocatable, requested):
+            return
+        for demand in state:
+            has = allocatable[demand.row]
+            is_short = has - requested[demand.row] < demand.amount
+            if is_short.any():
+                # Evicting pods always makes room for one more, however few the node takes.
+                unresolvable = demand.row != PODS and has < demand.amount
+                yield reject(is_short, demand.reason, unresolvable=unresolvable)
+
+    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Share, ...]:
+        return shares(self._resources, requests.accounted(pod), nodes, is_never_zero=True)
+
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[Share, ...]) -> Scores:
+        return score_rows(self._rule, state, nodes)
+
+
+def _fit_all(demands: tuple[Demand, ...], allocatable: Matrix, requested: Matrix) -> bool:
+    """Say whether every demand is met on every row. For a few rows, where plain integers are faster than arrays."""
+    rows = zip(allocatable.T.tolist(), requested.T.tolist(), strict=True)
+    return all(has[demand.row] - taken[demand.row] >= demand.amount for has, taken in rows for demand in demands)
+
+
+def _rule_of(strategy: ScoringStrategy) -> Rule:
+    match strategy.type:
+        case "LeastAllocated":
+            return _average_of(lambda has, used: has - used)
+        case "MostAllocated":
+            return _average_of(lambda _, used: used)
+        case "RequestedToCapacityRatio" if strategy.requested_to_capacity_ratio is not None:
+            return _curve_of(strategy.requested_to_capacity_ratio.shape)
+    known = "LeastAllocated, MostAllocated, or RequestedToCapacityRatio with a shape"
+    raise ValueError(f"NodeResourcesFit: scoringStrategy of type {strategy.type!r} is not usable; use {known}")
+
+
+def _average_of(part: Callable[[Amount, Amount], Amount]) -> Rule:
+    """Return the rule that averages, by weight, the percentage that a part of each resource makes up."""
+
+    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:
+        total = weights = 0
+        for share in counted:
+            has = allocatable[share.row]
+            is_there = arithmetic.is_there(has)
+            used = arithmetic.lesser(requested[share.row] + share.amount, has)
+            total += part(has, used) * MAX_SCORE // divisor(has, is_there) * share.weight
+            weights += is_there * share.weight
+        return total // (weights + (weights == 0))
+
+    return rule
+
+
+def _curve_of(shape: Sequence[UtilizationShapePoint]) -> Rule:
+    """Return the rule that averages, by weight, a curve over the used percentage; what scores 0 does not weigh."""
+    curve = np.array([_height(shape, percent) for percent in range(MAX_UTILIZATION + 1)], dtype=np.int64)
+
+    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:
+        total = weights = 0
+        for share in counted:
+            has = allocatable[share.row]
+            is_there = arithmetic.is_there(has)
+            used = arithmetic.lesser(requested[share.row] + share.amount, has)
+            height = arithmetic.look_up(curve, used * MAX_UTILIZATION // divisor(has, is_there))
+            weight = ((height > 0) & is_there) * share.weight
+            total += height * weight
+            weights += weight
+        # To the nearest, halves up.
+        return (2 * total + weights) // (2 * (weights + (weights == 0)))
+
+    return rule
+
+
+def _height(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
+    """Return the score at a used percentage: lines from point to point, level before the first and after the last."""
+    if percent <= shape[0].utilization:
+        return shape[0].score * CURVE_UNIT
+    for left, right in pairwise(shape):
+        if percent <= right.utilization:
+            climb = (right.score - left.score) * CURVE_UNIT * (percent - left.utilization)
+            # Cut towards zero, also where the curve falls.
+            return left.score * CURVE_UNIT + int(climb / (right.utilization - left.utilization))
+    return shape[-1].score * CURVE_UNIT

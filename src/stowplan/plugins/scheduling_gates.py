@@ -1,0 +1,22 @@
+"""Keeps a pod out of the queue until everybody who gated it has let go."""
+
+from __future__ import annotations
+
+from stowplan.framework.contract import PreEnqueue, refuse
+from stowplan.framework.verdict import Rejection
+from stowplan.model.pod import Pod
+
+
+class SchedulingGates(PreEnqueue):
+    """A pod with scheduling gates is not ready to be scheduled.
+
+    Gates: a pod whose `spec.schedulingGates` is not empty, with all their names in the reason.
+    Requeued by: the removal of the pod's last gate.
+    Upstream: pkg/scheduler/framework/plugins/schedulinggates.
+    """
+
+    def pre_enqueue(self, pod: Pod) -> Rejection | None:
+        gates = pod.spec.scheduling_gates
+        if not gates:
+            return None
+        return refuse(f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]")

@@ -1,0 +1,1 @@
+"""The owner of pods that wait."""

@@ -1,0 +1,49 @@
+"""Pods that wait for room on a node that was freed for them: they count there before they are placed.
+
+A pod of at least the priority of the one at hand, nominated to a node, is taken to run there when that node is filtered.
+"""
+
+from __future__ import annotations
+
+from stowplan.model.pod import Pod
+
+
+class Nominations:
+    """Pending pods by the node they are nominated to."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, dict[str, Pod]] = {}
+        self._node_of: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_node)
+
+    def put(self, pod: Pod, node_name: str) -> None:
+        """Nominate a pod, taking back any earlier nomination of it."""
+        self.remove(pod)
+        if node_name:
+            self._by_node.setdefault(node_name, {})[_id(pod)] = pod
+            self._node_of[_id(pod)] = node_name
+
+    def remove(self, pod: Pod) -> None:
+        """Take back the nomination of a pod, if it has one."""
+        node_name = self._node_of.pop(_id(pod), None)
+        if node_name is not None:
+            del self._by_node[node_name][_id(pod)]
+            if not self._by_node[node_name]:
+                del self._by_node[node_name]
+
+    def node_of(self, pod: Pod) -> str:
+        return self._node_of.get(_id(pod), "")
+
+    def standing_before(self, pod: Pod) -> dict[str, list[Pod]]:
+        """Return, by node, the nominated pods that `pod` must leave room for: others of at least its priority."""
+        found = {
+            node: [other for key, other in pods.items() if other.priority >= pod.priority and key != _id(pod)]
+            for node, pods in self._by_node.items()
+        }
+        return {node: pods for node, pods in found.items() if pods}
+
+
+def _id(pod: Pod) -> str:
+    return pod.metadata.uid or pod.key

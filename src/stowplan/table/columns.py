@@ -1,0 +1,116 @@
+"""The kinds of column: facts read off a node, coded facts, and counts over the pods of a node.
+
+A column is built on first use and kept up to date by `table.Table`; plugins reach it only through `table.nodes.Nodes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.table.journal import Journal
+
+Mask = NDArray[np.bool_]
+Scores = NDArray[np.int64]
+Rows = NDArray[np.intp]
+Codes = NDArray[np.int64]
+
+MISSING = -1
+
+
+class Counted(Protocol):
+    """What a count column counts: a hashable rule that says how much one pod adds to its node."""
+
+    def amount(self, pod: Pod) -> int:
+        """Return how much `pod` counts; 0 if not at all."""
+
+    def __hash__(self) -> int: ...
+
+
+class Column:
+    """One value per row, with the journal of the rows that changed. `view` is what readers see: read-only, live rows."""
+
+    __slots__ = ("journal", "used_at", "values", "view")
+
+    def __init__(self, dtype: DTypeLike, capacity: int) -> None:
+        self.journal = Journal()
+        self.values: NDArray[Any] = np.zeros(capacity, dtype=dtype)
+        self.view = self.values
+        self.used_at = 0
+
+    def fit(self, capacity: int, rows: int) -> None:
+        """Make room for `capacity` rows and show the first `rows` of them."""
+        if capacity > len(self.values):
+            grown = np.zeros(capacity, dtype=self.values.dtype)
+            grown[: len(self.values)] = self.values
+            self.values = grown
+        self.view = self.values[:rows]
+        self.view.flags.writeable = False
+
+    def move(self, source: int, target: int) -> None:
+        self.values[target] = self.values[source]
+
+    def clear(self, row: int) -> None:
+        self.values[row] = 0
+
+
+class FactColumn(Column):
+    """A value that a function reads off a node; the function runs when the node changes, never per pod."""
+
+    __slots__ = ("read",)
+
+    def __init__(self, read: Callable[[Node], Any], dtype: DTypeLike, capacity: int) -> None:
+        super().__init__(dtype, capacity)
+        self.read = read
+
+    def write(self, row: int, node: Node) -> None:
+        value = self.read(node)
+        if self.values[row] != value:
+            self.values[row] = value
+            self.journal.mark(row)
+
+
+class CodedColumn(FactColumn):
+    """A fact that is not a number, as small integers: `codes` by row, and what each code stands for."""
+
+    __slots__ = ("_code_of", "meanings")
+
+    def __init__(self, read: Callable[[Node], Hashable | None], capacity: int) -> None:
+        super().__init__(lambda node: self.code(read(node)), np.int64, capacity)
+        self._code_of: dict[Hashable, int] = {}
+        self.meanings: list[Any] = []
+
+    def code(self, meaning: Hashable | None) -> int:
+        """Return the code of a meaning, giving it one if it is new; None has `MISSING`."""
+        if meaning is None:
+            return MISSING
+        known = self._code_of.get(meaning)
+        if known is None:
+            known = self._code_of[meaning] = len(self.meanings)
+            self.meanings.append(meaning)
+        return known
+
+    def known_code(self, meaning: Hashable) -> int | None:
+        """Return the code of a meaning that some node has or had, else None."""
+        return self._code_of.get(meaning)
+
+
+class CountColumn(Column):
+    """How much the pods of each node add up to, under one `Counted` rule."""
+
+    __slots__ = ("counted", "total")
+
+    def __init__(self, counted: Counted, capacity: int) -> None:
+        super().__init__(np.int64, capacity)
+        self.counted = counted
+        self.total = 0
+
+    def add(self, row: int, amount: int) -> None:
+        self.values[row] += amount
+        self.total += amount
+        self.journal.mark(row)

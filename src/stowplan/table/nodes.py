@@ -1,0 +1,249 @@
+"""`Nodes`: what a plugin is given of the cluster. All rows, a few of them, or rows as they would be.
+
+Every accessor returns one read-only value per row and notes that it was read. A plugin must look only at what it is given:
+the same row gives the same answer alone, among others, and in a hypothetical table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from stowplan.model.node import Node, Taint
+from stowplan.model.pod import Pod
+from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, Counted, Mask, Rows, Scores
+from stowplan.table.images import Images
+from stowplan.table.journal import Journal
+from stowplan.table.resources import Matrix
+from stowplan.table.shape import PodShape
+from stowplan.table.table import Table
+from stowplan.table.terms import CarriedTerm, TermKind
+
+
+class Coded(NamedTuple):
+    """A fact as codes by row (-1: the node has none) and the meaning of each code."""
+
+    codes: Codes
+    meanings: Sequence[Any]
+
+    def by_meaning(self, answer: Callable[[Any], Any], missing: Any = False) -> NDArray[Any]:
+        """Give every row the answer for its meaning, asked once per meaning; `missing`, of the same type, without one."""
+        codes, meanings = self
+        # The entry past the last meaning is the one that code -1 reaches.
+        answers = np.full(len(meanings) + 1, missing)
+        if len(codes) < len(meanings):
+            for code in set(codes.tolist()) - {MISSING}:
+                answers[code] = answer(meanings[code])
+        else:
+            answers[:-1] = list(map(answer, meanings))
+        return answers[codes]
+
+
+class Nodes:
+    """Rows of the table as a plugin sees them."""
+
+    __slots__ = ("_gathered", "_hypothesis", "_table", "asked", "feasible_journal", "feasible_rows", "rows")
+
+    def __init__(self, table: Table, rows: Rows | None = None, hypothesis: Hypothesis | None = None) -> None:
+        self._table = table
+        self.rows = rows
+        self._hypothesis = hypothesis
+        self._gathered: dict[object, NDArray[Any]] = {}
+        # Which rows still matter; the wrapper of per-node plugins asks about no others.
+        self.asked: Mask | None = None
+        self.feasible_rows: Mask | None = None
+        self.feasible_journal = Journal()
+
+    def __len__(self) -> int:
+        return len(self._table) if self.rows is None else len(self.rows)
+
+    def take(self, rows: Rows) -> Nodes:
+        """Return some of the rows (numbers of the table's rows), with nothing else changed."""
+        return Nodes(self._table, rows)
+
+    def suppose(self, rows: Rows, added: Sequence[Sequence[PodShape]], removed: Sequence[Sequence[PodShape]]) -> Nodes:
+        """Return hypothetical rows: row i as it would be with `added[i]` placed on it and `removed[i]` gone."""
+        return Nodes(self._table, rows, Hypothesis(added, removed))
+
+    # Identity
+
+    @property
+    def all_rows(self) -> Rows:
+        """The table's row number of every row given."""
+        return np.arange(len(self._table)) if self.rows is None else self.rows
+
+    def node(self, position: int) -> Node:
+        """Return the Node object at a position; for per-node plugins and messages, not for array code."""
+        self._note(self._table.node_journal)
+        return self._table.nodes[position if self.rows is None else self.rows[position]]
+
+    @property
+    def cluster_size(self) -> int:
+        """How many nodes the cluster has, however few of them are given."""
+        self._note(self._table.layout)
+        return len(self._table)
+
+    def with_names(self, names: frozenset[str]) -> Mask:
+        """Say which rows are nodes of these names."""
+        mask = np.zeros(len(self._table), dtype=bool)
+        mask[[self._table.row_of[name] for name in names if name in self._table.row_of]] = True
+        self._note(self._table.layout)
+        return mask if self.rows is None else mask[self.rows]
+
+    # Resources
+
+    @property
+    def allocatable(self) -> Matrix:
+        """What each node has to give. # (resources, nodes)"""
+        resources = self._table.resources
+        self._note(resources.allocatable_journal)
+        return self._matrix("allocatable", resources.allocatable)
+
+    @property
+    def requested(self) -> Matrix:
+        """What the pods of each node take. # (resources, nodes)"""
+        resources = self._table.resources
+        self._note(resources.requested_journal)
+        matrix = self._matrix("requested", resources.requested)
+        if self._hypothesis is None:
+            return matrix
+        return self._hypothesis.requested(matrix)
+
+    def resource(self, name: str) -> int:
+        """Return the row of a resource in `allocatable` and `requested`; a row of zeros if nobody has or takes it."""
+        self._note(self._table.resources.names_journal)
+        return self._table.resources.find(name)
+
+    def _matrix(self, key: str, matrix: Matrix) -> Matrix:
+        if self.rows is None:
+            return matrix
+        gathered = self._gathered.get(key)
+        if gathered is None:
+            gathered = self._gathered[key] = matrix[:, self.rows]
+        return gathered
+
+    # Facts
+
+    def label(self, key: str) -> Coded:
+        """Return the values of a label."""
+        return self._coded(self._table.coded(("label", key), lambda node: node.metadata.labels.get(key)))
+
+    @property
+    def taints(self) -> Coded:
+        """The distinct sets of taints: each meaning is a tuple of `Taint`."""
+        return self._coded(self._table.coded("taints", _taints))
+
+    def fact(self, key: Hashable, read: Callable[[Node], Any], dtype: DTypeLike = np.int64) -> NDArray[Any]:
+        """Return a fact of your own: `read` runs once per node and again when the node changes."""
+        return self._values(self._table.fact(key, read, dtype))
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column that a plugin declared in its `columns`."""
+        return self._values(self._table.declared(name))
+
+    def coded(self, key: Hashable, read: Callable[[Node], Hashable | None]) -> Coded:
+        """Return a fact that is not a number, as codes."""
+        return self._coded(self._table.coded(key, read))
+
+    @property
+    def images(self) -> Images:
+        """Sizes and spread of the images over the whole cluster."""
+        self._note(self._table.images.journal)
+        return self._table.images
+
+    def _coded(self, column: CodedColumn) -> Coded:
+        return Coded(self._values(column), column.meanings)
+
+    # Pods
+
+    def count(self, counted: Counted) -> Scores:
+        """Return how many pods of each node a rule counts (as `Counted.amount` adds up)."""
+        column = self._table.count(counted)
+        counts = self._values(column)
+        return counts if self._hypothesis is None else counts + self._hypothesis.counted(counted)
+
+    def change_of(self, counted: Counted) -> Scores | None:
+        """Return by how much each hypothetical row differs from the real one under a rule; None when nothing is supposed."""
+        return None if self._hypothesis is None else self._hypothesis.counted(counted)
+
+    def gone(self) -> list[list[Pod]] | None:
+        """Return the pods supposed to be gone from each hypothetical row; None when nothing is supposed."""
+        return None if self._hypothesis is None else self._hypothesis.gone()
+
+    def terms(self, kind: TermKind, labels: Mapping[str, str]) -> list[CarriedTerm]:
+        """Return the distinct terms carried by pods that may be about a pod with these labels; see `carriers(term)`."""
+        self._note(self._table.terms.journal)
+        return self._table.terms.about(kind, labels)
+
+    def carriers(self, term: CarriedTerm) -> Scores:
+        """Return how many pods of each node carry a term."""
+        counts = self._values(term.column)
+        change = self.change_of_carriers(term)
+        return counts if change is None else counts + change
+
+    def change_of_carriers(self, term: CarriedTerm) -> Scores | None:
+        """Return by how much each hypothetical row's carriers differ from the real row's; None when nothing is supposed."""
+        return None if self._hypothesis is None else self._hypothesis.carriers(term)
+
+    # The rows that passed the filters (in pre_score)
+
+    @property
+    def feasible(self) -> Mask:
+        """Which rows passed all filters; only `pre_score` is given this."""
+        if self.feasible_rows is None:
+            raise AttributeError("nodes.feasible is known in pre_score only: filters have not finished before it")
+        self._note(self.feasible_journal)
+        return self.feasible_rows
+
+    def _values(self, column: Column) -> NDArray[Any]:
+        self._note(column.journal)
+        if self.rows is None:
+            return column.view
+        gathered = self._gathered.get(column)
+        if gathered is None:
+            gathered = self._gathered[column] = column.view[self.rows]
+        return gathered
+
+    def _note(self, journal: Journal) -> None:
+        self._table.reads.note(journal)
+
+
+class Hypothesis:
+    """Per row, the pods supposed to be there and those supposed to be gone."""
+
+    def __init__(self, added: Sequence[Sequence[PodShape]], removed: Sequence[Sequence[PodShape]]) -> None:
+        self._signed = [
+            [(shape, 1) for shape in plus] + [(shape, -1) for shape in minus]
+            for plus, minus in zip(added, removed, strict=True)
+        ]
+
+    def requested(self, matrix: Matrix) -> Matrix:
+        """Return the requested amounts with the supposed pods counted."""
+        supposed = matrix.copy()
+        for position, shapes in enumerate(self._signed):
+            for shape, sign in shapes:
+                supposed[shape.indices, position] += sign * shape.amounts
+        return supposed
+
+    def counted(self, counted: Counted) -> Scores:
+        """Return the change of each row under a count rule."""
+        return self._sum(lambda shape: counted.amount(shape.pod))
+
+    def gone(self) -> list[list[Pod]]:
+        """Return the pods taken away from each row, also those that were put back."""
+        return [[shape.pod for shape, sign in shapes if sign < 0] for shapes in self._signed]
+
+    def carriers(self, term: CarriedTerm) -> Scores:
+        """Return the change in the number of carriers of a term."""
+        return self._sum(lambda shape: shape.terms.count(term))
+
+    def _sum(self, amount: Callable[[PodShape], int]) -> Scores:
+        sums = (sum(sign * amount(shape) for shape, sign in shapes) for shapes in self._signed)
+        return np.fromiter(sums, dtype=np.int64, count=len(self._signed))
+
+
+def _taints(node: Node) -> tuple[Taint, ...]:
+    return tuple(node.spec.taints)

@@ -1,0 +1,123 @@
+"""The resource columns: what each node has to give and what its pods already take.
+
+Two matrices of the same rows (resources) and columns (nodes). The first rows are fixed; every other resource that a node
+or a placed pod mentions gets the next one. A name nobody mentions reads as the row of zeros, so asking never grows anything.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.model.node import Node
+from stowplan.model.quantity import Quantity
+from stowplan.model.requests import Requests
+from stowplan.model.resource_names import is_scalar
+from stowplan.table.journal import Journal
+
+CPU: Final = 0
+MEMORY: Final = 1
+EPHEMERAL_STORAGE: Final = 2
+PODS: Final = 3
+# What scoring counts: every container weighs at least 100m and 200Mi. Their allocatable rows repeat cpu and memory.
+NON_ZERO_CPU: Final = 4
+NON_ZERO_MEMORY: Final = 5
+NOWHERE: Final = 6
+
+FIXED: Final = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE, "pods": PODS}
+FIRST_SCALAR: Final = 7
+LARGEST: Final = np.iinfo(np.int64).max
+
+Matrix = NDArray[np.int64]
+
+
+class Resources:
+    """Allocatable and requested amounts, in millicores for cpu and whole units for the rest. # (resources, nodes)"""
+
+    def __init__(self, capacity: int) -> None:
+        self.index_of: dict[str, int] = dict(FIXED)
+        self.names_journal = Journal()
+        self.allocatable_journal = Journal()
+        self.requested_journal = Journal()
+        self._allocatable = np.zeros((FIRST_SCALAR, capacity), dtype=np.int64)
+        self._requested = np.zeros((FIRST_SCALAR, capacity), dtype=np.int64)
+        self._rows = 0
+        self._show()
+
+    def find(self, name: str) -> int:
+        """Return the row of a resource; `NOWHERE` if no node has it and no placed pod takes it."""
+        return self.index_of.get(name, NOWHERE)
+
+    def intern(self, name: str) -> int:
+        index = self.index_of.get(name)
+        if index is None:
+            index = self.index_of[name] = len(self._allocatable)
+            more = np.zeros((1, self._allocatable.shape[1]), dtype=np.int64)
+            self._allocatable = np.vstack((self._allocatable, more))
+            self._requested = np.vstack((self._requested, more))
+            self._show()
+            self.names_journal.mark_all()
+        return index
+
+    def vector(self, requests: Requests) -> tuple[NDArray[np.intp], Matrix]:
+        """Return the rows and amounts that one pod with these requests adds to its node; the pod itself counts one."""
+        amounts = {
+            CPU: requests.milli_cpu,
+            MEMORY: requests.memory,
+            EPHEMERAL_STORAGE: requests.ephemeral_storage,
+            PODS: 1,
+            NON_ZERO_CPU: requests.non_zero_milli_cpu,
+            NON_ZERO_MEMORY: requests.non_zero_memory,
+        }
+        amounts.update((self.intern(name), amount) for name, amount in requests.scalar.items() if amount)
+        kept = {index: min(amount, LARGEST) for index, amount in amounts.items() if amount}
+        return np.fromiter(kept, dtype=np.intp), np.fromiter(kept.values(), dtype=np.int64)
+
+    def write_node(self, row: int, node: Node) -> None:
+        """Set what `node` has to give."""
+        amounts = {name: _units(name, quantity) for name, quantity in node.status.allocatable.items()}
+        indices = {name: self.intern(name) for name in amounts if name in FIXED or is_scalar(name)}
+        column = np.zeros(len(self._allocatable), dtype=np.int64)
+        for name, index in indices.items():
+            column[index] = amounts[name]
+        column[NON_ZERO_CPU], column[NON_ZERO_MEMORY] = column[CPU], column[MEMORY]
+        if not np.array_equal(column, self._allocatable[:, row]):
+            self._allocatable[:, row] = column
+            self.allocatable_journal.mark(row)
+
+    def add(self, row: int, indices: NDArray[np.intp], amounts: Matrix) -> None:
+        self._requested[indices, row] += amounts
+        self.requested_journal.mark(row)
+
+    def subtract(self, row: int, indices: NDArray[np.intp], amounts: Matrix) -> None:
+        self._requested[indices, row] -= amounts
+        self.requested_journal.mark(row)
+
+    def fit(self, capacity: int, rows: int) -> None:
+        """Make room for `capacity` nodes and show the first `rows` of them."""
+        missing = capacity - self._allocatable.shape[1]
+        if missing > 0:
+            self._allocatable = np.pad(self._allocatable, ((0, 0), (0, missing)))
+            self._requested = np.pad(self._requested, ((0, 0), (0, missing)))
+        self._rows = rows
+        self._show()
+
+    def move(self, source: int, target: int) -> None:
+        self._allocatable[:, target] = self._allocatable[:, source]
+        self._requested[:, target] = self._requested[:, source]
+
+    def clear(self, row: int) -> None:
+        self._allocatable[:, row] = 0
+        self._requested[:, row] = 0
+
+    def _show(self) -> None:
+        self.allocatable = self._allocatable[:, : self._rows]
+        self.requested = self._requested[:, : self._rows]
+        self.allocatable.flags.writeable = False
+        self.requested.flags.writeable = False
+
+
+def _units(name: str, quantity: Quantity) -> int:
+    return quantity.milli_value if name == "cpu" else quantity.value

@@ -1,0 +1,85 @@
+"""Pods that look alike to the scheduler share one `PodShape`: compiled once, counted many times.
+
+`signature` decides what "alike" means: everything that filtering, scoring and counting read of a pod, and nothing that
+differs between the replicas of a workload.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.model.pod import Pod
+from stowplan.model.pod_status import PodStatus
+from stowplan.model.volumes import Volume
+
+if TYPE_CHECKING:
+    from stowplan.table.columns import CountColumn
+    from stowplan.table.terms import CarriedTerm
+
+_SOURCES = tuple(name for name in Volume.__struct_fields__ if name not in ("name", "empty_dir"))
+_RESIZE = ("PodResizePending", "PodResizeInProgress")
+_encoder = msgspec.msgpack.Encoder(enc_hook=str)
+
+
+class PodShape:
+    """What all pods of one signature have in common, as the table counts it."""
+
+    __slots__ = ("__weakref__", "amounts", "deltas", "deltas_upto", "indices", "key", "pod", "rows", "terms")
+
+    def __init__(self, key: bytes, pod: Pod) -> None:
+        self.key = key
+        self.pod = pod
+        self.indices: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self.amounts: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.terms: tuple[CarriedTerm, ...] = ()
+        self.deltas: list[tuple[CountColumn, int]] = []
+        # Which count columns `deltas` already covers: (generation of the list of columns, how many of it).
+        self.deltas_upto = (0, 0)
+        self.rows: dict[int, int] = {}
+
+
+def signature(pod: Pod) -> bytes:
+    """Return the bytes that pods have in common when no plugin can tell them apart."""
+    spec, meta = pod.spec, pod.metadata
+    return _encoder.encode(
+        (
+            meta.namespace,
+            meta.labels,
+            [(owner.api_version, owner.kind, owner.name) for owner in meta.owner_references if owner.controller],
+            meta.deletion_timestamp is not None,
+            spec.containers,
+            spec.init_containers,
+            spec.affinity,
+            spec.node_selector,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            spec.overhead,
+            spec.resources,
+            (spec.os, spec.host_network, spec.host_users, spec.restart_policy, spec.priority),
+            spec.resource_claims,
+            _volumes(pod),
+            _resize(pod.status),
+        )
+    )
+
+
+def _volumes(pod: Pod) -> list[object]:
+    """The volumes that placement depends on; a generated claim is named after its pod, so such pods are all different."""
+    read = [volume for volume in pod.spec.volumes if any(getattr(volume, source) is not None for source in _SOURCES)]
+    return [(volume, pod.name if volume.ephemeral is not None else "") for volume in read]
+
+
+def _resize(status: PodStatus) -> object:
+    """What a resize under way changes about the weight of a placed pod."""
+    if not (status.container_statuses or status.init_container_statuses or status.resources):
+        return None
+    held = [
+        (container.name, container.allocated_resources, container.resources)
+        for container in (*status.init_container_statuses, *status.container_statuses)
+    ]
+    resize = [(condition.type, condition.reason) for condition in status.conditions if condition.type in _RESIZE]
+    return held, resize, status.resources, status.allocated_resources

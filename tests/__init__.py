@@ -1,0 +1,1 @@
+"""Tests of Stowplan; see ARCHITECTURE.md for what lives where."""

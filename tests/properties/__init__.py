@@ -1,0 +1,1 @@
+"""Invariants that hold for every input, searched by hypothesis."""

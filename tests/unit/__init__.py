@@ -1,0 +1,1 @@
+"""Unit tests, at the same path as the module they test."""
