@@ -22,8 +22,8 @@ help: ## list the targets
 
 setup: $(READY) ## create the environment the other targets use
 
-run: $(READY) ## schedule the example cluster and explain the decisions
-	$(BIN)/stowplan run-example
+run: $(READY) ## schedule the example workload and explain the pod that fits nowhere
+	$(BIN)/stowplan schedule examples/cluster.yaml examples/workload.yaml --explain default/report --allow-refused
 
 test: $(READY) ## run every test that needs no real cluster
 	$(BIN)/pytest -n $(TEST_WORKERS) --ignore=tests/e2e

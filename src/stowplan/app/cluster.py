@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from stowplan.app.settings import installed_plugins
 from stowplan.cache.cache import Cache, Placed
 from stowplan.cache.objects import Objects
 from stowplan.config.load import default_configuration
-from stowplan.config.points import IN_TREE
 from stowplan.config.types import Configuration
 from stowplan.engine import choose
 from stowplan.engine.choose import Field
@@ -29,15 +29,14 @@ from stowplan.engine.sampling import ALL_NODES, Sampler
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
 from stowplan.framework.memo import Memo
 from stowplan.framework.profile import Profile
-from stowplan.framework.registry import Registry
 from stowplan.framework.verdict import Rejection
 from stowplan.model import decode
 from stowplan.model.binding import Binding
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.observe.explain import Explanation, explain
-from stowplan.plugins import NOT_BUILT, in_tree
 from stowplan.queue.nominations import Nominations
+from stowplan.table.shape import PodShape
 
 Ties = Literal["random", "upstream"]
 
@@ -129,19 +128,21 @@ class Cluster:
 
     def schedule(self, pod: Pod) -> Result | Gated:
         """Choose a node for `pod` and count the pod there; a refusal changes nothing."""
-        result = self.choose(pod)
+        shape = self.cache.table.shape_of(pod)
+        result = self._choose(pod, shape)
         if isinstance(result, Chosen):
             self.nominations.remove(pod)
-            self.cache.assume(pod, result.node_name)
+            self.cache.assume(pod, result.node_name, shape)
         return result
 
     def choose(self, pod: Pod) -> Result | Gated:
         """Choose a node for `pod` without placing it."""
+        return self._choose(pod, self.cache.table.shape_of(pod))
+
+    def _choose(self, pod: Pod, shape: PodShape) -> Result | Gated:
         profile = self.profile_of(pod)
         gate = profile.run_pre_enqueue(pod)
-        if gate is not None:
-            return Gated(pod, gate)
-        return choose.choose(self.field, profile, pod, self.cache.table.shape_of(pod))
+        return Gated(pod, gate) if gate is not None else choose.choose(self.field, profile, pod, shape)
 
     def explain(self, pod: Pod) -> Explanation:
         """Say what every plugin thinks of every node for `pod`, with scores and nearest misses."""
@@ -168,8 +169,7 @@ class Cluster:
             self.nominations.put(pod, pod.status.nominated_node_name)
 
     def _build_profiles(self) -> dict[str, Profile]:
-        registry = Registry(in_tree(), {name: IN_TREE[name] for name in NOT_BUILT})
-        registry.add_entry_points()
+        registry = installed_plugins()
         profiles = [registry.profile(profile, self) for profile in self.config.profiles]
         for profile in profiles:
             for plugin in profile.foreign:

@@ -10,6 +10,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import yaml
 
@@ -17,6 +18,7 @@ from stowplan.config.document import Json, Number, Object, number_text
 from stowplan.config.errors import ConfigError
 
 _TAG = "tag:yaml.org,2002:"
+_PLAIN = "plain"
 _BOOLS = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
@@ -25,7 +27,7 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 _INT = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 # An alias may repeat a large part of the text; past this many values something is wrong.
-_MOST_VALUES = 1_000_000
+_MOST_VALUES = 200_000
 
 # What PyYAML says, by its beginning, and what libyaml says for it.
 _PROBLEMS = (
@@ -45,7 +47,7 @@ _PROBLEMS = (
 def parse(text: str) -> tuple[Json, tuple[str, ...]]:
     """Read the first document of a text; give it with the faults that only a strict reader minds."""
     try:
-        loader = yaml.SafeLoader(text)
+        loader = _Loader(text)
         node = loader.get_node() if loader.check_node() else None
     except yaml.YAMLError as error:
         raise ConfigError("decode", _describe(error)) from None
@@ -72,6 +74,15 @@ def _describe(error: yaml.YAMLError) -> str:
     # The scanner counts lines from 1, the parser from 0.
     line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)
     return f"yaml: line {line}: {problem}"
+
+
+class _Loader(yaml.SafeLoader):
+    """Leaves the type of plain text open: PyYAML's rules for it are not those of Kubernetes components."""
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
+        if kind is yaml.ScalarNode:
+            return _PLAIN if implicit[0] else _TAG + "str"
+        return _TAG + ("seq" if kind is yaml.SequenceNode else "map")
 
 
 class _Reader:
@@ -126,7 +137,7 @@ def _merged(node: yaml.Node) -> Iterator[yaml.MappingNode]:
 
 
 def _is_merge(key: yaml.Node) -> bool:
-    return isinstance(key, yaml.ScalarNode) and key.style is None and key.value == "<<"
+    return isinstance(key, yaml.ScalarNode) and key.tag == _PLAIN and key.value == "<<"
 
 
 def _key(node: yaml.Node) -> str:
@@ -143,16 +154,10 @@ def _key(node: yaml.Node) -> str:
 
 def _scalar(node: yaml.ScalarNode) -> Json:
     text: str = node.value
-    is_plain = node.style is None and node.tag != "!"
-    tag = node.tag.removeprefix(_TAG)
-    if tag == "binary":
+    if node.tag == _TAG + "binary":
         return _binary(text)
-    if node.style is not None and tag not in ("null", "bool", "int", "float"):
-        return text
-    # PyYAML has guessed a tag for plain text by rules of its own; only one that was written out decides.
-    if tag == "str" and not is_plain:
-        return text
-    return _resolve(text)
+    guessing = (_PLAIN, _TAG + "null", _TAG + "bool", _TAG + "int", _TAG + "float")
+    return _resolve(text) if node.tag in guessing else text
 
 
 def _binary(text: str) -> str:

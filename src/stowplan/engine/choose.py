@@ -73,7 +73,7 @@ def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> 
     kept = field.memo.find(profile, pod, shape)
     filtering = kept.filtering
     filtering.refresh(pod)
-    if filtering.rejection is not None:
+    if filtering.pre.rejection is not None:
         return Found(kept, filtering.verdict(), np.zeros(len(field.table), dtype=bool), 0, is_kept=False)
     words = _words_with_nominated(field, kept, pod)
     if words is None:

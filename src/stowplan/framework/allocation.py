@@ -86,7 +86,9 @@ def score_rows(rule: Rule, counted: tuple[Share, ...], nodes: Nodes) -> Scores:
         rows = zip(allocatable.T.tolist(), requested.T.tolist(), strict=True)
         return np.array([rule(ONE_ROW, counted, has, taken) for has, taken in rows], dtype=np.int64)
     scores = rule(MANY_ROWS, counted, allocatable, requested)
-    return scores if isinstance(scores, np.ndarray) else np.full(len(nodes), scores, dtype=np.int64)
+    if isinstance(scores, np.ndarray):
+        return scores.astype(np.int64, copy=False)
+    return np.full(len(nodes), scores, dtype=np.int64)
 
 
 def divisor(amount: Amount, is_there: Amount) -> Amount:
@@ -112,7 +114,7 @@ MANY_ROWS: Final = Arithmetic(
     lesser=np.minimum,
     is_there=_is_there,
     real=lambda amounts: amounts.astype(np.float64),
-    whole=lambda fractions: fractions.astype(np.int64),
+    whole=np.trunc,
     root=np.sqrt,
     choose=np.where,
     look_up=lambda values, indices: values[indices],

@@ -1,22 +1,23 @@
 """Ask a plugin and take its answer apart: reads recorded, shapes checked, faults named.
 
-An `Answer` is the unit of what is kept: a value, and where the journals stood that the plugin looked at.
+A `Watch` stands beside the answers that are kept and knows which of them no longer hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from stowplan.framework.contract import Filter, Normalize, Reject, Score
 from stowplan.framework.verdict import Code, Rejection, Vocabulary, Words
 from stowplan.model.pod import Pod
-from stowplan.table.columns import Mask, Scores
+from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.journal import Journal, Reads
 from stowplan.table.nodes import Nodes
+
+T = TypeVar("T")
 
 NO_ROWS: list[int] = []
 
@@ -30,51 +31,70 @@ class PluginError(Exception):
         self.point = point
 
 
-class Answer:
-    """What was read to give an answer, and so for which rows it has to be given again."""
+class Watch:
+    """What a number of kept answers read, and so which of them have to be given again, and for which rows.
 
-    __slots__ = ("reads",)
+    One look at every journal that any of them read tells; answers are known by their index.
+    """
 
-    def __init__(self) -> None:
-        self.reads: dict[Journal, int] = {}
+    __slots__ = ("_positions", "_readers", "_reads")
 
-    @property
-    def is_current(self) -> bool:
-        """Whether nothing that was read has changed."""
-        return all(journal.position == position for journal, position in self.reads.items())
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+        self._positions: dict[Journal, int] = {}
+        self._readers: dict[Journal, list[int]] = {}
 
-    def stale_rows(self) -> list[int] | None:
-        """Return the rows whose facts have changed since they were read; None for all rows."""
-        stale = NO_ROWS
-        for journal, position in self.reads.items():
+    def stale(self) -> dict[int, list[int] | None]:
+        """Return, by answer, the rows that have changed since the last look (None: all). The caller must see to them."""
+        found: dict[int, list[int] | None] = {}
+        for journal, position in self._positions.items():
             if journal.position != position:
                 rows = journal.since(position)
-                if rows is None:
-                    return None
-                stale = stale + rows if stale else rows
-        return stale
+                self._positions[journal] = journal.position
+                for reader in self._readers[journal]:
+                    before = found.get(reader, NO_ROWS)
+                    found[reader] = None if rows is None or before is None else before + rows
+        return found
 
-    def absorb(self, reads: dict[Journal, int]) -> None:
-        """Take over what a new question read; everything read before is up to date as well."""
-        for journal in self.reads:
-            self.reads[journal] = journal.position
-        self.reads.update(reads)
+    def ask(self, reader: int, blame: Blame, question: Callable[..., T], *details: Any) -> T:
+        """Put a question to a plugin, note what it reads, and name it if it fails."""
+        noted = self._reads.start()
+        try:
+            answer = question(*details)
+        except PluginError:
+            raise
+        except Exception as error:
+            raise blame.error(f"{type(error).__name__}: {error}") from error
+        finally:
+            self._reads.stop()
+        for journal, position in noted.items():
+            readers = self._readers.get(journal)
+            if readers is None:
+                self._positions[journal], self._readers[journal] = position, [reader]
+            elif reader not in readers:
+                readers.append(reader)
+        return answer
 
 
-@contextmanager
-def blaming(plugin: str, point: str, pod: Pod) -> Iterator[None]:
-    """Turn whatever a plugin raises into a `PluginError` that names it."""
-    try:
-        yield
-    except PluginError:
-        raise
-    except Exception as error:
-        raise PluginError(plugin, point, pod, f"{type(error).__name__}: {error}") from error
+def union(stale: Iterable[list[int] | None]) -> Rows:
+    """Return the rows of several lists, each once."""
+    rows = {row for some in stale if some for row in some}
+    return np.fromiter(rows, dtype=np.intp, count=len(rows))
 
 
-def ask_filter(plugin: Filter, question: tuple[Pod, Nodes, Any], vocabulary: Vocabulary) -> Words | None:
+class Blame(NamedTuple):
+    """Who is being asked what, for the text of an error."""
+
+    plugin: str
+    point: str
+    pod: Pod
+
+    def error(self, problem: str) -> PluginError:
+        return PluginError(self.plugin, self.point, self.pod, problem)
+
+
+def ask_filter(plugin: Filter, pod: Pod, nodes: Nodes, state: Any, vocabulary: Vocabulary) -> Words | None:
     """Return the words of a filter for the rows given; None if it has no objection to any."""
-    pod, nodes, state = question
     words: Words | None = None
     for objection in plugin.filter(pod, nodes, state):
         _check_mask(plugin, pod, objection, len(nodes))
@@ -125,9 +145,9 @@ def ask_score(plugin: Score, pod: Pod, nodes: Nodes, state: Any) -> Scores:
     return checked_scores(plugin, pod, plugin.score(pod, nodes, state), len(nodes))
 
 
-def ask_normalize(plugin: Normalize, pod: Pod, scores: Scores, extent: tuple[int, int, Any]) -> Scores:
-    """Return the scores of rows brought to 0..100, given the lowest and highest of a feasible row and the state."""
-    return checked_scores(plugin, pod, plugin.normalize(scores, *extent), len(scores))
+def ask_normalize(plugin: Normalize, pod: Pod, scores: Scores, extent: tuple[int, int], state: Any) -> Scores:
+    """Return the scores of rows brought to 0..100, given the lowest and highest of a feasible row."""
+    return checked_scores(plugin, pod, plugin.normalize(scores, *extent, state), len(scores))
 
 
 def checked_scores(plugin: Score, pod: Pod, scores: Any, rows: int) -> Scores:
@@ -141,14 +161,3 @@ def _describe(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} and type {value.dtype}"
     return f"{type(value).__name__} {value!r:.60}"
-
-
-@contextmanager
-def recording(reads: Reads, answer: Answer) -> Iterator[None]:
-    """Record what is read inside, and let `answer` absorb it."""
-    noted = reads.start()
-    try:
-        yield
-    finally:
-        reads.stop()
-    answer.absorb(noted)

@@ -46,5 +46,9 @@ class Handle(Protocol):
     @property
     def listers(self) -> Listers: ...
 
+
+class BindingHandle(Handle, Protocol):
+    """The handle of a scheduler that acts on a cluster, for plugins that bind."""
+
     @property
     def binder(self) -> Binder: ...

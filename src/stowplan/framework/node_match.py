@@ -6,8 +6,7 @@ value or taint set and spread over the rows. Affinity, taint and spread plugins 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Collection
 
 import numpy as np
 
@@ -19,7 +18,9 @@ from stowplan.model.pod import Pod
 from stowplan.model.selectors import Requirement
 from stowplan.model.tolerations import is_tolerated
 from stowplan.table.columns import Mask
-from stowplan.table.nodes import Coded, Nodes
+from stowplan.table.nodes import Nodes
+
+_EQUALITY = (selectors.IN, selectors.EQUALS, selectors.DOUBLE_EQUALS)
 
 
 def has_required_node_affinity(pod: Pod) -> bool:
@@ -68,8 +69,11 @@ def holds(term: Term, nodes: Nodes) -> Mask:
 
 def meets(requirement: Requirement, nodes: Nodes) -> Mask:
     """Say which rows have a label that meets a requirement, or lack it if that is what is required."""
-    key = requirement.key
-    return _by_meaning(nodes.label(key), lambda value: requirement.matches({} if value is None else {key: value}))
+    key, label = requirement.key, nodes.label(requirement.key)
+    if requirement.operator in _EQUALITY:
+        # By far the most common, and asked about host names, which are as many as there are nodes.
+        return label.by_meaning(requirement.values.__contains__)
+    return label.by_meaning(lambda value: requirement.matches({key: value}), missing=requirement.matches({}))
 
 
 def tolerated(tolerations: tuple[Toleration, ...], effects: Collection[str], nodes: Nodes) -> Mask:
@@ -78,7 +82,7 @@ def tolerated(tolerations: tuple[Toleration, ...], effects: Collection[str], nod
     def puts_up_with(taints: tuple[Taint, ...]) -> bool:
         return all(taint.effect not in effects or is_tolerated(taint, tolerations) for taint in taints)
 
-    return _by_meaning(nodes.taints, lambda taints: puts_up_with(taints or ()))
+    return nodes.taints.by_meaning(puts_up_with)
 
 
 def _has_field(field: FieldRequirement, nodes: Nodes) -> Mask:
@@ -86,14 +90,3 @@ def _has_field(field: FieldRequirement, nodes: Nodes) -> Mask:
         return np.full(len(nodes), field.matches(""))
     named = nodes.with_names(frozenset((field.value,)))
     return named if field.is_equal else ~named
-
-
-def _by_meaning(fact: Coded, test: Callable[[Any], bool]) -> Mask:
-    """Test every distinct meaning (None for rows without the fact) and give each row its answer."""
-    codes, meanings = fact
-    if len(codes) < len(meanings):
-        at_hand = (meanings[code] if code >= 0 else None for code in codes.tolist())
-        return np.fromiter(map(test, at_hand), dtype=bool, count=len(codes))
-    answers = np.fromiter(map(test, (*meanings, None)), dtype=bool, count=len(meanings) + 1)
-    # The last answer, which code -1 picks, is that of rows without the fact.
-    return answers[codes]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.framework.asking import NO_ROWS, Answer, PluginError, ask_normalize, ask_score, blaming, recording
+from stowplan.framework.asking import NO_ROWS, Blame, Watch, ask_normalize, ask_score, union
 from stowplan.framework.contract import MAX_SCORE, Normalize, PreScore, Score, Skip
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
@@ -20,159 +20,169 @@ from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
 INFEASIBLE = -1
+EVERY_ROW = slice(None)
 
 
-class _Step(Answer):
-    """A score plugin with its weight, its state, and the extent of its scores over the feasible rows."""
+class _Step:
+    """A score plugin with its weight and state; its raw scores and their extent if it normalises them."""
 
-    __slots__ = ("extent", "is_new", "plugin", "pre_score", "state", "state_answer", "weight")
+    __slots__ = ("extent", "is_new", "is_skipped", "normalizer", "plugin", "pre_score", "raw", "state", "weight")
 
     def __init__(self, plugin: Score, weight: int, pre_score: PreScore | None) -> None:
-        super().__init__()
         self.plugin = plugin
         self.weight = weight
         self.pre_score = pre_score
+        self.normalizer = plugin if isinstance(plugin, Normalize) else None
         self.state: Any = None
-        self.state_answer: Answer | None = None
-        self.extent: tuple[int, int] | None = None
+        self.raw: Scores | None = None
+        self.extent = (0, 0)
+        # Its state is new, so what it said about any row is void.
         self.is_new = True
-
-    @property
-    def is_skipped(self) -> bool:
-        return isinstance(self.state, Skip)
+        self.is_skipped = False
 
 
 class Ranking:
     """The scores of one signature over one set of feasible rows, which `feasible_journal` keeps track of."""
 
     def __init__(self, profile: Profile, table: Table, feasible_journal: Journal) -> None:
-        self._table = table
         self._nodes = Nodes(table)
         self._nodes.feasible_journal = feasible_journal
         self._feasible_journal = feasible_journal
         self._feasible_position = -1
         pre_scores = {plugin.name: plugin for plugin in profile.pre_score}
         self._steps = [_Step(plugin, weight, pre_scores.get(plugin.name)) for plugin, weight in profile.score]
-        self._foreign = {plugin.name for plugin in profile.foreign}
-        shape = (len(self._steps), len(table))
-        self.raw: Scores = np.zeros(shape, dtype=np.int64)  # (plugins, nodes)
-        self.weighted: Scores = np.zeros(shape, dtype=np.int64)  # (plugins, nodes)
+        scored = {plugin.name for plugin, _ in profile.score}
+        self._unscored = [plugin for plugin in profile.pre_score if plugin.name not in scored]
+        self._skipped_unscored: frozenset[str] = frozenset()
+        self._foreign = frozenset(plugin.name for plugin in profile.foreign)
+        self._states_watch = Watch(table.reads)
+        self._scores_watch = Watch(table.reads)
+        self.weighted: Scores = np.zeros((len(self._steps), len(table)), dtype=np.int64)  # (plugins, nodes)
         self.total: Scores = np.full(len(table), INFEASIBLE, dtype=np.int64)
 
     @property
     def skipped(self) -> frozenset[str]:
-        return frozenset(step.plugin.name for step in self._steps if step.is_skipped)
+        """The plugins that had nothing to say in PreScore, whether they score or not."""
+        return frozenset(step.plugin.name for step in self._steps if step.is_skipped) | self._skipped_unscored
 
     def by_plugin(self) -> dict[str, tuple[Scores, Scores, int]]:
-        """Return, for every plugin that scored, its raw and weighted scores by row, and its weight."""
-        return {
-            step.plugin.name: (self.raw[index], self.weighted[index], step.weight)
-            for index, step in enumerate(self._steps)
-            if not step.is_skipped
-        }
+        """Return, for every plugin that scored, its raw and normalised scores by row, and its weight."""
+        found = {}
+        for index, step in enumerate(self._steps):
+            if not step.is_skipped:
+                normalized = self.weighted[index] // step.weight
+                found[step.plugin.name] = (normalized if step.raw is None else step.raw, normalized, step.weight)
+        return found
 
     def refresh(self, pod: Pod, feasible: Mask) -> None:
         """Bring the total up to date with the table and with the rows that are feasible now."""
         self._nodes.feasible_rows = feasible
-        flipped = NO_ROWS if self._feasible_position == self._feasible_journal.position else self._flipped()
-        stale = [self._stale(pod, step) for step in self._steps]
-        is_whole = flipped is None or any(rows is None for rows in stale)
-        rows = _union([*stale, flipped])
-        if not is_whole and not rows.size:
+        flipped = self._flipped()
+        self._refresh_states(pod)
+        stale = self._stale(is_whole=flipped is None)
+        if not stale and not flipped:
             return
-        few = self._nodes.take(rows) if rows.size else None
-        changed = [
-            self._rescore(pod, index, (stale[index], rows, few), feasible, bool(flipped is None or flipped))
-            for index in range(len(self._steps))
-        ]
-        self._sum(None if is_whole or any(changed) else rows, feasible)
+        rows = union([*stale.values(), flipped])
+        few = self._nodes.take(rows)
+        is_whole = flipped is None
+        for index, step in enumerate(self._steps):
+            void = stale.get(index, NO_ROWS)
+            if void is None:
+                is_whole = self._rescore(pod, index, None, feasible)
+            elif (void or flipped) and not step.is_skipped:
+                is_whole = self._rescore(pod, index, few, feasible) or is_whole
+        self._sum(EVERY_ROW if is_whole else rows, feasible)
         self._feasible_position = self._feasible_journal.position
 
     def _flipped(self) -> list[int] | None:
+        """Return the rows that have become or ceased to be feasible; None the first time."""
+        if self._feasible_position == self._feasible_journal.position:
+            return NO_ROWS
         return None if self._feasible_position < 0 else self._feasible_journal.since(self._feasible_position)
 
-    def _stale(self, pod: Pod, step: _Step) -> list[int] | None:
-        """Run `pre_score` if what it read has changed, and return the rows whose scores are void; None for all."""
-        if step.pre_score is not None and (step.state_answer is None or not step.state_answer.is_current):
-            step.state_answer = Answer()
-            with blaming(step.plugin.name, "PreScore", pod), recording(self._table.reads, step.state_answer):
-                step.state = step.pre_score.pre_score(pod, self._nodes)
-            step.is_new = True
-        if step.is_new:
-            return None
-        return NO_ROWS if step.is_skipped else step.stale_rows()
+    def _refresh_states(self, pod: Pod) -> None:
+        """Run `pre_score` where what it read has changed."""
+        stale = self._states_watch.stale()
+        if not stale and self._feasible_position >= 0:
+            return
+        self._pre_score_unscored(pod)
+        for index, step in enumerate(self._steps):
+            if step.pre_score is not None and (step.is_new or index in stale):
+                blame = Blame(step.plugin.name, "PreScore", pod)
+                step.state = self._states_watch.ask(index, blame, step.pre_score.pre_score, pod, self._nodes)
+                step.is_skipped = isinstance(step.state, Skip)
+                step.is_new = True
 
-    def _rescore(
-        self, pod: Pod, index: int, stale: tuple[list[int] | None, Rows, Nodes | None], feasible: Mask, has_flipped: bool
-    ) -> bool:
-        """Score again what is void of one plugin; say whether rows beyond those at hand changed their weighted score."""
-        step, (void, rows, few) = self._steps[index], stale
+    def _pre_score_unscored(self, pod: Pod) -> None:
+        """Run the plugins that are enabled in PreScore alone: nobody asks for their state, but they may skip or fail."""
+        skipped = []
+        for plugin in self._unscored:
+            blame = Blame(plugin.name, "PreScore", pod)
+            state = self._states_watch.ask(len(self._steps), blame, plugin.pre_score, pod, self._nodes)
+            if isinstance(state, Skip):
+                skipped.append(plugin.name)
+        self._skipped_unscored = frozenset(skipped)
+
+    def _stale(self, *, is_whole: bool) -> dict[int, list[int] | None]:
+        """Return, by plugin, the rows whose scores are void; None for all."""
+        stale = self._scores_watch.stale()
+        for index, step in enumerate(self._steps):
+            if step.is_new or is_whole:
+                stale[index] = None
+            elif step.is_skipped:
+                stale.pop(index, None)
+        return stale
+
+    def _rescore(self, pod: Pod, index: int, few: Nodes | None, feasible: Mask) -> bool:
+        """Score some rows of one plugin again, or all; say whether the weighted scores of other rows changed too."""
+        step = self._steps[index]
         step.is_new = False
         if step.is_skipped:
-            if void is None:
-                self.weighted[index] = 0
-            return void is None
-        if void is None:
-            self.raw[index] = self._ask(pod, step, self._nodes, feasible)
-        elif few is not None and (void or has_flipped):
-            self.raw[index, rows] = self._ask(pod, step, few, feasible[rows])
-        else:
-            return False
-        return self._weigh(pod, index, None if void is None else rows, feasible)
-
-    def _ask(self, pod: Pod, step: _Step, nodes: Nodes, feasible: Mask) -> Scores:
-        nodes.asked = feasible
-        with blaming(step.plugin.name, "Score", pod), recording(self._table.reads, step):
-            return ask_score(step.plugin, pod, nodes, step.state)
-
-    def _weigh(self, pod: Pod, index: int, rows: Rows | None, feasible: Mask) -> bool:
-        step, raw = self._steps[index], self.raw[index]
-        if not isinstance(step.plugin, Normalize):
-            scores = raw if rows is None else raw[rows]
-            self._store(pod, index, rows, (scores, feasible if rows is None else feasible[rows]))
-            return rows is None
-        extent = extent_of(raw, feasible)
-        if extent != step.extent:
-            step.extent, rows = extent, None
-        scores = raw if rows is None else raw[rows]
-        with blaming(step.plugin.name, "NormalizeScore", pod):
-            scores = ask_normalize(step.plugin, pod, scores, (*extent, step.state))
-        self._store(pod, index, rows, (scores, feasible if rows is None else feasible[rows]))
-        return rows is None
-
-    def _store(self, pod: Pod, index: int, rows: Rows | None, scored: tuple[Scores, Mask]) -> None:
-        step, (scores, counts) = self._steps[index], scored
+            self.weighted[index] = 0
+            return True
+        nodes = self._nodes if few is None else few
+        rows: Rows | slice = EVERY_ROW if few is None or few.rows is None else few.rows
+        nodes.asked = feasible[rows]
+        blame = Blame(step.plugin.name, "Score", pod)
+        scores = self._scores_watch.ask(index, blame, ask_score, step.plugin, pod, nodes, step.state)
+        if step.normalizer is not None:
+            rows, scores = self._normalized(pod, index, (rows, scores), feasible)
         if step.plugin.name in self._foreign:
-            _check_range(step.plugin, pod, scores[counts])
-        if rows is None:
-            np.multiply(scores, step.weight, out=self.weighted[index])
-        else:
-            self.weighted[index, rows] = scores * step.weight
+            _check_range(blame, scores[feasible[rows]])
+        self.weighted[index, rows] = scores * step.weight
+        return rows is EVERY_ROW
 
-    def _sum(self, rows: Rows | None, feasible: Mask) -> None:
-        if rows is None:
-            np.add.reduce(self.weighted, axis=0, out=self.total)
-            self.total[~feasible] = INFEASIBLE
+    def _normalized(
+        self, pod: Pod, index: int, fresh: tuple[Rows | slice, Scores], feasible: Mask
+    ) -> tuple[Rows | slice, Scores]:
+        """Take in fresh raw scores and normalise them; all rows if the extent of the feasible ones has moved."""
+        step, (rows, scores) = self._steps[index], fresh
+        if step.raw is None or rows is EVERY_ROW:
+            step.raw = scores
         else:
-            sums = np.add.reduce(self.weighted[:, rows], axis=0)
-            sums[~feasible[rows]] = INFEASIBLE
-            self.total[rows] = sums
+            step.raw[rows] = scores
+        extent = extent_of(step.raw, feasible)
+        if extent != step.extent:
+            step.extent, rows, scores = extent, EVERY_ROW, step.raw
+        blame = Blame(step.plugin.name, "NormalizeScore", pod)
+        details = (step.normalizer, pod, scores, extent, step.state)
+        return rows, self._scores_watch.ask(index, blame, ask_normalize, *details)
+
+    def _sum(self, rows: Rows | slice, feasible: Mask) -> None:
+        sums = np.add.reduce(self.weighted[:, rows], axis=0)
+        sums[~feasible[rows]] = INFEASIBLE
+        self.total[rows] = sums
 
 
 def extent_of(scores: Scores, feasible: Mask) -> tuple[int, int]:
     """Return the lowest and highest score of a feasible row."""
-    low = np.min(scores, where=feasible, initial=np.iinfo(np.int64).max)
-    high = np.max(scores, where=feasible, initial=np.iinfo(np.int64).min)
+    low = np.minimum.reduce(scores, where=feasible, initial=np.iinfo(np.int64).max)
+    high = np.maximum.reduce(scores, where=feasible, initial=np.iinfo(np.int64).min)
     return int(low), int(high)
 
 
-def _check_range(plugin: Score, pod: Pod, scores: Scores) -> None:
+def _check_range(blame: Blame, scores: Scores) -> None:
     outside = scores[(scores < 0) | (scores > MAX_SCORE)]
     if outside.size:
         wanted = f"it should in the range of [0, {MAX_SCORE}] after normalizing"
-        raise PluginError(plugin.name, "Score", pod, f"returns an invalid score {outside[0]}, {wanted}")
-
-
-def _union(stale: list[list[int] | None]) -> Rows:
-    rows = {row for some in stale if some for row in some}
-    return np.fromiter(rows, dtype=np.intp, count=len(rows))
+        raise blame.error(f"returns an invalid score {outside[0]}, {wanted}")

@@ -39,6 +39,7 @@ class Registry:
         self._classes: dict[str, type[Plugin]] = {}
         self._in_tree = frozenset(cls.__name__ for cls in in_tree)
         self._not_built = not_built
+        self._loaded: dict[str, type[Plugin]] = {}
         for cls in in_tree:
             self.add(cls)
 
@@ -55,6 +56,13 @@ class Registry:
         """Register what installed packages offer in the entry-point group."""
         for entry in entry_points(group=GROUP):
             self.add(_as_plugin(entry.load(), f"entry point {entry.name!r}"))
+
+    def load(self, reference: str) -> type[Plugin]:
+        """Load and register a plugin written out as `where:Class`; the same reference gives the same class again."""
+        if reference not in self._loaded:
+            self._loaded[reference] = load(reference)
+            self.add(self._loaded[reference])
+        return self._loaded[reference]
 
     def points(self) -> dict[str, frozenset[str]]:
         """Return the extension points of every known plugin."""
@@ -110,16 +118,18 @@ class Registry:
     def _load_references(self, config: ProfileConfig) -> ProfileConfig:
         """Load the plugins that the configuration writes out as `where:Class`, and put their names in its place."""
         sets = {point: self._load_set(config.plugins.at(point)) for point in Plugins.__struct_fields__}
-        return msgspec.structs.replace(config, plugins=Plugins(**sets))
+        arguments = tuple(
+            msgspec.structs.replace(given, name=self.load(given.name).__name__) if ":" in given.name else given
+            for given in config.arguments
+        )
+        return msgspec.structs.replace(config, plugins=Plugins(**sets), arguments=arguments)
 
     def _load_set(self, listed: PluginSet) -> PluginSet:
         enabled = tuple(self._load_listed(plugin) if ":" in plugin.name else plugin for plugin in listed.enabled)
         return msgspec.structs.replace(listed, enabled=enabled)
 
     def _load_listed(self, listed: Listed) -> Listed:
-        cls = load(listed.name)
-        self.add(cls)
-        return msgspec.structs.replace(listed, name=cls.__name__)
+        return msgspec.structs.replace(listed, name=self.load(listed.name).__name__)
 
 
 def _lifted(plugin: Plugin, point: str) -> Plugin:

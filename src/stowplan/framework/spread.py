@@ -131,7 +131,7 @@ def labelled(constraints: Sequence[Constraint], nodes: Nodes) -> Mask:
 
 
 def tally(codes: Codes, weights: Scores | None, rows: Mask, domains: int) -> Scores:
-    """Add up weights (or rows) by domain over some of the rows; one more domain, always 0, stands for "no label"."""
+    """Add up weights (or rows) by domain over some of the rows; one more domain stands for "no label"."""
     if not rows.all():
         # Several times faster than indexing where the rows taken alternate with others.
         codes = codes.compress(rows)

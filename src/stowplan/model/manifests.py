@@ -10,6 +10,8 @@ from stowplan.model.malformed import MalformedObject
 
 # Far beyond any API object, far below what the stack holds.
 _MAX_DEPTH = 500
+# Aliases that would grow a document beyond this many values are an attack or a mistake.
+_MAX_VALUES = 1_000_000
 
 
 def read(text: str | bytes) -> Iterator[Any]:
@@ -25,7 +27,10 @@ def _documents(text: str | bytes) -> list[Any]:
     try:
         decoded = text if isinstance(text, str) else text.decode()
         _check_depth(decoded)
-        return [document for document in yaml.load_all(decoded, Loader=_loader()) if document is not None]
+        documents = [document for document in yaml.load_all(decoded, Loader=_loader()) if document is not None]
+        if "*" in decoded and sum(_count_values(document, {}) for document in documents) > _MAX_VALUES:
+            raise ValueError(f"its aliases stand for more than {_MAX_VALUES} values")
+        return documents
     except (yaml.YAMLError, ValueError, RecursionError) as fault:
         problem = "nested too deeply" if isinstance(fault, RecursionError) else " ".join(str(fault).split())
         raise MalformedObject(f"not a YAML document: {problem}; check indentation and quoting there") from None
@@ -46,6 +51,18 @@ def _check_depth(text: str) -> None:
             depth -= 1
         if depth > _MAX_DEPTH:
             raise RecursionError
+
+
+def _count_values(value: Any, counted: dict[int, int]) -> int:
+    """How many values a document has with its aliases written out; each shared part is walked once."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in counted:
+        # A part that contains itself has no end: let it count as too much.
+        counted[id(value)] = _MAX_VALUES
+        members = value.values() if isinstance(value, dict) else value
+        counted[id(value)] = 1 + sum(_count_values(member, counted) for member in members)
+    return counted[id(value)]
 
 
 def _expand(document: Any) -> Iterator[Any]:

@@ -1,6 +1,6 @@
 """Label selectors that answer: compiled once, shared by equal ones, fit for dictionary keys.
 
-`parse` reads the text form (`selector_text.py` has the grammar), `compile_label_selector` the API object. Columns
+`compile_label_selector` takes the API object, `selector_text.parse` the text form. Columns
 evaluate the same `Requirement`s over label codes; `node_selector.py` uses them for nodes.
 """
 

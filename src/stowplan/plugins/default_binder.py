@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stowplan.framework.contract import Bind
-from stowplan.framework.handle import Handle
+from stowplan.framework.handle import BindingHandle
 from stowplan.model.binding import Binding
 from stowplan.model.meta import NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod
@@ -16,7 +16,7 @@ class DefaultBinder(Bind):
     Upstream: pkg/scheduler/framework/plugins/defaultbinder.
     """
 
-    def __init__(self, *, handle: Handle) -> None:
+    def __init__(self, *, handle: BindingHandle) -> None:
         self._handle = handle
 
     async def bind(self, pod: Pod, node_name: str) -> None:

@@ -90,12 +90,10 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize):
             return refuse(f"parsing pod: {problem}")
         affinity = [term for kind, _, term in terms if kind == "affinity"]
         anti_affinity = [term for kind, _, term in terms if kind == "anti-affinity"]
-        hostile = self._carried("anti-affinity", pod, nodes)
-        existing = by_key(nodes, [(carried.term.topology_key, 1, carried) for carried in hostile])
+        existing = by_key(nodes, self._objections(pod, nodes, placed=True))
         if not affinity and not anti_affinity and not any(domains.sums.any() for domains in existing):
             return SKIP
         companion = MatchedPods(tuple(map(self._selection, affinity))) if affinity else None
-        # The order of the keys of a set differs between runs; the order of a dict does not.
         keys = dict.fromkeys(term.topology_key for term in affinity)
         near = by_key(nodes, [(key, 1, companion) for key in keys if companion is not None])
         return _Required(
@@ -108,17 +106,19 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize):
         )
 
     def filter(self, pod: Pod, nodes: Nodes, state: _Required) -> Iterator[Reject]:
+        existing = state.existing
+        if nodes.is_hypothetical:
+            existing += by_key(nodes, self._objections(pod, nodes, placed=False))
         refused: Mask | None = None
         if state.companion is not None:
             refused = ~_has_company(nodes, state, state.companion)
             yield reject(refused, AFFINITY_REASON, unresolvable=True)
-        for domains, reason in ((state.anti_affinity, ANTI_AFFINITY_REASON), (state.existing, EXISTING_REASON)):
-            if not domains:
-                continue
-            occupied = _any_pods(nodes, domains)
-            mask = occupied if refused is None else occupied & ~refused
-            refused = mask if refused is None else refused | mask
-            yield reject(mask, reason)
+        for domains, reason in ((state.anti_affinity, ANTI_AFFINITY_REASON), (existing, EXISTING_REASON)):
+            if domains:
+                occupied = _any_pods(nodes, domains)
+                mask = occupied if refused is None else occupied & ~refused
+                refused = mask if refused is None else refused | mask
+                yield reject(mask, reason)
 
     # Score
 
@@ -129,16 +129,15 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize):
         preferred = [(weight, term) for kind, weight, term in terms if kind == "preferred"]
         if self._ignores_others and not preferred:
             return SKIP
-        weighted: list[Weighted] = [(term.topology_key, weight, self._rule(term)) for weight, term in preferred]
-        for carried in self._carried("preferred", pod, nodes):
-            weighted.append((carried.term.topology_key, carried.weight, carried))
-        for carried in self._carried("affinity", pod, nodes) if self._hard_weight else ():
-            weighted.append((carried.term.topology_key, self._hard_weight, carried))
-        by_topology = by_key(nodes, weighted)
+        own: list[Weighted] = [(term.topology_key, weight, self._rule(term)) for weight, term in preferred]
+        by_topology = by_key(nodes, own + self._wishes(pod, nodes, placed=True))
         return by_topology if any(domains.has_pods(nodes) for domains in by_topology) else SKIP
 
     def score(self, pod: Pod, nodes: Nodes, state: tuple[Domains, ...]) -> Scores:
-        first, *others = state
+        by_topology = state
+        if nodes.is_hypothetical:
+            by_topology += by_key(nodes, self._wishes(pod, nodes, placed=False))
+        first, *others = by_topology
         scores = first.at_rows(nodes)
         for domains in others:
             scores += domains.at_rows(nodes)
@@ -150,15 +149,27 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize):
         # The order of operations decides which way a fraction is cut off.
         return (MAX_SCORE * ((scores - low) / (high - low))).astype(np.int64)
 
-    # Terms
+    # The terms of other pods
 
-    def _carried(self, kind: TermKind, pod: Pod, nodes: Nodes) -> list[CarriedTerm]:
-        """Return the terms of other pods that are about `pod`."""
-        candidates = nodes.terms(kind, pod.metadata.labels)
+    def _objections(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
+        carried = self._carried("anti-affinity", pod, nodes, placed=placed)
+        return [(one.term.topology_key, 1, one) for one in carried]
+
+    def _wishes(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
+        preferred = self._carried("preferred", pod, nodes, placed=placed)
+        required = self._carried("affinity", pod, nodes, placed=placed) if self._hard_weight else []
+        wishes: list[Weighted] = [(one.term.topology_key, one.weight, one) for one in preferred]
+        return wishes + [(one.term.topology_key, self._hard_weight, one) for one in required]
+
+    def _carried(self, kind: TermKind, pod: Pod, nodes: Nodes, *, placed: bool) -> list[CarriedTerm]:
+        """Return the terms about `pod` that placed pods carry, or those that only pods supposed to come may carry."""
+        candidates = [carried for carried in nodes.terms(kind, pod.metadata.labels) if carried.is_used == placed]
         if not candidates:
             return candidates
         namespace_labels = self._listers.namespace_labels(pod.namespace)
         return [carried for carried in candidates if carried.term.matches(pod, namespace_labels)]
+
+    # The terms of the pod
 
     def _rule(self, term: Term) -> MatchedPods:
         return MatchedPods((self._selection(term),))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 
 from stowplan.config.arguments import ResourceSpec
@@ -13,9 +12,8 @@ from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 
-HALF = MAX_SCORE // 2
-# One resource alone is always in balance.
-NEUTRAL = HALF + HALF // 2
+# Half of the range is for nodes that the pod tilts, half for those that it evens out, from 50 to 100.
+NEUTRAL = 75
 
 
 class NodeResourcesBalancedAllocation(PreScore, Score):
@@ -29,8 +27,8 @@ class NodeResourcesBalancedAllocation(PreScore, Score):
     Upstream: `pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go`.
     """
 
-    def __init__(self, *, resources: Sequence[ResourceSpec] = CPU_AND_MEMORY) -> None:
-        self._resources = tuple(resources)
+    def __init__(self, *, resources: tuple[ResourceSpec, ...] = CPU_AND_MEMORY) -> None:
+        self._resources = resources
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Share, ...] | Skip:
         counted = shares(self._resources, requests.accounted(pod), nodes, is_never_zero=False)
@@ -42,32 +40,37 @@ class NodeResourcesBalancedAllocation(PreScore, Score):
 
 def _improvement(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:
     if len(counted) < 2:
+        # One resource alone is always in balance.
         return NEUTRAL
     lesser, real = arithmetic.lesser, arithmetic.real
     with_pod, without_pod, are_there = [], [], []
     for share in counted:
         has, taken = allocatable[share.row], requested[share.row]
         is_there = arithmetic.is_there(has)
-        whole = real(divisor(has, is_there))
-        with_pod.append(real(lesser(taken + share.amount, has)) / whole)
-        without_pod.append(real(lesser(taken, has)) / whole)
+        capacity = real(divisor(has, is_there))
+        with_pod.append(real(lesser(taken + share.amount, has)) / capacity)
+        without_pod.append(real(lesser(taken, has)) / capacity)
         are_there.append(is_there)
     change = _balance(arithmetic, with_pod, are_there) - _balance(arithmetic, without_pod, are_there)
-    return (change + HALF) // 2 + HALF
+    # A change is at most 50, so this is 50 to 100; half a point is cut off.
+    return arithmetic.whole(change * 0.5 + NEUTRAL)
 
 
 def _balance(arithmetic: Arithmetic, fractions: list[Amount], are_there: list[Amount]) -> Amount:
     """Return how alike the fractions are, at most 100; a resource that is not there has fraction 0, not counted."""
     if len(fractions) == 2:
-        deviation = _half_distance(*fractions, are_there[0] & are_there[1])
+        deviation = _half_distance(fractions[0], fractions[1], are_there[0] & are_there[1])
     else:
         deviation = _deviation(arithmetic, fractions, are_there)
-    return arithmetic.whole((1 - deviation) * float(MAX_SCORE))
+    evenness = 1 - deviation
+    evenness *= float(MAX_SCORE)
+    return arithmetic.whole(evenness)
 
 
 def _half_distance(one: Amount, other: Amount, are_both_there: Amount) -> Amount:
-    distance = abs((one - other) * 0.5)
-    return distance if are_both_there is True else distance * are_both_there
+    distance = abs(one - other)
+    distance *= 0.5 if are_both_there is True else 0.5 * are_both_there
+    return distance
 
 
 def _deviation(arithmetic: Arithmetic, fractions: list[Amount], are_there: list[Amount]) -> Amount:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from msgspec.structs import replace
 
 from stowplan.config.arguments import ScoringStrategy, UtilizationShapePoint
 from stowplan.framework.allocation import (
@@ -26,6 +27,7 @@ from stowplan.framework.allocation import (
 from stowplan.framework.contract import MAX_SCORE, Filter, PreFilter, PreScore, Reject, Score, reject
 from stowplan.model import requests
 from stowplan.model.pod import Pod
+from stowplan.model.requests import Requests
 from stowplan.model.resource_names import is_extended
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -53,8 +55,8 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
         node has left. Unresolvable if the pod requests more of a resource than the node has in all.
     Scores: the weighted average over the resources of how much is free (LeastAllocated), used (MostAllocated), or of a
         curve over the used percentage (RequestedToCapacityRatio), as if the pod were there. A container that says
-        nothing about cpu or memory counts 100m and 200Mi. A resource that the node does not have is left out, and so is
-        an extended resource that the pod does not request.
+        nothing about cpu or memory counts 100m and 200Mi; pod-level requests of the pod itself do not count. A resource
+        that the node does not have is left out, and so is an extended resource that the pod does not request.
     Arguments: `scoring_strategy`, type, weighted resources and curve; default LeastAllocated over cpu and memory.
         `ignored_resources` and `ignored_resource_groups`: extended resources, by name or by the part before the slash,
         that are not checked.
@@ -66,8 +68,8 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
         self,
         *,
         scoring_strategy: ScoringStrategy = LEAST_ALLOCATED,
-        ignored_resources: Sequence[str] = (),
-        ignored_resource_groups: Sequence[str] = (),
+        ignored_resources: tuple[str, ...] = (),
+        ignored_resource_groups: tuple[str, ...] = (),
     ) -> None:
         self._resources = scoring_strategy.resources
         self._rule = _rule_of(scoring_strategy)
@@ -104,7 +106,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
                 yield reject(is_short, demand.reason, unresolvable=unresolvable)
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Share, ...]:
-        return shares(self._resources, requests.accounted(pod), nodes, is_never_zero=True)
+        return shares(self._resources, _container_requests(pod), nodes, is_never_zero=True)
 
     def score(self, pod: Pod, nodes: Nodes, state: tuple[Share, ...]) -> Scores:
         return score_rows(self._rule, state, nodes)
@@ -114,6 +116,13 @@ def _fit_all(demands: tuple[Demand, ...], allocatable: Matrix, requested: Matrix
     """Say whether every demand is met on every row. For a few rows, where plain integers are faster than arrays."""
     rows = zip(allocatable.T.tolist(), requested.T.tolist(), strict=True)
     return all(has[demand.row] - taken[demand.row] >= demand.amount for has, taken in rows for demand in demands)
+
+
+def _container_requests(pod: Pod) -> Requests:
+    """Return what a pod's containers request: as upstream scores, pod-level requests count only for placed pods."""
+    if pod.spec.resources is not None:
+        pod = replace(pod, spec=replace(pod.spec, resources=None))
+    return requests.incoming(pod)
 
 
 def _rule_of(strategy: ScoringStrategy) -> Rule:

@@ -179,6 +179,10 @@ class Preferences:
         #: The feasible rows that have all keys; None where all have.
         self.scored: Mask | None = scored if (feasible != scored).any() else None
         self._costs = [_domain_costs(constraint, nodes, included, scored) for constraint in constraints]
+        if self.scored is not None:
+            # `normalize` knows these rows by their place: let whatever changes a score void the whole answer.
+            for constraint in constraints:
+                nodes.count(constraint.siblings)
 
     def scores(self, nodes: Nodes) -> Scores:
         """Return the cost of each row: the fewer siblings around, the lower."""

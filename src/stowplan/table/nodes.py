@@ -30,7 +30,7 @@ class Coded(NamedTuple):
     meanings: Sequence[Any]
 
     def by_meaning(self, answer: Callable[[Any], Any], missing: Any = False) -> NDArray[Any]:
-        """Give every row the answer for its meaning, asked once per meaning; `missing`, of the same type, without one."""
+        """Give every row the answer for its meaning, asked once for each; `missing`, of the same type, without one."""
         codes, meanings = self
         # The entry past the last meaning is the one that code -1 reaches.
         answers = np.full(len(meanings) + 1, missing)
@@ -38,7 +38,7 @@ class Coded(NamedTuple):
             for code in set(codes.tolist()) - {MISSING}:
                 answers[code] = answer(meanings[code])
         else:
-            answers[:-1] = list(map(answer, meanings))
+            answers[:-1] = np.fromiter(map(answer, meanings), dtype=answers.dtype, count=len(meanings))
         return answers[codes]
 
 
@@ -55,7 +55,7 @@ class Nodes:
         # Which rows still matter; the wrapper of per-node plugins asks about no others.
         self.asked: Mask | None = None
         self.feasible_rows: Mask | None = None
-        self.feasible_journal = Journal()
+        self.feasible_journal: Journal | None = None
 
     def __len__(self) -> int:
         return len(self._table) if self.rows is None else len(self.rows)
@@ -67,6 +67,11 @@ class Nodes:
     def suppose(self, rows: Rows, added: Sequence[Sequence[PodShape]], removed: Sequence[Sequence[PodShape]]) -> Nodes:
         """Return hypothetical rows: row i as it would be with `added[i]` placed on it and `removed[i]` gone."""
         return Nodes(self._table, rows, Hypothesis(added, removed))
+
+    @property
+    def is_hypothetical(self) -> bool:
+        """Whether the rows are as they would be, not as they are."""
+        return self._hypothesis is not None
 
     # Identity
 
@@ -193,7 +198,7 @@ class Nodes:
     @property
     def feasible(self) -> Mask:
         """Which rows passed all filters; only `pre_score` is given this."""
-        if self.feasible_rows is None:
+        if self.feasible_rows is None or self.feasible_journal is None:
             raise AttributeError("nodes.feasible is known in pre_score only: filters have not finished before it")
         self._note(self.feasible_journal)
         return self.feasible_rows

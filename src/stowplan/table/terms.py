@@ -82,7 +82,7 @@ class _CarriedBy:
 
 
 class TermBook:
-    """All terms that some known pod carries. `journal` moves when a term appears, comes into use or leaves it."""
+    """All terms that some known pod carries. `journal` moves when a term comes into use or leaves it."""
 
     def __init__(self) -> None:
         self.journal = Journal()
@@ -114,7 +114,6 @@ class TermBook:
             column.fit(*size)
             known = self._terms[key] = CarriedTerm(kind, weight, term, column)
             self._index(known)
-            self.journal.mark_all()
         return known
 
     def _index(self, carried: CarriedTerm) -> None:

@@ -1,0 +1,69 @@
+"""Run one workload on one size of cluster and time full cycles: pop from a list, filter, score, pick, assume."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import sys
+import time
+from dataclasses import dataclass
+
+from benchmarks.workloads import WORKLOADS, Workload, node
+from stowplan.app.cluster import Chosen, Cluster
+
+WARM_UP = 40
+FEWEST_PODS, MOST_PODS = 1_000, 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measurement."""
+
+    workload: str
+    nodes: int
+    pods: int
+    pods_per_second: float
+    bar: float | None = None
+
+    @property
+    def is_met(self) -> bool:
+        return self.bar is None or self.pods_per_second >= self.bar
+
+
+def cluster_of(nodes: int) -> Cluster:
+    cluster = Cluster(seed=1)
+    for number in range(nodes):
+        cluster.add(node(number))
+    return cluster
+
+
+def measure(workload: Workload, nodes: int, seconds: float) -> Row:
+    """Schedule pods for about `seconds`, at least 1,000 and at most 10,000 of them."""
+    cluster = cluster_of(nodes)
+    waiting = [workload.pod(number) for number in reversed(range(MOST_PODS + WARM_UP))]
+    for _ in range(WARM_UP):
+        _schedule(cluster, waiting)
+    gc.collect()
+    gc.freeze()
+    started, done = time.perf_counter(), 0
+    while done < MOST_PODS and (done < FEWEST_PODS or time.perf_counter() - started < seconds):
+        _schedule(cluster, waiting)
+        done += 1
+    rate = done / (time.perf_counter() - started)
+    gc.unfreeze()
+    return Row(workload.name, nodes, done, rate, workload.bar_at_5000 if nodes == 5_000 else None)
+
+
+def _schedule(cluster: Cluster, waiting: list[object]) -> None:
+    result = cluster.schedule(waiting.pop())  # type: ignore[arg-type]
+    if not isinstance(result, Chosen):
+        raise SystemExit(f"a pod that should fit was not placed: {result.message if hasattr(result, 'message') else result}")
+
+
+def resident_mebibytes(nodes: int, pods: int) -> float:
+    """Return the peak resident memory of this process after placing so many pods; meant for a process of its own."""
+    cluster = cluster_of(nodes)
+    for number in range(pods):
+        _schedule(cluster, [WORKLOADS[0].pod(number)])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024 if sys.platform != "darwin" else peak / 1024 / 1024

@@ -1,0 +1,47 @@
+"""Configuration files as a scheduler reads them: checked against the plugins that exist, loading those they write out.
+
+`config` knows the file format and its rules; the registry of plugins says who exists and where each takes part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from stowplan.config.load import load
+from stowplan.config.points import IN_TREE
+from stowplan.config.types import Configuration
+from stowplan.framework.registry import Registry
+from stowplan.plugins import NOT_BUILT, in_tree
+
+
+def read_configuration(text: str) -> Configuration:
+    """Read the text of a configuration file; raise ConfigError or RegistryError if it cannot be used."""
+    return load(text, KnownPlugins(installed_plugins()))
+
+
+def installed_plugins() -> Registry:
+    """Return the in-tree plugins and those that installed packages offer."""
+    registry = Registry(in_tree(), {name: IN_TREE[name] for name in NOT_BUILT})
+    registry.add_entry_points()
+    return registry
+
+
+class KnownPlugins(Mapping[str, frozenset[str]]):
+    """The extension points of every plugin by name; one written out as `where:Class` is loaded when it is looked up."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._points = registry.points()
+
+    def __getitem__(self, name: str) -> frozenset[str]:
+        if ":" in name and name not in self._points:
+            cls = self._registry.load(name)
+            self._points[name] = self._registry.points()[cls.__name__]
+        # In-tree plugins take part where upstream's do, also at points that are not run here.
+        return self._points[name] | IN_TREE.get(name, frozenset())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._points)
+
+    def __len__(self) -> int:
+        return len(self._points)

@@ -1,0 +1,142 @@
+"""What the subcommands are given: files of objects and configuration files, read into a cluster.
+
+Every way in which they can be wrong ends in a `BadInputError` that says which file it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from stowplan.app.cluster import Cluster, Ties
+from stowplan.app.settings import read_configuration
+from stowplan.cli.problems import BadInputError
+from stowplan.config.errors import ConfigError
+from stowplan.config.types import Configuration
+from stowplan.framework.registry import RegistryError
+from stowplan.model import decode
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.model.workload import PriorityClass
+
+STDIN = "-"
+
+
+@dataclass(slots=True)
+class Inputs:
+    """The objects of all files."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)
+    others: list[Any] = field(default_factory=list)
+    #: What was left out, and why.
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def pending(self) -> list[Pod]:
+        """The pods to be scheduled, in the order of the files."""
+        return [pod for pod in self.pods.values() if not pod.spec.node_name and not pod.is_terminal]
+
+    def find(self, name: str) -> Pod:
+        """Return a pod by NAMESPACE/NAME, or by its name alone if it is in namespace default."""
+        key = name if "/" in name else f"default/{name}"
+        if key not in self.pods:
+            some = ", ".join(list(self.pods)[:10]) or "none"
+            raise BadInputError(f"pod {key!r} is in none of the files; write NAMESPACE/NAME of one of: {some}")
+        return self.pods[key]
+
+
+def read_objects(paths: Sequence[str]) -> Inputs:
+    """Read the objects of all files."""
+    inputs = Inputs()
+    for path in paths:
+        try:
+            objects = decode.decode_yaml(_read_text(path))
+        except decode.MalformedObject as error:
+            raise BadInputError(f"{path}: {error}") from None
+        for found in objects:
+            _take(inputs, path, found)
+    _resolve_priorities(inputs)
+    return inputs
+
+
+def read_config(path: str | None) -> Configuration | None:
+    """Read a configuration file; None if there is none to read."""
+    if path is None:
+        return None
+    try:
+        return read_configuration(_read_text(path))
+    except (ConfigError, RegistryError) as error:
+        raise BadInputError(f"{path}: {error}") from None
+
+
+def make_cluster(inputs: Inputs, config_path: str | None, ties: Ties = "random", seed: int = 0) -> Cluster:
+    """Build the cluster that the files describe, its pending pods not yet placed."""
+    config = read_config(config_path)
+    try:
+        cluster = Cluster(config, ties=ties, seed=seed)
+    except (ConfigError, RegistryError, ValueError, TypeError) as error:
+        raise BadInputError(f"{config_path or 'the default configuration'}: {error}") from None
+    cluster.add_all(inputs.others)
+    cluster.add_all(inputs.nodes.values())
+    cluster.add_all(inputs.pods.values())
+    for pod in inputs.pods.values():
+        if pod.spec.node_name and pod.spec.node_name not in inputs.nodes:
+            inputs.notes.append(f"pod {pod.key!r} runs on node {pod.spec.node_name!r}, which is in none of the files")
+    return cluster
+
+
+def in_queue_order(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:
+    """Return the pods in the order of the queue: as the profiles sort it, then as they come."""
+    sorters = next(iter(cluster.profiles.values())).queue_sort
+    keyed = enumerate(pods)
+    return [
+        pod
+        for _, pod in sorted(keyed, key=lambda each: [sorter.sort_key(each[1], float(each[0])) for sorter in sorters])
+    ]
+
+
+def _read_text(path: str) -> str:
+    try:
+        with click.open_file(path, encoding="utf-8") as file:
+            text: str = file.read()
+            return text
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{path}: not a text file in UTF-8: {error.reason} at byte {error.start}") from None
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read: {error.strerror}; check the path") from None
+
+
+def _take(inputs: Inputs, path: str, found: Any) -> None:
+    if isinstance(found, decode.UnknownObject):
+        what = f"{found.kind} {found.name!r} ({found.api_version})"
+        inputs.notes.append(f"{path}: {what} is left out: scheduling does not read this kind; give its pods instead")
+        return
+    if not found.metadata.name:
+        raise BadInputError(f"{path}: {found.kind} without a name: metadata.name: Required value; give it one")
+    match found:
+        case Node():
+            _put(inputs.nodes, found.metadata.name, found, path)
+        case Pod():
+            _put(inputs.pods, found.key, found, path)
+        case _:
+            inputs.others.append(found)
+
+
+def _put(known: dict[str, Any], key: str, found: Any, path: str) -> None:
+    if key in known:
+        raise BadInputError(f"{path}: {found.kind} {key!r} is there twice; give each a name of its own")
+    known[key] = found
+
+
+def _resolve_priorities(inputs: Inputs) -> None:
+    """Give pods the priority of their class, as the API server would have."""
+    values = {found.name: found.value for found in inputs.others if isinstance(found, PriorityClass)}
+    for key, pod in inputs.pods.items():
+        value = values.get(pod.spec.priority_class_name)
+        if value is not None and not pod.spec.priority:
+            inputs.pods[key] = replace(pod, spec=replace(pod.spec, priority=value))

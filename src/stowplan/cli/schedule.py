@@ -1,0 +1,124 @@
+"""`stowplan schedule`: place the pending pods of some files, one after another, and show where they went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from stowplan.app.cluster import Cluster, Gated
+from stowplan.cli import options, output
+from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, read_objects
+from stowplan.engine.results import Chosen, Failed, Refused
+from stowplan.model.pod import Pod
+from stowplan.observe.explain import Explanation, render
+from stowplan.observe.summary import summary
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """What became of the pods, in the order in which they had their turn."""
+
+    chosen: list[Chosen] = field(default_factory=list)
+    refused: list[Refused | Failed] = field(default_factory=list)
+    held: list[Gated] = field(default_factory=list)
+    explanations: list[Explanation] = field(default_factory=list)
+
+
+@click.command("schedule")
+@options.files
+@options.config
+@click.option(
+    "--ties",
+    type=click.Choice(["random", "upstream"]),
+    default="random",
+    show_default=True,
+    help="Which of equally good nodes is taken: any, or the one kube-scheduler takes with parallelism 1.",
+)
+@click.option("--seed", default=0, show_default=True, help="Seed of random ties: the same seed gives the same nodes.")
+@click.option("--explain", "explained", multiple=True, metavar="NS/NAME", help="Explain this pod when its turn comes.")
+@options.top
+@click.option("--allow-refused", is_flag=True, help="Exit with 0 even if a pod was refused.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
+)
+@click.pass_context
+def command(ctx: click.Context, /, **given: Any) -> None:
+    """Schedule the pending pods found in FILEs on the nodes found in them, in queue order.
+
+    FILEs hold Kubernetes objects in YAML or JSON: nodes, pods, and whatever else scheduling reads; - is the standard
+    input. Exits with 1 if a pod was refused.
+    """
+    inputs = read_objects(given["files"])
+    wanted = {inputs.find(name).key for name in given["explained"]}
+    cluster = make_cluster(inputs, given["config_path"], given["ties"], given["seed"])
+    outcomes = _schedule_all(cluster, inputs, wanted)
+    output.write_notes(inputs.notes)
+    if given["form"] == "table":
+        _write(outcomes, given["top"])
+    else:
+        output.write_data(_as_data(outcomes, given["top"]), given["form"])
+    if outcomes.refused and not given["allow_refused"]:
+        ctx.exit(1)
+
+
+def _schedule_all(cluster: Cluster, inputs: Inputs, explained: set[str]) -> Outcomes:
+    outcomes = Outcomes()
+    for pod in in_queue_order(cluster, _ours(cluster, inputs)):
+        if pod.key in explained:
+            outcomes.explanations.append(cluster.explain(pod))
+        match cluster.schedule(pod):
+            case Chosen() as chosen:
+                outcomes.chosen.append(chosen)
+            case Gated() as gated:
+                outcomes.held.append(gated)
+            case refused:
+                outcomes.refused.append(refused)
+    return outcomes
+
+
+def _ours(cluster: Cluster, inputs: Inputs) -> list[Pod]:
+    """Return the pending pods that a profile is responsible for, as a scheduler sees them."""
+    ours = []
+    for pod in inputs.pending:
+        if pod.spec.scheduler_name in cluster.profiles:
+            ours.append(pod)
+        else:
+            known = ", ".join(sorted(cluster.profiles))
+            whose = f"spec.schedulerName is {pod.spec.scheduler_name!r}; the profiles here are: {known}"
+            inputs.notes.append(f"pod {pod.key!r} is left to another scheduler: {whose}")
+    return ours
+
+
+def _write(outcomes: Outcomes, top: int) -> None:
+    if outcomes.chosen:
+        output.write_table(("pod", "node", "feasible nodes", "score"), (_row(chosen) for chosen in outcomes.chosen))
+    for gated in outcomes.held:
+        click.echo(f"held back {gated.pod.key}: {', '.join(gated.rejection.reasons)}")
+    for refused in outcomes.refused:
+        click.echo(f"refused {refused.pod.key}: {refused.message}")
+    placed, others = len(outcomes.chosen), len(outcomes.refused) + len(outcomes.held)
+    click.echo(f"{placed} of {placed + others} pending pods placed")
+    for explanation in outcomes.explanations:
+        click.echo(f"\n{render(explanation, output.width(), top)}")
+
+
+def _row(chosen: Chosen) -> tuple[str, str, str, str]:
+    total = "" if chosen.total is None else str(chosen.total)
+    return chosen.pod.key, chosen.node_name, str(chosen.feasible_count), total
+
+
+def _as_data(outcomes: Outcomes, top: int) -> dict[str, Any]:
+    return {
+        "placements": [
+            {"pod": c.pod.key, "node": c.node_name, "feasibleNodes": c.feasible_count, "score": c.total}
+            for c in outcomes.chosen
+        ],
+        "refused": [{"pod": refused.pod.key, "message": refused.message} for refused in outcomes.refused],
+        "held": [
+            {"pod": gated.pod.key, "plugin": gated.rejection.plugin, "reasons": list(gated.rejection.reasons)}
+            for gated in outcomes.held
+        ],
+        "explanations": [summary(explanation, top) for explanation in outcomes.explanations],
+    }

@@ -1,0 +1,86 @@
+"""PreFilter: what each plugin prepares for a pod, whom it rules out at once, and what it leaves to `filtering`.
+
+Answers are kept; a plugin is asked again when anything it read has changed anywhere, because it looks at all nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from stowplan.framework.asking import Blame, Watch
+from stowplan.framework.contract import Narrowed, Skip
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.pod import Pod
+from stowplan.table.journal import Reads
+from stowplan.table.nodes import Nodes
+
+
+class PreFiltering:
+    """The answers of all PreFilter plugins for the pods of one signature."""
+
+    def __init__(self, profile: Profile, reads: Reads) -> None:
+        self.rejection: Rejection | None = None
+        #: The only nodes that will do, by name, and the plugins that said so.
+        self.narrowed: frozenset[str] | None = None
+        self.narrowed_by: tuple[str, ...] = ()
+        self.skipped: frozenset[str] = frozenset()
+        #: What each plugin prepared for its filter.
+        self.states: dict[str, Any] = {}
+        self._plugins = profile.pre_filter
+        self._watch = Watch(reads)
+        # As many as plugins were asked: all, or up to the first that refused the pod.
+        self._answers: list[Any] = []
+        self._is_new = True
+
+    def refresh(self, pod: Pod, nodes: Nodes) -> bool:
+        """Bring the answers up to date; say whether any was given anew."""
+        stale = self._watch.stale()
+        if not stale and not self._is_new:
+            return False
+        self._is_new = False
+        self._ask(pod, nodes, stale.keys())
+        self._conclude()
+        return True
+
+    def _ask(self, pod: Pod, nodes: Nodes, stale: Collection[int]) -> None:
+        """Ask every plugin whose answer does not hold, in order, up to the first that refuses the pod."""
+        for index, plugin in enumerate(self._plugins):
+            is_asked = index < len(self._answers)
+            if not is_asked or index in stale:
+                blame = Blame(plugin.name, "PreFilter", pod)
+                answer = self._watch.ask(index, blame, plugin.pre_filter, pod, nodes)
+                self._answers[index : index + 1] = [answer]
+            if isinstance(self._answers[index], Rejection):
+                del self._answers[index + 1 :]
+                return
+
+    def _conclude(self) -> None:
+        self.rejection, self.states = None, {}
+        skipped, narrowings = [], {}
+        for plugin, value in zip(self._plugins, self._answers, strict=False):
+            name = plugin.name
+            match value:
+                case Skip():
+                    skipped.append(name)
+                case Rejection():
+                    self.rejection = Rejection(value.reasons, value.code, name)
+                case Narrowed():
+                    narrowings[name] = value.names
+                    self.states[name] = value.state
+                case _:
+                    self.states[name] = value
+        self.skipped = frozenset(skipped)
+        self.narrowed = frozenset.intersection(*narrowings.values()) if narrowings else None
+        self.narrowed_by = tuple(narrowings)
+        if self.rejection is None and self.narrowed is not None and not self.narrowed:
+            self.rejection = _contradiction(sorted(narrowings))
+
+
+def _contradiction(plugins: list[str]) -> Rejection:
+    """Refuse a pod when the node names that plugins allow have none in common."""
+    reason = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"
+    if len(plugins) == 1:
+        reason = f"node(s) didn't satisfy plugin {plugins[0]}"
+    return Rejection((reason,), Code.UNRESOLVABLE)

@@ -1,0 +1,234 @@
+"""The conformance check of the plugin contract, for authors of plugins and for our own.
+
+    def test_my_plugin_keeps_the_contract():
+        check_plugin(MyPlugin(threshold=3))
+
+The rules are those of `framework.contract`; each has a function here, in the order in which a pod meets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from stowplan.framework.contract import MAX_SCORE, Filter, Normalize, Plugin, PreEnqueue, QueueSort, Score, Skip
+from stowplan.framework.filtering import Filtering
+from stowplan.framework.ranking import Ranking, extent_of
+from stowplan.framework.verdict import Rejection
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.table.columns import Mask, Rows
+from stowplan.table.nodes import Nodes
+from stowplan.testing.bench import Bench
+from stowplan.testing.changes import changes
+from stowplan.testing.specimens import specimen_nodes, specimen_pods
+
+OTHER_NAME = "another-name"
+READ_THROUGH = "read the cluster only through nodes and the handle, and normalize each row for itself"
+
+
+def check_plugin(plugin: Plugin, *, pods: Iterable[Pod] | None = None, nodes: Iterable[Node] | None = None) -> None:
+    """Raise AssertionError if the plugin breaks the contract on these nodes and pods, or on some of many kinds.
+
+    Pods that are bound to one of the nodes run there; the plugin is asked about the others.
+    """
+    nodes = specimen_nodes() if nodes is None else list(nodes)
+    pods = specimen_pods() if pods is None else list(pods)
+    bench = Bench(plugin, nodes, pods)
+    for pod in bench.pending:
+        _check_pre_enqueue(bench, pod)
+        for plugin_filter in bench.filters:
+            _check_filter(bench, plugin_filter, pod)
+        _check_twins(bench, pod)
+        for scorer in bench.scorers:
+            _check_score(bench, scorer, pod)
+        _check_look_alike(bench, pod)
+    _check_queue_sort(bench)
+    _check_memory(bench)
+    for pod in bench.pending:
+        _check_kept_answers(Bench(plugin, nodes, pods), pod)
+
+
+# Rules
+
+
+def _check_pre_enqueue(bench: Bench, pod: Pod) -> None:
+    plugin = bench.plugin
+    if not isinstance(plugin, PreEnqueue):
+        return
+    answer = bench.ask(pod, lambda: plugin.pre_enqueue(pod))
+    if answer is not None and not isinstance(answer, Rejection):
+        bench.fail(pod, f"pre_enqueue returned {answer!r}; return None or refuse(reason)")
+    if answer != bench.ask(pod, lambda: plugin.pre_enqueue(pod)):
+        bench.fail(pod, "pre_enqueue gave two answers to one question; let only the pod decide")
+
+
+def _check_queue_sort(bench: Bench) -> None:
+    plugin = bench.plugin
+    if isinstance(plugin, QueueSort) and bench.pending:
+        pods = bench.pending
+        bench.ask(pods[0], lambda: sorted(plugin.sort_key(pod, float(place)) for place, pod in enumerate(pods)))
+
+
+def _check_filter(bench: Bench, plugin: Filter, pod: Pod) -> None:
+    state = bench.pre_filter(pod)
+    if isinstance(state, Skip | Rejection):
+        return
+    words = bench.words(plugin, pod, bench.all_nodes(), state)
+    reasons: list[Any] = [reason for word in words if word is not None for reason in word.reasons]
+    for reason in reasons:
+        if not isinstance(reason, str) or not reason:
+            bench.fail(pod, f"filter rejects with the reason {reason!r}; give a text that a user can act on")
+    _check_rows(bench, pod, "filter", words, lambda nodes: bench.words(plugin, pod, nodes, state))
+    _check_supposed(bench, plugin, pod, (words, state))
+
+
+def _check_supposed(bench: Bench, plugin: Filter, pod: Pod, answer: tuple[list[Rejection | None], Any]) -> None:
+    """Ask about rows as they would be: first with nothing supposed, then with the pod itself there already."""
+    words, state = answer
+    nodes = bench.all_nodes()
+    nothing: list[list[Any]] = [[] for _ in words]
+    same = bench.words(plugin, pod, nodes.suppose(nodes.all_rows, nothing, nothing), state)
+    _compare(bench, pod, words, same, "filter answers differently on hypothetical rows where nothing is supposed")
+    shape = bench.cache.table.shape_of(pod)
+    bench.words(plugin, pod, nodes.suppose(nodes.all_rows, [[shape] for _ in words], nothing), state)
+
+
+def _check_twins(bench: Bench, pod: Pod) -> None:
+    """See that the array form and the per-node form of one plugin agree."""
+    state = bench.pre_filter(pod)
+    if len(bench.filters) > 1 and not isinstance(state, Skip | Rejection):
+        many, one = (bench.words(plugin, pod, bench.all_nodes(), state) for plugin in bench.filters)
+        _compare(bench, pod, many, one, "filter and filter_node disagree")
+    if len(bench.scorers) > 1:
+        feasible = np.ones(len(bench.names), dtype=bool)
+        scored = bench.pre_score(pod, feasible)
+        if not isinstance(scored, Skip):
+            first, second = (bench.scores(plugin, pod, bench.all_nodes(), state=scored) for plugin in bench.scorers)
+            _compare(bench, pod, first, second, "score and score_node disagree")
+
+
+def _check_score(bench: Bench, plugin: Score, pod: Pod) -> None:
+    rows = len(bench.names)
+    for feasible in (np.ones(rows, dtype=bool), np.arange(rows) % 2 == 0):
+        state = bench.pre_score(pod, feasible)
+        if isinstance(state, Skip):
+            continue
+        scores = bench.scores(plugin, pod, bench.all_nodes(), state=state)
+        _check_rows(bench, pod, "score", scores, partial(bench.scores, plugin, pod, state=state))
+        final = np.array(scores, dtype=np.int64)
+        if isinstance(plugin, Normalize):
+            final = _check_normalize(bench, plugin, pod, (final, feasible, state))
+        _check_range(bench, pod, final, feasible)
+
+
+def _check_normalize(bench: Bench, plugin: Normalize, pod: Pod, scored: tuple[Any, Mask, Any]) -> Any:
+    """See that normalisation gives a score for each row; that it looks at each for itself shows in kept answers."""
+    scores, feasible, state = scored
+    low, high = extent_of(scores, feasible)
+    final: Any = bench.ask(pod, lambda: plugin.normalize(scores.copy(), low, high, state))
+    if not isinstance(final, np.ndarray) or final.shape != scores.shape:
+        bench.fail(pod, f"normalize returned {final!r:.80}; return one score for each of the {len(scores)} given")
+    return final
+
+
+def _check_range(bench: Bench, pod: Pod, final: Any, feasible: Mask) -> None:
+    for row in np.flatnonzero(feasible & ((final < 0) | (final > MAX_SCORE))).tolist():
+        problem = f"node {bench.names[row]!r} ends up with the score {final[row]}, which is not in 0..{MAX_SCORE}"
+        bench.fail(pod, f"{problem}; return such scores, or inherit Normalize and bring them there")
+
+
+def _check_look_alike(bench: Bench, pod: Pod) -> None:
+    """Ask about a pod that differs only in what decides no answer unless `sign` says so."""
+    twin = _look_alike(pod)
+    if bench.plugin.sign(pod) != bench.plugin.sign(twin):
+        return
+    problem = "a pod that differs only in name, uid and status gets another answer; return what you read in sign()"
+    for one, other in zip(_answers(bench, pod), _answers(bench, twin), strict=True):
+        _compare(bench, pod, one, other, problem)
+
+
+def _check_memory(bench: Bench) -> None:
+    """See that the answer about one pod does not depend on who was asked about before."""
+    first = {pod.key: _answers(bench, pod) for pod in bench.pending}
+    for pod in reversed(bench.pending):
+        for one, other in zip(first[pod.key], _answers(bench, pod), strict=True):
+            _compare(bench, pod, one, other, "the answer depends on what was asked before; keep no state between pods")
+
+
+def _check_kept_answers(bench: Bench, pod: Pod) -> None:
+    """See that answers kept by the scheduler follow the cluster: all that was read was read through `nodes`."""
+    table = bench.cache.table
+    filtering = Filtering(bench.profile, table)
+    ranking = Ranking(bench.profile, table, filtering.feasible_journal)
+    for change in changes(bench.cache, pod):
+        with bench.watching(pod):
+            kept = _decision(filtering, ranking, pod)
+            fresh = Filtering(bench.profile, table)
+            anew = _decision(fresh, Ranking(bench.profile, table, fresh.feasible_journal), pod)
+        problem = f"an answer kept from before {change} is not true after it; {READ_THROUGH}"
+        for one, other in zip(kept, anew, strict=True):
+            _compare(bench, pod, one, other, problem)
+
+
+# Questions and comparisons
+
+
+def _answers(bench: Bench, pod: Pod) -> list[Sequence[Any]]:
+    """Return all that the plugin says about a pod on all rows."""
+    found: list[Sequence[Any]] = []
+    state = bench.pre_filter(pod)
+    if isinstance(state, Skip | Rejection):
+        found.append([state] * len(bench.names))
+    else:
+        found += [bench.words(plugin, pod, bench.all_nodes(), state) for plugin in bench.filters]
+    scored = bench.pre_score(pod, np.ones(len(bench.names), dtype=bool))
+    if not isinstance(scored, Skip):
+        found += [bench.scores(plugin, pod, bench.all_nodes(), state=scored) for plugin in bench.scorers]
+    return found
+
+
+def _decision(filtering: Filtering, ranking: Ranking, pod: Pod) -> tuple[Sequence[Any], Sequence[Any]]:
+    filtering.refresh(pod)
+    verdict = filtering.verdict()
+    words = [verdict.rejection(row) for row in range(len(verdict.names))]
+    if verdict.pre_filter is not None or not filtering.feasible.any():
+        return words, [verdict.pre_filter] * len(words)
+    ranking.refresh(pod, filtering.feasible)
+    return words, ranking.total.tolist()
+
+
+def _check_rows(
+    bench: Bench, pod: Pod, point: str, whole: Sequence[Any], ask: Callable[[Nodes], Sequence[Any]]
+) -> None:
+    """Ask again about all rows, about all in another order, and about each alone."""
+    nodes = bench.all_nodes()
+    _compare(bench, pod, whole, ask(nodes), f"{point} gave two answers to one question; let only pod and nodes decide")
+    backwards: Rows = nodes.all_rows[::-1]
+    problem = f"{point} answers differently when rows come in another order; look at each row for itself"
+    _compare(bench, pod, whole, ask(nodes.take(backwards))[::-1], problem)
+    alone = [ask(nodes.take(np.array([row])))[0] for row in nodes.all_rows.tolist()]
+    problem = f"{point} answers differently about a row alone; look only at the rows you are given, each for itself"
+    _compare(bench, pod, whole, alone, problem)
+
+
+def _compare(bench: Bench, pod: Pod, one: Sequence[Any], other: Sequence[Any], problem: str) -> None:
+    for name, first, second in zip(bench.names, one, other, strict=True):
+        if first != second:
+            bench.fail(pod, f"{problem} (node {name!r}: {_show(first)}, then {_show(second)})")
+
+
+def _show(answer: Any) -> str:
+    if isinstance(answer, Rejection):
+        return f"{answer.code.value} {list(answer.reasons)}"
+    return "no objection" if answer is None else str(answer)
+
+
+def _look_alike(pod: Pod) -> Pod:
+    meta = replace(pod.metadata, name=OTHER_NAME, uid=f"uid-{OTHER_NAME}", generate_name=f"{OTHER_NAME}-")
+    status = replace(pod.status, phase="Pending", nominated_node_name=OTHER_NAME)
+    return replace(pod, metadata=meta, status=status)

@@ -1,0 +1,29 @@
+"""A handle for plugins under test: listers over the objects you put there, and a binder that remembers."""
+
+from __future__ import annotations
+
+from stowplan.cache.objects import Objects
+from stowplan.model.binding import Binding
+from stowplan.model.kinds import ApiObject
+from stowplan.table.journal import Reads
+
+
+class LocalHandle:
+    """Hand this to a plugin that takes a `handle`; `put` objects for its listers, look at `bindings` afterwards."""
+
+    def __init__(self, *objects: ApiObject) -> None:
+        self.listers: Objects = Objects(Reads())
+        self.bindings: list[Binding] = []
+        self.put(*objects)
+
+    def put(self, *objects: ApiObject) -> None:
+        """Let the listers know objects, or new versions of them."""
+        for found in objects:
+            self.listers.put(found)
+
+    @property
+    def binder(self) -> LocalHandle:
+        return self
+
+    async def bind(self, binding: Binding) -> None:
+        self.bindings.append(binding)

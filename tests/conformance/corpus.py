@@ -1,0 +1,84 @@
+"""The files of the corpus: where they are, what kind of case they hold, and their lines."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+HERE = Path(__file__).resolve().parent
+SAMPLE = HERE / "sample"
+# Kept beside the repository: too large to be part of it.
+WHOLE = HERE.parents[2] / "shared" / "conformance"
+
+
+class Line(NamedTuple):
+    """One case, still as text: decoding is left to whoever checks it."""
+
+    kind: str
+    text: bytes
+
+
+class Selection(NamedTuple):
+    """Which cases to run; an empty field selects all."""
+
+    kind: str = ""
+    tag: str = ""
+    case_id: str = ""
+    first: int = 0
+
+
+def default_directory() -> Path:
+    return WHOLE if WHOLE.is_dir() else SAMPLE
+
+
+def files(directory: Path) -> list[Path]:
+    """List the corpus files; where a file is there packed and unpacked, the packed one counts."""
+    found = {path.name.removesuffix(".gz"): path for path in sorted(directory.glob("*.jsonl"))}
+    found |= {path.name.removesuffix(".gz"): path for path in sorted(directory.glob("*.jsonl.gz"))}
+    if not found:
+        raise FileNotFoundError(f"no *.jsonl.gz or *.jsonl in {directory}; name the directory of a corpus")
+    return [found[name] for name in sorted(found)]
+
+
+def kind_of(path: Path) -> str:
+    """Tell the kind of a file's cases by its name: `cycle-medium-seed1.jsonl.gz` holds cases of kind `cycle`."""
+    return path.name.partition("-")[0].partition(".")[0]
+
+
+def lines_of(path: Path) -> list[bytes]:
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return content.splitlines()
+
+
+def select(directory: Path, wanted: Selection) -> Iterator[Line]:
+    """Yield the selected cases of a corpus, in the order of its files."""
+    for path in files(directory):
+        kind = kind_of(path)
+        if wanted.kind in ("", kind):
+            chosen = [Line(kind, text) for text in lines_of(path) if _is_wanted(text, wanted)]
+            yield from chosen[: wanted.first or None]
+
+
+def decode(text: bytes) -> dict[str, Any]:
+    case: dict[str, Any] = msgspec.json.decode(text)
+    return case
+
+
+def tags_of(case: dict[str, Any]) -> list[str]:
+    """Return the features of a case; a case of the primitives has its table instead."""
+    tags: list[str] = case.get("features") or [case["table"]]
+    return tags
+
+
+def _is_wanted(text: bytes, wanted: Selection) -> bool:
+    # Most cases are passed over without decoding them.
+    if f'"{wanted.case_id or wanted.tag}"'.encode() not in text and (wanted.case_id or wanted.tag):
+        return False
+    if not wanted.tag and not wanted.case_id:
+        return True
+    case = decode(text)
+    return wanted.tag in ("", *tags_of(case)) and wanted.case_id in ("", case["id"])

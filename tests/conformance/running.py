@@ -1,0 +1,154 @@
+"""Run cases, in two processes, and tally how they ended.
+
+`report.py` turns a tally into text, `parity.py` into a page of the documentation.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.conformance import config, corpus, cycle, primitives, recorded
+from tests.conformance.corpus import Line
+
+Difference = tuple[str, Any, Any]
+Check = Callable[[dict[str, Any]], list[Difference]]
+
+PROCESSES = 2
+# Enough differences to see what is wrong; the rest are counted.
+KEPT_DIFFERENCES = 200
+
+CHECKS: dict[str, Check] = {"config": config.check, "cycle": cycle.check, "primitives": primitives.check}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one case ended."""
+
+    kind: str
+    case_id: str
+    tags: list[str]
+    differences: list[Difference] = field(default_factory=list)
+    #: Differences in words that need not be identical.
+    wording: list[Difference] = field(default_factory=list)
+    is_compared: bool = True
+    #: The plugin without which nothing of the case can be compared.
+    waits_for: str = ""
+    spoke: frozenset[str] = frozenset()
+
+    @property
+    def agrees(self) -> bool:
+        return self.is_compared and not self.waits_for and not self.differences
+
+
+@dataclass(slots=True)
+class Count:
+    """How many cases agree, of how many; those that wait are among the total."""
+
+    agreed: int = 0
+    total: int = 0
+    waiting: int = 0
+    #: Of those that agree, the cases in which recorded words of a missing plugin had a part.
+    assisted: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        self.total += 1
+        self.agreed += outcome.agrees
+        self.waiting += bool(outcome.waits_for)
+        self.assisted += outcome.agrees and bool(outcome.spoke)
+
+    @property
+    def differ(self) -> int:
+        return self.total - self.agreed - self.waiting
+
+
+@dataclass(slots=True)
+class Tally:
+    """The outcomes added up."""
+
+    kinds: dict[str, Count] = field(default_factory=dict)
+    tags: dict[tuple[str, str], Count] = field(default_factory=dict)
+    not_compared: Counter[str] = field(default_factory=Counter)
+    wording: Counter[str] = field(default_factory=Counter)
+    waits_for: Counter[str] = field(default_factory=Counter)
+    spoke: Counter[str] = field(default_factory=Counter)
+    #: Cases by kind and field that differs, and by kind, field and tag.
+    fields: Counter[tuple[str, str]] = field(default_factory=Counter)
+    clusters: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    differing: list[Outcome] = field(default_factory=list)
+
+    @property
+    def is_clean(self) -> bool:
+        return not any(count.differ for count in self.kinds.values())
+
+    def add(self, outcome: Outcome) -> None:
+        if not outcome.is_compared:
+            self.not_compared[outcome.kind] += 1
+            return
+        self.kinds.setdefault(outcome.kind, Count()).add(outcome)
+        for tag in outcome.tags:
+            self.tags.setdefault((outcome.kind, tag), Count()).add(outcome)
+        self.wording[outcome.kind] += bool(outcome.wording)
+        self.waits_for[outcome.waits_for] += bool(outcome.waits_for)
+        self.spoke.update(outcome.spoke)
+        self._add_differences(outcome)
+
+    def _add_differences(self, outcome: Outcome) -> None:
+        for name in {name for name, _, _ in outcome.differences}:
+            self.fields[outcome.kind, name] += 1
+            self.clusters.update((outcome.kind, name, tag) for tag in outcome.tags)
+        if outcome.differences and len(self.differing) < KEPT_DIFFERENCES:
+            self.differing.append(outcome)
+
+
+def run(lines: Iterable[Line], *, with_memo: bool = True, processes: int = PROCESSES) -> Tally:
+    """Check every case."""
+    check = check_line if with_memo else check_line_without_memo
+    tally = Tally()
+    if processes == 1:
+        for line in lines:
+            tally.add(check(line))
+        return tally
+    # Not forked: whoever runs this, pytest for one, may have threads.
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        for outcome in pool.imap(check, lines, chunksize=20):
+            tally.add(outcome)
+    return tally
+
+
+def check_line(line: Line) -> Outcome:
+    return _check_line(line, CHECKS.get(line.kind))
+
+
+def check_line_without_memo(line: Line) -> Outcome:
+    check = CHECKS.get(line.kind)
+    return _check_line(line, cycle.check_fresh if check is cycle.check else check)
+
+
+def _check_line(line: Line, check: Check | None) -> Outcome:
+    case = corpus.decode(line.text)
+    tags = corpus.tags_of(case)
+    if check is None:
+        return Outcome(line.kind, case["id"], tags, is_compared=False)
+    spoke: frozenset[str] = frozenset()
+    if line.kind == "cycle":
+        spoke = recorded.spoke(case["expect"])
+        waits_for = recorded.decided_early(case["expect"])
+        if waits_for:
+            return Outcome(line.kind, case["id"], tags, waits_for=waits_for, spoke=spoke)
+    differences = _differences(check, case)
+    wording = [difference for difference in differences if difference[0] == config.WORDING]
+    real = [difference for difference in differences if difference[0] != config.WORDING]
+    return Outcome(line.kind, case["id"], tags, real, wording, spoke=spoke)
+
+
+def _differences(check: Check, case: dict[str, Any]) -> list[Difference]:
+    try:
+        return check(case)
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return [("fault", None, f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})")]

@@ -1,0 +1,72 @@
+"""Profiles and extenders must go together with the plugins that exist."""
+
+from typing import Any
+
+import pytest
+
+from stowplan.config.arguments import NodeResourcesFitArgs
+from stowplan.config.duration import of_seconds
+from stowplan.config.errors import ConfigError
+from stowplan.config.load import from_mapping
+from stowplan.config.points import IN_TREE
+from tests.unit.config.writing import document, with_plugins
+
+
+def construct_message(config: dict[str, Any], known: dict[str, frozenset[str]] | None = None) -> str:
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(config, known or IN_TREE)
+    assert caught.value.stage == "construct"
+    return caught.value.message
+
+
+def test_an_extender_waits_five_seconds_unless_told() -> None:
+    config = from_mapping(
+        document(extenders=[{"urlPrefix": "http://a"}, {"urlPrefix": "http://b", "httpTimeout": "2s"}])
+    )
+    assert [extender.http_timeout for extender in config.extenders] == [of_seconds(5), of_seconds(2)]
+
+
+def test_resources_left_to_extenders_replace_those_that_fit_ignores() -> None:
+    resources = [{"name": "example.com/a", "ignoredByScheduler": True}, {"name": "example.com/b"}]
+    fit = {"name": "NodeResourcesFit", "args": {"ignoredResources": ["example.com/c"]}}
+    config = from_mapping(document(extenders=[{"managedResources": resources}], profiles=[{"pluginConfig": [fit]}]))
+    args = config.profiles[0].plugin_config["NodeResourcesFit"]
+    assert isinstance(args, NodeResourcesFitArgs)
+    assert args.ignored_resources == ("example.com/a",)
+
+
+def test_resources_can_be_left_to_extenders_only_by_fit() -> None:
+    config = with_plugins(multiPoint={"disabled": [{"name": "NodeResourcesFit"}]})
+    config["extenders"] = [{"managedResources": [{"name": "example.com/a", "ignoredByScheduler": True}]}]
+    assert construct_message(config) == ("couldn't build extenders: can't find NodeResourcesFitArgs in plugin config")
+
+
+def test_an_extender_is_either_trusted_blindly_or_by_a_certificate() -> None:
+    tls = {"insecure": True, "caFile": "/ca.pem"}
+    assert construct_message(document(extenders=[{"tlsConfig": tls}])) == (
+        "couldn't build extenders: specifying a root certificates file with the insecure flag is not allowed"
+    )
+
+
+def test_one_queue_serves_profiles_that_sort_it_through_multi_point() -> None:
+    sorting = {"multiPoint": {"disabled": [{"name": "PrioritySort"}], "enabled": [{"name": "Mine"}]}}
+    config = document(profiles=[{"schedulerName": "a"}, {"schedulerName": "b", "plugins": sorting}])
+    known = {**IN_TREE, "Mine": frozenset({"queue_sort"})}
+    assert construct_message(config, known) == (
+        'initializing profiles: different queue sort plugins for profile "b": "Mine", first: "PrioritySort"'
+    )
+
+
+def test_a_plugin_from_elsewhere_is_known_when_it_is_named() -> None:
+    config = with_plugins(score={"enabled": [{"name": "Mine", "weight": 4}]})
+    assert construct_message(config).endswith(': ScorePlugin "Mine" does not exist')
+    [profile] = from_mapping(config, {**IN_TREE, "Mine": frozenset({"score"})}).profiles
+    assert [plugin.name for plugin in profile.plugins.score.enabled] == ["Mine"]
+
+
+def test_the_profile_at_fault_is_named() -> None:
+    bad = {"schedulerName": "second", "plugins": {"bind": {"disabled": [{"name": "*"}]}}}
+    assert construct_message(document(profiles=[{"schedulerName": "first"}, bad])) == (
+        "initializing profiles: creating profile for scheduler name second:"
+        ' at least one bind plugin is needed for profile with scheduler name "second"'
+    )

@@ -1,0 +1,64 @@
+"""A profile's own plugin lists are laid over the default ones."""
+
+import pytest
+
+from stowplan.config.merge import DEFAULT_PLUGINS, merge_plugins, merge_set
+from stowplan.config.types import Plugin, Plugins, PluginSet
+
+A, B, C = Plugin("A", 1), Plugin("B", 2), Plugin("C", 3)
+DEFAULT = PluginSet(enabled=(A, B, C))
+
+
+@pytest.mark.parametrize(
+    ("own", "enabled", "disabled"),
+    [
+        pytest.param(PluginSet(), ("A1", "B2", "C3"), (), id="nothing listed keeps the defaults"),
+        pytest.param(
+            PluginSet(enabled=(Plugin("X"),)),
+            ("A1", "B2", "C3", "X0"),
+            (),
+            id="an added plugin comes after the defaults",
+        ),
+        pytest.param(
+            PluginSet(enabled=(Plugin("B", 9),)), ("A1", "B9", "C3"), (), id="a re-listed default keeps its place"
+        ),
+        pytest.param(
+            PluginSet(enabled=(Plugin("B"),)), ("A1", "B0", "C3"), (), id="a re-listed default loses its weight"
+        ),
+        pytest.param(PluginSet(disabled=(Plugin("B"),)), ("A1", "C3"), ("B0",), id="a disabled default goes"),
+        pytest.param(PluginSet(disabled=(Plugin("Z", 7),)), ("A1", "B2", "C3"), ("Z0",), id="disabling has no weight"),
+        pytest.param(
+            PluginSet(enabled=(Plugin("C"), Plugin("A")), disabled=(Plugin("*"),)),
+            ("C0", "A0"),
+            ("*0",),
+            id="after disabling all only the own list is left, in its order",
+        ),
+        pytest.param(
+            PluginSet(enabled=(Plugin("B", 5),), disabled=(Plugin("B"),)),
+            ("A1", "C3", "B5"),
+            ("B0",),
+            id="disabled and enabled again moves to the end",
+        ),
+        pytest.param(
+            PluginSet(enabled=(Plugin("B", 5), Plugin("B", 6))),
+            ("A1", "B6", "C3", "B5"),
+            (),
+            id="of two entries the last one replaces and the other stays",
+        ),
+    ],
+)
+def test_sets_merge(own: PluginSet, enabled: tuple[str, ...], disabled: tuple[str, ...]) -> None:
+    merged = merge_set(DEFAULT, own)
+    assert tuple(f"{plugin.name}{plugin.weight}" for plugin in merged.enabled) == enabled
+    assert tuple(f"{plugin.name}{plugin.weight}" for plugin in merged.disabled) == disabled
+
+
+def test_what_a_default_set_disables_stays_disabled() -> None:
+    merged = merge_set(PluginSet(enabled=(A, B), disabled=(A,)), PluginSet(disabled=(Plugin("C"),)))
+    assert merged == PluginSet(enabled=(B,), disabled=(Plugin("C"), Plugin("A")))
+
+
+def test_each_point_merges_on_its_own() -> None:
+    merged = merge_plugins(DEFAULT_PLUGINS, Plugins(filter=PluginSet(disabled=(Plugin("*"),))))
+    assert merged.multi_point == DEFAULT_PLUGINS.multi_point
+    assert merged.filter == PluginSet(disabled=(Plugin("*"),))

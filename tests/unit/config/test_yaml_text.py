@@ -1,0 +1,76 @@
+"""YAML is read the way Kubernetes components read it."""
+
+import pytest
+
+from stowplan.config.document import plain
+from stowplan.config.errors import ConfigError
+from stowplan.config.yaml_text import parse
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("yes", True, id="yes is true"),
+        pytest.param("n", False, id="n is false"),
+        pytest.param("'yes'", "yes", id="quoted is text"),
+        pytest.param("!!str 5", "5", id="tagged as text is text"),
+        pytest.param("~", None, id="tilde is null"),
+        pytest.param("010", 8, id="a leading zero means octal"),
+        pytest.param("0x1F", 31, id="hexadecimal"),
+        pytest.param("-7", -7, id="negative"),
+        pytest.param("1_000", 1000, id="digits may be grouped"),
+        pytest.param("1e3", 1000, id="an exponent needs no point"),
+        pytest.param("1.5", 1.5, id="fraction"),
+        pytest.param("1:30", "1:30", id="no base sixty"),
+        pytest.param("2020-01-01", "2020-01-01", id="a date is text"),
+        pytest.param("b: 1\na: 2", {"a": 2, "b": 1}, id="mapping"),
+        pytest.param("1: a\ntrue: b", {"1": "a", "true": "b"}, id="keys become text"),
+        pytest.param("a: &x [1]\nb: *x", {"a": [1], "b": [1]}, id="an alias repeats its anchor"),
+        pytest.param(
+            "a: &x {k: 1, l: 2}\nb: {<<: *x, k: 3}", {"a": {"k": 1, "l": 2}, "b": {"k": 3, "l": 2}}, id="merge"
+        ),
+        pytest.param("a: 1\n---\nb: [", {"a": 1}, id="only the first document is read"),
+        pytest.param("", None, id="nothing"),
+    ],
+)
+def test_values(text: str, value: object) -> None:
+    root, faults = parse(text)
+    assert plain(root) == value
+    assert faults == ()
+
+
+def test_keys_come_out_sorted() -> None:
+    assert list(plain(parse("b: 1\nc: 2\na: 3")[0])) == ["a", "b", "c"]
+
+
+def test_the_last_of_repeated_keys_counts_and_is_reported() -> None:
+    root, faults = parse("a: 1\nb:\n  c: 1\n  c: 2\na: 3")
+    assert plain(root) == {"a": 3, "b": {"c": 2}}
+    expected = 'yaml: unmarshal errors:\n  line 4: key "c" already set in map\n  line 5: key "a" already set in map'
+    assert faults == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("a: 1\nb: [\n", "yaml: line 2: did not find expected node content", id="an open list"),
+        pytest.param("a: 1\n\tb: 1\n", "yaml: line 2: found a tab character that violates indentation", id="a tab"),
+        pytest.param(
+            "a: 1\nb: c: d\n", "yaml: line 2: mapping values are not allowed in this context", id="two colons"
+        ),
+        pytest.param("a: *nobody", "yaml: unknown anchor", id="an alias without anchor"),
+        pytest.param("a: &x [*x]", "yaml: line 1: anchor value contains itself", id="an anchor inside itself"),
+        pytest.param("? [a]\n: b", "yaml: line 1: invalid map key: it must be a scalar", id="a list as key"),
+    ],
+)
+def test_a_text_that_is_no_yaml_says_where(text: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(text)
+    assert (caught.value.stage, caught.value.message) == ("decode", problem)
+
+
+def test_aliases_cannot_blow_a_small_text_up() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 8)]
+    with pytest.raises(ConfigError, match="excessive aliasing"):
+        parse("\n".join(lines))

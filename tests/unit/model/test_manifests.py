@@ -1,0 +1,89 @@
+"""YAML manifests."""
+
+from __future__ import annotations
+
+import contextlib
+from textwrap import dedent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stowplan.model.decode import MalformedObject, UnknownObject, decode_yaml
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+
+
+def test_documents_and_lists_are_read_in_order() -> None:
+    manifest = dedent(
+        """
+        apiVersion: v1
+        kind: List
+        items:
+        - {apiVersion: v1, kind: Node, metadata: {name: n1}}
+        - {apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}
+        ---
+        # nothing here
+        ---
+        apiVersion: v1
+        kind: PodList
+        items:
+        - metadata: {name: p1}
+        """
+    )
+    objects = decode_yaml(manifest)
+    assert [type(each) for each in objects] == [Node, UnknownObject, Pod]
+    assert [each.name for each in objects] == ["n1", "w", "p1"]
+
+
+def test_scalars_are_read_as_the_api_server_would() -> None:
+    [pod] = decode_yaml(
+        """
+        apiVersion: v1
+        kind: Pod
+        metadata:
+          labels: {date: 2024-01-01}
+          creationTimestamp: 2024-01-01T00:00:00Z
+        spec: {overhead: {cpu: .5, memory: 1e3}}
+        """
+    )
+    assert isinstance(pod, Pod)
+    assert pod.labels == {"date": "2024-01-01"}
+    assert pod.metadata.creation_timestamp is not None
+    assert {name: str(amount) for name, amount in pod.spec.overhead.items()} == {"cpu": "500m", "memory": "1e3"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("a: [", "not a YAML document: while parsing a flow node", id="an open bracket"),
+        pytest.param("- a", "expected an object, got list", id="a list of nothing in particular"),
+        pytest.param(
+            "kind: PodList\napiVersion: v1\nitems: [3]", "expected an object, got int", id="a list of numbers"
+        ),
+        pytest.param("[" * 100_000, "not a YAML document: nested too deeply", id="a hundred thousand brackets"),
+        pytest.param("- " * 100_000, "not a YAML document: nested too deeply", id="a hundred thousand dashes"),
+        pytest.param("? [a]\n: b", "not a YAML document: while constructing a mapping", id="a list for a key"),
+        pytest.param("!!python/object:os.system x", "not a YAML document: could not determine", id="code"),
+        pytest.param("kind: true\napiVersion: v1", "object (unnamed): kind: expected a non-empty text", id="a truth"),
+        pytest.param("x: 1" + "0" * 5000, "not a YAML document: Exceeds the limit", id="thousands of digits"),
+        pytest.param(
+            "a: &a [1,1,1,1,1,1,1,1,1,1]\n"
+            + "\n".join(f"{b}: &{b} [{','.join(['*' + a] * 10)}]" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
+            "not a YAML document: its aliases stand for more than 1000000 values",
+            id="aliases of aliases of aliases",
+        ),
+        pytest.param("a: &a [*a]", "not a YAML document: its aliases stand for", id="an alias of itself"),
+        pytest.param(b"\xff\xff", "not a YAML document: 'utf-8' codec can't decode", id="no text at all"),
+    ],
+)
+def test_refusing(text: str | bytes, message: str) -> None:
+    with pytest.raises(MalformedObject) as caught:
+        decode_yaml(text)
+    assert str(caught.value).startswith(message)
+
+
+@given(st.text(alphabet="a1 :-[]{}&*!|>'\"#\n", max_size=30))
+def test_any_text_is_objects_or_malformed(text: str) -> None:
+    with contextlib.suppress(MalformedObject):
+        assert all(each.kind for each in decode_yaml(text))

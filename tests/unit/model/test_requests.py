@@ -1,0 +1,181 @@
+"""What a pod weighs, before and after it is placed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.model import requests
+from stowplan.model.decode import convert
+from stowplan.model.pod import Pod
+from stowplan.model.requests import Requests
+
+MI = 1024 * 1024
+
+
+def container(name: str = "c", restart: str = "", **amounts: str) -> dict[str, Any]:
+    content: dict[str, Any] = {"name": name, "resources": {"requests": amounts}}
+    return content | ({"restartPolicy": restart} if restart else {})
+
+
+def pod(*containers: dict[str, Any], status: dict[str, Any] | None = None, **spec: Any) -> Pod:
+    return convert(Pod, {"spec": {"containers": list(containers), **spec}, "status": status or {}})
+
+
+@pytest.mark.parametrize(
+    ("given", "milli_cpu", "memory"),
+    [
+        pytest.param(pod(container(cpu="1"), container(cpu="500m")), 1500, 0, id="containers add up"),
+        pytest.param(
+            pod(container(cpu="1"), initContainers=[container("i", cpu="3"), container("j", cpu="2")]),
+            3000,
+            0,
+            id="init containers run one after the other, before the rest",
+        ),
+        pytest.param(
+            pod(container(cpu="1"), initContainers=[container("s", "Always", cpu="2")]),
+            3000,
+            0,
+            id="a sidecar runs beside the containers",
+        ),
+        pytest.param(
+            pod(
+                container(cpu="1"),
+                initContainers=[container("i", cpu="4"), container("s", "Always", cpu="2"), container("j", cpu="3")],
+            ),
+            5000,
+            0,
+            id="an init container runs beside the sidecars before it only",
+        ),
+        pytest.param(
+            pod(container(cpu="1", memory="1Mi"), overhead={"cpu": "100m", "memory": "2Mi"}),
+            1100,
+            3 * MI,
+            id="overhead",
+        ),
+        pytest.param(
+            pod(container(cpu="1", memory="1Mi"), resources={"requests": {"cpu": "5"}}, overhead={"cpu": "1"}),
+            6000,
+            MI,
+            id="a pod-level request replaces the sum, overhead comes on top",
+        ),
+        pytest.param(
+            pod(container(cpu="1"), resources={"limits": {"cpu": "5"}}), 1000, 0, id="pod-level limits are no requests"
+        ),
+    ],
+)
+def test_a_pod_being_scheduled(given: Pod, milli_cpu: int, memory: int) -> None:
+    weight = requests.incoming(given)
+    assert (weight.milli_cpu, weight.memory) == (milli_cpu, memory)
+    assert requests.accounted(given) == weight
+
+
+@pytest.mark.parametrize(
+    ("given", "non_zero"),
+    [
+        pytest.param(pod(container(), container()), (200, 400 * MI), id="each silent container counts"),
+        pytest.param(pod(container(cpu="0", memory="0")), (0, 0), id="an explicit zero is not silence"),
+        pytest.param(pod(container(cpu="1"), container(memory="1Mi")), (1100, 201 * MI), id="resource by resource"),
+        pytest.param(pod(container(), overhead={"cpu": "1"}), (1100, 200 * MI), id="overhead does not break silence"),
+        pytest.param(
+            pod(container(), container(), resources={"requests": {"cpu": "1"}}),
+            (1000, 400 * MI),
+            id="a pod-level request speaks for its resource only",
+        ),
+    ],
+)
+def test_scoring_assumes_something_of_silent_containers(given: Pod, non_zero: tuple[int, int]) -> None:
+    weight = requests.incoming(given)
+    assert (weight.non_zero_milli_cpu, weight.non_zero_memory) == non_zero
+
+
+def test_other_resources_are_counted_in_whole_units() -> None:
+    amounts = {
+        "example.com/gpu": "1500m",
+        "hugepages-2Mi": "4Mi",
+        "attachable-volumes-x": "3",
+        "ephemeral-storage": "1k",
+        "pods": "7",
+    }
+    weight = requests.incoming(pod(container(**amounts)))
+    assert weight == Requests(
+        ephemeral_storage=1000,
+        scalar={"example.com/gpu": 2, "hugepages-2Mi": 4 * MI, "attachable-volumes-x": 3},
+        non_zero_milli_cpu=100,
+        non_zero_memory=200 * MI,
+    )
+
+
+INFEASIBLE = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
+
+
+def resizing(**extra: Any) -> dict[str, Any]:
+    held = {"name": "c", "allocatedResources": {"cpu": "3"}, "resources": {"requests": {"cpu": "2"}}}
+    return {"containerStatuses": [held], **extra}
+
+
+@pytest.mark.parametrize(
+    ("given", "milli_cpu"),
+    [
+        pytest.param(pod(container(cpu="1"), status=resizing()), 3000, id="what was promised counts while shrinking"),
+        pytest.param(pod(container(cpu="4"), status=resizing()), 4000, id="what is asked counts while growing"),
+        pytest.param(
+            pod(container(cpu="4"), status=resizing(conditions=INFEASIBLE)), 3000, id="not what can never be granted"
+        ),
+        pytest.param(
+            pod(container(cpu="1"), status={"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "9"}}]}),
+            1000,
+            id="a promise without anything in force does not count",
+        ),
+        pytest.param(
+            pod(
+                initContainers=[container("i", cpu="1")],
+                status={"initContainerStatuses": [{"name": "i", "resources": {"requests": {"cpu": "9"}}}]},
+            ),
+            1000,
+            id="init containers that end are not resized",
+        ),
+        pytest.param(
+            pod(
+                initContainers=[container("s", "Always", cpu="1")],
+                status={"initContainerStatuses": [{"name": "s", "resources": {"requests": {"cpu": "9"}}}]},
+            ),
+            9000,
+            id="sidecars are",
+        ),
+        pytest.param(
+            pod(
+                container(cpu="1"),
+                resources={"requests": {"cpu": "4"}},
+                status={"resources": {"requests": {"cpu": "12", "memory": "1Gi"}}, "allocatedResources": {"cpu": "2"}},
+            ),
+            12000,
+            id="pod-level requests are resized too",
+        ),
+        pytest.param(
+            pod(
+                container(cpu="1"),
+                resources={"requests": {"cpu": "4"}},
+                status={"resources": {"requests": {"cpu": "2"}}, "conditions": INFEASIBLE},
+            ),
+            2000,
+            id="and may be infeasible",
+        ),
+    ],
+)
+def test_a_placed_pod_in_resize(given: Pod, milli_cpu: int) -> None:
+    weight = requests.accounted(given)
+    assert (weight.milli_cpu, weight.memory) == (milli_cpu, 0)
+
+
+def test_limits_take_overhead_only_where_there_is_a_limit() -> None:
+    limited = {"name": "c", "resources": {"limits": {"cpu": "1", "memory": "0"}}}
+    limits = requests.limit_list(pod(limited, overhead={"cpu": "500m", "memory": "1Mi", "ephemeral-storage": "1Gi"}))
+    assert {name: str(limit) for name, limit in limits.items()} == {"cpu": "1500m", "memory": "0"}
+
+
+def test_pod_level_limits_replace_those_of_containers() -> None:
+    limited = {"name": "c", "resources": {"limits": {"cpu": "1", "example.com/gpu": "1"}}}
+    limits = requests.limit_list(pod(limited, resources={"limits": {"cpu": "3", "example.com/gpu": "9"}}))
+    assert {name: str(limit) for name, limit in limits.items()} == {"cpu": "3", "example.com/gpu": "1"}

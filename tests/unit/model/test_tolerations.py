@@ -1,0 +1,65 @@
+"""Which taints a pod puts up with."""
+
+from __future__ import annotations
+
+import pytest
+
+from stowplan.model.affinity import Toleration
+from stowplan.model.node import Taint
+from stowplan.model.tolerations import count_intolerable_preferences, first_untolerated, tolerates
+
+TAINT = Taint(key="gpu", value="5", effect="NoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("toleration", "expected"),
+    [
+        pytest.param(Toleration(key="gpu", value="5"), True, id="no operator means Equal"),
+        pytest.param(Toleration(key="gpu", operator="Equal", value="6"), False, id="another value"),
+        pytest.param(Toleration(key="gpu", operator="Exists", value="6"), True, id="Exists does not look at values"),
+        pytest.param(Toleration(operator="Exists"), True, id="no key with Exists tolerates all"),
+        pytest.param(Toleration(value="5"), True, id="no key with Equal looks at the value alone"),
+        pytest.param(Toleration(key="cpu", operator="Exists"), False, id="another key"),
+        pytest.param(Toleration(key="gpu", operator="Exists", effect="NoExecute"), False, id="another effect"),
+        pytest.param(Toleration(key="gpu", operator="Gt", value="4"), False, id="Gt is off by default"),
+        pytest.param(Toleration(key="gpu", operator="Bogus", value="5"), False, id="an unknown operator"),
+    ],
+)
+def test_one_toleration(toleration: Toleration, expected: bool) -> None:
+    assert tolerates(toleration, TAINT) is expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "expected"),
+    [
+        pytest.param("Gt", "4", True, id="the taint is greater"),
+        pytest.param("Gt", "5", False, id="equal is not greater"),
+        pytest.param("Lt", "6", True, id="the taint is less"),
+        pytest.param("Lt", "x", False, id="text is no bound"),
+    ],
+)
+def test_comparison_operators_where_they_are_on(operator: str, value: str, expected: bool) -> None:
+    toleration = Toleration(key="gpu", operator=operator, value=value)
+    assert tolerates(toleration, TAINT, comparison_operators=True) is expected
+
+
+def test_the_first_taint_that_keeps_a_pod_away_is_found() -> None:
+    soft = Taint(key="soft", effect="PreferNoSchedule")
+    hard = Taint(key="hard", effect="NoExecute")
+    assert first_untolerated((soft, TAINT, hard), ()) is TAINT
+    assert first_untolerated((soft, TAINT, hard), (Toleration(key="gpu", operator="Exists"),)) is hard
+    assert first_untolerated((soft,), ()) is None
+
+
+def test_only_soft_taints_are_counted_and_only_by_tolerations_that_speak_of_them() -> None:
+    taints = (
+        Taint(key="a", effect="PreferNoSchedule"),
+        Taint(key="b", effect="PreferNoSchedule"),
+        Taint(key="c", effect="NoSchedule"),
+    )
+    tolerations = (
+        Toleration(key="a", operator="Exists"),
+        Toleration(key="b", operator="Exists", effect="NoSchedule"),
+    )
+    assert count_intolerable_preferences(taints, tolerations) == 1
+    assert count_intolerable_preferences(taints, ()) == 2
