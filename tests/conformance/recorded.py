@@ -23,12 +23,8 @@ class Recorded(Filter):
     """Refuses the nodes that the plugin it stands for is known to have refused, in its words."""
 
     def __init__(self, plugin: str, refused: dict[str, dict[str, Any]]) -> None:
-        self._plugin = plugin
+        self.name = plugin
         self._refused = refused
-
-    @property
-    def name(self) -> str:
-        return self._plugin
 
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         for node_name, said in self._refused.items():

@@ -58,7 +58,7 @@ def _no_profile(pod: Pod, known: Any) -> str:
 
 def _report(explanation: Explanation, name: str) -> NodeReport:
     if name not in explanation.nodes:
-        raise BadInputError(f"node {name!r} is in none of the files; it has {len(explanation.nodes)} other nodes")
+        raise BadInputError(f"node {name!r} is in none of the files; name one of the {len(explanation.nodes)} that are")
     return explanation.nodes[name]
 
 

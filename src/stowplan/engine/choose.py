@@ -88,9 +88,9 @@ def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> 
 def rank(field: Field, profile: Profile, pod: Pod, found: Found) -> Ranking:
     """Score the feasible rows."""
     if found.is_kept:
-        ranking = found.kept.ranking
-    else:
-        ranking = Ranking(profile, field.table, Journal())
+        found.kept.ranking.refresh(pod, found.feasible, found.kept.filtering.few)
+        return found.kept.ranking
+    ranking = Ranking(profile, field.table, Journal())
     ranking.refresh(pod, found.feasible)
     return ranking
 

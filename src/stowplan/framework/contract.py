@@ -75,9 +75,11 @@ class Plugin:
     #: Facts of your own about a node, by name: the function runs when a node changes; read them as `nodes.column(name)`.
     columns: ClassVar[Mapping[str, Callable[[Node], Any]]] = {}
 
-    @property
-    def name(self) -> str:
-        return type(self).__name__
+    #: The name in configurations, messages and metrics: that of the class.
+    name: str = "Plugin"
+
+    def __init_subclass__(cls) -> None:
+        cls.name = cls.__name__
 
     def sign(self, pod: Pod) -> Hashable:
         """Return what this plugin reads of a pod beyond its namespace, labels, annotations and spec."""

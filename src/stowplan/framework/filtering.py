@@ -52,6 +52,8 @@ class Filtering:
         self.feasible_journal = Journal()
         self.feasible: Mask = np.zeros(len(table), dtype=bool)
         self.feasible_count = 0
+        #: The rows that were asked about again by the last refresh, if few; what was gathered of them serves scoring too.
+        self.few: Nodes | None = None
         self._words: Words = np.zeros(len(table), dtype=np.int32)
         self._refused_by: Refusers = np.zeros(len(table), dtype=np.int16)
         self._table = table
@@ -64,6 +66,7 @@ class Filtering:
 
     def refresh(self, pod: Pod) -> None:
         """Bring the answer up to date with the table."""
+        self.few = None
         if self.pre.refresh(pod, self.nodes):
             self._take_states()
         if self.pre.rejection is not None:
@@ -126,7 +129,9 @@ class Filtering:
                 refused_by[refused] = index
                 words[refused] = said[refused]
                 remaining = ~refused if remaining is None else remaining & ~refused
-        self._keep(None, refused_by, words)
+        self._refused_by, self._words, self.feasible = refused_by, words, refused_by == len(self._active)
+        self.feasible_count = int(np.count_nonzero(self.feasible))
+        self.feasible_journal.mark_all()
         self._is_void = False
 
     def _reevaluate(self, pod: Pod, stale_by_index: dict[int, list[int] | None]) -> None:
@@ -142,7 +147,7 @@ class Filtering:
         """Say whether the stale rows were feasible and stay so: what a pod more on a node usually comes to."""
         if not self.feasible[rows].all():
             return False
-        nodes = self.nodes.take(rows)
+        nodes = self.few = self.nodes.take(rows)
         for index, step in enumerate(self._active):
             if stale[index] and self._put(pod, step, nodes) is not None:
                 return False

@@ -65,10 +65,7 @@ class _Wrapped(Plugin):
 
     def __init__(self, inside: Plugin) -> None:
         self.inside = inside
-
-    @property
-    def name(self) -> str:
-        return self.inside.name
+        self.name = inside.name
 
     def sign(self, pod: Pod) -> Hashable:
         return self.inside.sign(pod)

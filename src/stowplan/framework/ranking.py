@@ -74,8 +74,11 @@ class Ranking:
                 found[step.plugin.name] = (normalized if step.raw is None else step.raw, normalized, step.weight)
         return found
 
-    def refresh(self, pod: Pod, feasible: Mask) -> None:
-        """Bring the total up to date with the table and with the rows that are feasible now."""
+    def refresh(self, pod: Pod, feasible: Mask, few: Nodes | None = None) -> None:
+        """Bring the total up to date with the table and with the rows that are feasible now.
+
+        `few`: rows that were looked at just before, to be used again if they are the ones needed here.
+        """
         self._nodes.feasible_rows = feasible
         flipped = self._flipped()
         self._refresh_states(pod)
@@ -83,7 +86,8 @@ class Ranking:
         if not stale and not flipped:
             return
         rows = union([*stale.values(), flipped])
-        few = self._nodes.take(rows)
+        if few is None or few.rows is None or few.rows.tobytes() != rows.tobytes():
+            few = self._nodes.take(rows)
         is_whole = flipped is None
         for index, step in enumerate(self._steps):
             void = stale.get(index, NO_ROWS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import numpy as np
+
 from stowplan.config.arguments import ResourceSpec
 from stowplan.framework.allocation import CPU_AND_MEMORY, Amount, Arithmetic, Share, divisor, score_rows, shares
 from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
@@ -34,8 +36,12 @@ class NodeResourcesBalancedAllocation(PreScore, Score):
         counted = shares(self._resources, requests.accounted(pod), nodes, is_never_zero=False)
         return counted if any(share.amount for share in counted) else SKIP
 
-    def score(self, pod: Pod, nodes: Nodes, state: tuple[Share, ...]) -> Scores:
-        return score_rows(_improvement, state, nodes)
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[Share, ...] | None) -> Scores:
+        # A profile may enable the score without its preparation, which is then made up for here.
+        counted = self.pre_score(pod, nodes) if state is None else state
+        if isinstance(counted, Skip):
+            return np.zeros(len(nodes), dtype=np.int64)
+        return score_rows(_improvement, counted, nodes)
 
 
 def _improvement(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:

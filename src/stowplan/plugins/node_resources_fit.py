@@ -93,7 +93,9 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
     def _is_ignored(self, name: str) -> bool:
         return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
 
-    def filter(self, pod: Pod, nodes: Nodes, state: tuple[Demand, ...]) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: tuple[Demand, ...] | None) -> Iterator[Reject]:
+        if state is None:
+            raise LookupError('error reading "PreFilterNodeResourcesFit" from cycleState: not found')
         allocatable, requested = nodes.allocatable, nodes.requested
         if len(nodes) <= FEW_ROWS and _fit_all(state, allocatable, requested):
             return
@@ -108,8 +110,9 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
     def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Share, ...]:
         return shares(self._resources, _container_requests(pod), nodes, is_never_zero=True)
 
-    def score(self, pod: Pod, nodes: Nodes, state: tuple[Share, ...]) -> Scores:
-        return score_rows(self._rule, state, nodes)
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[Share, ...] | None) -> Scores:
+        # A profile may enable the score without its preparation.
+        return score_rows(self._rule, self.pre_score(pod, nodes) if state is None else state, nodes)
 
 
 def _fit_all(demands: tuple[Demand, ...], allocatable: Matrix, requested: Matrix) -> bool:

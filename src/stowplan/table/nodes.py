@@ -14,6 +14,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod
+from stowplan.model.requests import Requests
 from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, Counted, Mask, Rows, Scores
 from stowplan.table.images import Images
 from stowplan.table.journal import Journal
@@ -121,6 +123,14 @@ class Nodes:
         """Return the row of a resource in `allocatable` and `requested`; a row of zeros if nobody has or takes it."""
         self._note(self._table.resources.names_journal)
         return self._table.resources.find(name)
+
+    def incoming(self, pod: Pod) -> Requests:
+        """Return what a node must have free for `pod`; the same for all nodes."""
+        return self._table.incoming(pod)
+
+    def accounted(self, pod: Pod) -> Requests:
+        """Return what `pod` would weigh on its node."""
+        return self._table.accounted(pod)
 
     def _matrix(self, key: str, matrix: Matrix) -> Matrix:
         if self.rows is None:
@@ -251,4 +261,5 @@ class Hypothesis:
 
 
 def _taints(node: Node) -> tuple[Taint, ...]:
-    return tuple(node.spec.taints)
+    # When a taint was added differs from node to node and decides nothing.
+    return tuple(Taint(key=taint.key, value=taint.value, effect=taint.effect) for taint in node.spec.taints)

@@ -6,8 +6,8 @@ node goes, the last row moves into its place, and `layout` moves on so that answ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 from stowplan.model import requests
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.requests import Requests
 from stowplan.table.columns import CodedColumn, Column, CountColumn, Counted, FactColumn, Rows
 from stowplan.table.images import Images
 from stowplan.table.journal import Journal, Reads
@@ -25,7 +26,11 @@ from stowplan.table.shape import PodShape, signature
 from stowplan.table.terms import TermBook
 
 FIRST_CAPACITY = 64
-KEPT_COUNT_COLUMNS = 4096
+# Of facts, and of counts: pods may name any label, image or selector.
+KEPT_COLUMNS = 4096
+
+C = TypeVar("C", bound=Column)
+K = TypeVar("K", bound=Hashable)
 
 
 class Table:
@@ -52,6 +57,7 @@ class Table:
         self._tree = NodeTree()
         self._order: Rows | None = None
         self._names: list[str] | None = None
+        self._weighed: tuple[Pod, Requests, Requests] | None = None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -146,9 +152,25 @@ class Table:
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._shapes[key] = PodShape(key, pod)
-            shape.indices, shape.amounts = self.resources.vector(requests.accounted(pod))
+            shape.indices, shape.amounts = self.resources.vector(self.accounted(pod))
             shape.terms = self.terms.carried_by(pod, self._capacity, len(self.nodes))
         return shape
+
+    def incoming(self, pod: Pod) -> Requests:
+        """Return what a node must have free for `pod`."""
+        return self._weigh(pod)[1]
+
+    def accounted(self, pod: Pod) -> Requests:
+        """Return what `pod` weighs on its node."""
+        return self._weigh(pod)[2]
+
+    def _weigh(self, pod: Pod) -> tuple[Pod, Requests, Requests]:
+        """Weigh a pod once for all who ask during its attempt."""
+        if self._weighed is None or self._weighed[0] is not pod:
+            incoming = requests.incoming(pod)
+            is_resized = pod.status.container_statuses or pod.status.init_container_statuses or pod.status.resources
+            self._weighed = (pod, incoming, requests.accounted(pod) if is_resized else incoming)
+        return self._weighed
 
     def add_pod(self, row: int, shape: PodShape) -> None:
         """Count one pod of this shape on a row."""
@@ -193,7 +215,9 @@ class Table:
     def fact(self, key: Hashable, read: Callable[[Node], Any], dtype: DTypeLike) -> FactColumn:
         """Return the column of a fact, building it from all nodes the first time its key is asked for."""
         column = self._facts.get(key)
-        return column if column is not None else self._built(key, FactColumn(read, dtype, self._capacity))
+        if column is None:
+            column = self._built(key, FactColumn(read, dtype, self._capacity))
+        return self._used(column)
 
     def declare(self, name: str, read: Callable[[Node], Any]) -> None:
         """Take a column that a plugin declares; its values decide whether it holds whole numbers, numbers or truths."""
@@ -213,7 +237,7 @@ class Table:
             column = self._built(key, CodedColumn(read, self._capacity))
         if not isinstance(column, CodedColumn):
             raise TypeError(f"column {key!r} holds numbers, not codes; use another key")
-        return column
+        return self._used(column)
 
     def count(self, counted: Counted) -> CountColumn:
         """Return the count column of a rule, building it from the placed pods the first time it is asked for."""
@@ -228,9 +252,7 @@ class Table:
                 if amount:
                     for row, pods in shape.rows.items():
                         column.add(row, amount * pods)
-        self._clock += 1
-        column.used_at = self._clock
-        return column
+        return self._used(column)
 
     def fact_columns(self) -> Iterable[tuple[Hashable, FactColumn]]:
         return self._facts.items()
@@ -239,19 +261,30 @@ class Table:
         return list(self._count_list)
 
     def _built(self, key: Hashable, column: FactColumn) -> FactColumn:
+        for unused in self._least_used(self._facts):
+            self._facts.pop(unused).journal.mark_all()
         for row, node in enumerate(self.nodes):
             column.write(row, node)
         column.fit(self._capacity, len(self.nodes))
         self._facts[key] = column
         return column
 
+    def _used(self, column: C) -> C:
+        self._clock += 1
+        column.used_at = self._clock
+        return column
+
     def _drop_unused_counts(self) -> None:
-        if len(self._count_list) < KEPT_COUNT_COLUMNS:
-            return
-        self._count_list.sort(key=lambda column: column.used_at)
-        dropped, self._count_list = self._count_list[: KEPT_COUNT_COLUMNS // 2], self._count_list[KEPT_COUNT_COLUMNS // 2 :]
-        for column in dropped:
-            del self._counts[column.counted]
-            # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
-            column.journal.mark_all()
-        self._count_generation += 1
+        unused = self._least_used(self._counts)
+        if unused:
+            for counted in unused:
+                # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
+                self._counts.pop(counted).journal.mark_all()
+            self._count_list = list(self._counts.values())
+            self._count_generation += 1
+
+    def _least_used(self, columns: Mapping[K, Column]) -> list[K]:
+        """Return the half of the columns that were not asked for lately, once there are too many to keep."""
+        if len(columns) < KEPT_COLUMNS:
+            return []
+        return sorted(columns, key=lambda key: columns[key].used_at)[: KEPT_COLUMNS // 2]

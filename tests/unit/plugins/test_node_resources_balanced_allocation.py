@@ -95,3 +95,15 @@ def test_a_pod_that_requests_none_of_the_resources_is_not_scored(
 ) -> None:
     cluster = ResourceCluster(node_of(cpu="4", memory="8Gi", gpu="2"))
     assert plugin.pre_score(pod, cluster.nodes) is SKIP
+
+
+@pytest.mark.parametrize(
+    ("pod", "score"),
+    [
+        pytest.param(pod_of(cpu="2"), 62, id="as if it were prepared"),
+        pytest.param(pod_of(), 0, id="nothing for a pod that would be skipped"),
+    ],
+)
+def test_a_score_enabled_without_its_preparation_prepares_itself(pod: Pod, score: int) -> None:
+    cluster = ResourceCluster(node_of(cpu="4", memory="8Gi"))
+    assert NodeResourcesBalancedAllocation().score(pod, cluster.nodes, None)[0] == score

@@ -134,3 +134,9 @@ def test_a_resource_that_a_new_node_brings_is_found_by_a_new_state() -> None:
     cluster = ResourceCluster(node_of("plain", cpu="1"))
     cluster.table.add_node(node_of("equipped", cpu="1", gpu="1"))
     assert cluster.said(NodeResourcesFit(), pod_of(gpu="1")) == {"plain": ("unresolvable", f"Insufficient {GPU}")}
+
+
+def test_a_filter_enabled_without_its_preparation_is_a_fault() -> None:
+    cluster = ResourceCluster(node_of(cpu="4"))
+    with pytest.raises(LookupError, match='error reading "PreFilterNodeResourcesFit" from cycleState: not found'):
+        list(NodeResourcesFit().filter(pod_of(cpu="1"), cluster.nodes, None))

@@ -136,3 +136,8 @@ def test_a_resource_whose_curve_is_at_zero_does_not_weigh() -> None:
 def test_a_strategy_that_is_not_usable_is_refused() -> None:
     with pytest.raises(ValueError, match="'MiddleAllocated' is not usable; use LeastAllocated, MostAllocated"):
         scoring("MiddleAllocated", CPU_AND_MEMORY)
+
+
+def test_a_score_enabled_without_its_preparation_prepares_itself() -> None:
+    cluster = ResourceCluster(node_of(cpu="4", memory="8Gi"))
+    assert NodeResourcesFit().score(pod_of(cpu="1", memory="4Gi"), cluster.nodes, None)[0] == 62

@@ -1,0 +1,122 @@
+"""Bad input ends in one sentence that names the file, the object and the remedy, and in exit code 2."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stowplan.cli import main
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
+
+
+def refusal(directory: Path, arguments: list[str], content: str | bytes) -> str:
+    """Run a command on a file and return its error; anything but exit code 2 fails."""
+    path = directory / "given.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    result = CliRunner().invoke(main, [argument.replace("FILE", str(path)) for argument in arguments])
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    return result.stderr.replace(str(path), "FILE").replace(str(directory), "DIRECTORY").removeprefix("Error: ").strip()
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(
+            POD + "spec: {priority: high}",
+            "FILE: Pod p: spec.priority: Expected `int`, got `str`; correct this field",
+            id="a field of the wrong type",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Node\nmetadata: {}\n",
+            "FILE: Node without a name: metadata.name: Required value; give it one",
+            id="a nameless object",
+        ),
+        pytest.param(
+            f"{NODE}---\n{NODE}", "FILE: Node 'n' is there twice; give each a name of its own", id="a node twice"
+        ),
+        pytest.param(
+            f"{POD}---\n{POD}", "FILE: Pod 'default/p' is there twice; give each a name of its own", id="a pod twice"
+        ),
+        pytest.param(
+            b"\xff\xfe", "FILE: not a text file in UTF-8: invalid start byte at byte 0", id="not a text at all"
+        ),
+        pytest.param(
+            "- 1",
+            "FILE: expected an object, got list; write one with apiVersion and kind",
+            id="not an object",
+        ),
+    ],
+)
+def test_objects_that_cannot_be_used(tmp_path: Path, content: str | bytes, expected: str) -> None:
+    assert refusal(tmp_path, ["schedule", "FILE"], content) == expected
+
+
+def test_yaml_that_cannot_be_read_is_located(tmp_path: Path) -> None:
+    error = refusal(tmp_path, ["schedule", "FILE"], "a: [\n")
+    assert error.startswith("FILE: not a YAML document:")
+    assert "line 2, column 1" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param(
+            ["schedule", "FILE.gone"],
+            "FILE.gone: cannot be read: No such file or directory; check the path",
+            id="no file",
+        ),
+        pytest.param(
+            ["schedule", "FILE", "--explain", "shop/x"],
+            "pod 'shop/x' is in none of the files; write NAMESPACE/NAME of one of: default/p",
+            id="a pod to explain that is not there",
+        ),
+        pytest.param(
+            ["explain", "x", "FILE"],
+            "pod 'default/x' is in none of the files; write NAMESPACE/NAME of one of: default/p",
+            id="an unknown pod",
+        ),
+        pytest.param(
+            ["explain", "p", "FILE", "--node", "gone"],
+            "node 'gone' is in none of the files; name one of the 1 that are",
+            id="an unknown node",
+        ),
+    ],
+)
+def test_names_that_are_not_there(tmp_path: Path, arguments: list[str], expected: str) -> None:
+    assert refusal(tmp_path, arguments, f"{NODE}---\n{POD}") == expected
+
+
+def test_a_pod_of_another_scheduler_cannot_be_explained(tmp_path: Path) -> None:
+    expected = "pod 'default/p': spec.schedulerName: no profile 'other'; the profiles are: default-scheduler"
+    assert refusal(tmp_path, ["explain", "p", "FILE"], POD + "spec: {schedulerName: other}") == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(
+            HEAD + "parallelism: -1",
+            "FILE: parallelism: Invalid value: -1: should be an integer value greater than zero",
+            id="a value that is not allowed",
+        ),
+        pytest.param(
+            HEAD + "profiles: [{plugins: {score: {enabled: [{name: 'gone.py:X'}]}}}]",
+            "FILE: plugin 'gone.py:X': cannot load 'gone.py': no such file: gone.py",
+            id="a plugin file that is not there",
+        ),
+        pytest.param(
+            HEAD + "profiles: [{plugins: {score: {enabled: [{name: Nope}]}}}]",
+            "FILE: initializing profiles: creating profile for scheduler name default-scheduler: "
+            'ScorePlugin "Nope" does not exist',
+            id="a plugin that does not exist",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", [["config", "check", "FILE"], ["schedule", "FILE", "--config", "FILE"]])
+def test_configurations_that_cannot_be_used(tmp_path: Path, command: list[str], content: str, expected: str) -> None:
+    assert refusal(tmp_path, command, content) == expected

@@ -1,0 +1,98 @@
+"""The other subcommands, the examples, and how fast help is there."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from stowplan import __version__
+from stowplan.cli import SUBCOMMANDS, main
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLES = ["examples/cluster.yaml", "examples/workload.yaml"]
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_help_lists_every_subcommand_and_each_has_help() -> None:
+    text = run("--help")
+    for name in SUBCOMMANDS:
+        assert f"  {name} " in text
+        assert "Usage:" in run(name, "--help")
+
+
+def test_help_loads_nothing_that_takes_time() -> None:
+    program = (
+        "import sys\nfrom stowplan.cli import main\n"
+        "main(['--help'], standalone_mode=False)\n"
+        "slow = {'numpy', 'rich', 'yaml', 'msgspec'} & set(sys.modules)\n"
+        "ours = {name for name in sys.modules if name.startswith('stowplan.')} - {'stowplan.cli'}\n"
+        "print(sorted(slow | ours))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT / "src", capture_output=True, text=True, check=True
+    )
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
+def test_version() -> None:
+    assert run("version") == f"stowplan {__version__}, decides like kube-scheduler 1.36.4\n"
+
+
+def test_the_default_configuration_is_shown_with_all_defaults() -> None:
+    shown = yaml.safe_load(run("config", "show"))
+    assert (shown["kind"], shown["parallelism"]) == ("KubeSchedulerConfiguration", 16)
+    assert shown["profiles"][0]["schedulerName"] == "default-scheduler"
+
+
+def test_what_is_shown_can_be_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "shown.yaml"
+    path.write_text(run("config", "show"))
+    assert run("config", "check", str(path)) == f"{path} is fine; profiles: default-scheduler\n"
+    assert run("config", "show", str(path)) == path.read_text()
+
+
+def test_the_examples_show_one_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    data = json.loads(run("schedule", *EXAMPLES, "--explain", "default/report", "--allow-refused", "-o", "json"))
+    placed = {placement["pod"]: placement["node"] for placement in data["placements"]}
+    assert placed["default/training"] == "gpu-a"
+    assert len({placed["shop/db-1"], placed["shop/db-2"], "memory-a"}) == 3
+    zones = sorted(placed[f"shop/web-{number}"].split("-")[1][0] for number in (2, 3, 4, 5))
+    assert zones == ["b", "b", "c", "c"]
+    assert [refused["pod"] for refused in data["refused"]] == ["default/report"]
+    assert [held["pod"] for held in data["held"]] == ["default/import"]
+    assert [miss["remedies"] for miss in data["explanations"][0]["nearestMisses"]] == [
+        ["with 2 to 3 less cpu"],
+        ["if the pod tolerated node.kubernetes.io/unschedulable:NoSchedule"],
+        ["without the node selector disk=ssd"],
+        ["if the pod tolerated nvidia.com/gpu=present:NoSchedule"],
+        ["without the node selector disk=ssd", "with 4 less cpu"],
+        ["without the node selector disk=ssd", "with 3500m to 4 less cpu", "with 9728Mi to 16Gi less memory"],
+    ]
+
+
+def test_the_example_plugin_draws_pods_to_cool_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    options = ["--config", "examples/plugins/config.yaml", "--node", "general-a1", "--node", "general-b1", "-o", "json"]
+    data = json.loads(run("explain", "default/job-1", *EXAMPLES, *options))
+    scores = {name: report["plugins"]["Cool"] for name, report in data["nodes"].items()}
+    assert scores == {
+        "general-a1": {"raw": 76, "normalized": 76, "weighted": 380},
+        "general-b1": {"raw": 39, "normalized": 39, "weighted": 195},
+    }
+
+
+def test_a_running_pod_is_explained_as_if_it_were_still_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = run("explain", "shop/db-0", *EXAMPLES, "--node", "gpu-a")
+    assert text.startswith("Pod shop/db-0 fits 2 of 13 nodes and goes to memory-a.")
+    assert "Node gpu-a is refused" in text

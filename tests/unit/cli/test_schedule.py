@@ -1,0 +1,145 @@
+"""`stowplan schedule`: placements, refusals, exit codes, formats."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from stowplan.cli import main
+
+NODES = """\
+apiVersion: v1
+kind: Node
+metadata: {name: big}
+status: {allocatable: {cpu: "8", memory: 16Gi, pods: "110"}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: small}
+status: {allocatable: {cpu: "2", memory: 4Gi, pods: "110"}}
+"""
+
+
+def pod(name: str, cpu: str, more: str = "") -> str:
+    requests = f'containers: [{{name: main, resources: {{requests: {{cpu: "{cpu}", memory: 1Gi}}}}}}]'
+    return f"---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{{requests}{more}}}\n"
+
+
+def run(*arguments: str, given: str = "") -> Result:
+    return CliRunner().invoke(main, arguments, input=given)
+
+
+def schedule(text: str, *options: str) -> Result:
+    return run("schedule", "-", *options, given=text)
+
+
+def test_pods_go_where_they_fit() -> None:
+    result = schedule(NODES + pod("a", "6") + pod("b", "7", ", nodeSelector: {none: such}") + pod("c", "2"))
+    assert result.exit_code == 1
+    rows = [line.split()[:3] for line in result.output.splitlines() if line.strip().startswith("default/")]
+    assert rows == [["default/a", "big", "1"], ["default/c", "big", "2"]]
+    assert "2 of 3 pending pods placed" in result.output
+
+
+def test_the_most_important_pod_goes_first() -> None:
+    text = NODES + pod("late", "8") + pod("urgent", "8", ", priority: 100")
+    result = schedule(text, "-o", "json")
+    data = json.loads(result.output)
+    assert [placed["pod"] for placed in data["placements"]] == ["default/urgent"]
+    assert [refused["pod"] for refused in data["refused"]] == ["default/late"]
+
+
+def test_the_priority_of_a_class_counts() -> None:
+    urgent = "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: urgent}\nvalue: 100\n"
+    text = NODES + urgent + pod("late", "8") + pod("urgent", "8", ", priorityClassName: urgent")
+    placements = json.loads(schedule(text, "-o", "json").output)["placements"]
+    assert [placed["pod"] for placed in placements] == ["default/urgent"]
+
+
+def test_a_refused_pod_is_told_with_its_message_and_exit_code_1() -> None:
+    result = schedule(NODES + pod("huge", "9"))
+    assert result.exit_code == 1
+    assert "refused default/huge: 0/2 nodes are available: 2 Insufficient cpu." in result.output
+    assert "0 of 1 pending pods placed" in result.output
+
+
+def test_refusals_may_be_allowed() -> None:
+    assert schedule(NODES + pod("huge", "9"), "--allow-refused").exit_code == 0
+
+
+def test_a_gated_pod_is_held_back_not_refused() -> None:
+    result = schedule(NODES + pod("wait", "1", ", schedulingGates: [{name: example.com/x}]"))
+    assert result.exit_code == 0
+    assert "held back default/wait: waiting for scheduling gates: [example.com/x]" in result.output
+
+
+def test_a_pod_is_explained_when_its_turn_comes() -> None:
+    text = NODES + pod("first", "7", ", priority: 1") + pod("second", "4")
+    output = schedule(text, "--explain", "default/second").output
+    assert "- 2 nodes would fit with 2 to 3 less cpu (small, big)" in output
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_placements_are_given_as_data(form: str) -> None:
+    output = schedule(NODES + pod("a", "6") + pod("huge", "9"), "-o", form, "--explain", "huge").output
+    data = json.loads(output) if form == "json" else yaml.safe_load(output)
+    assert data["placements"] == [{"pod": "default/a", "node": "big", "feasibleNodes": 1, "score": None}]
+    assert data["refused"] == [{"pod": "default/huge", "message": "0/2 nodes are available: 2 Insufficient cpu."}]
+    assert data["explanations"][0]["nearestMisses"][0]["nodes"] == ["big", "small"]
+
+
+def test_running_pods_take_their_room() -> None:
+    text = NODES + pod("there", "7", ", nodeName: big") + pod("new", "2")
+    placements = json.loads(schedule(text, "-o", "json").output)["placements"]
+    assert [(placed["pod"], placed["node"]) for placed in placements] == [("default/new", "small")]
+
+
+def test_ties_follow_the_seed_or_upstream() -> None:
+    big, _ = NODES.split("---\n")
+    nodes = "---\n".join(big.replace("big", f"n{number}") for number in range(40))
+    chosen = {
+        options: json.loads(schedule(nodes + pod("p", "1"), "-o", "json", *options).output)["placements"][0]["node"]
+        for options in (("--seed", "1"), ("--seed", "2"), ("--seed", "3"), ("--ties", "upstream"))
+    }
+    assert chosen["--ties", "upstream"] == "n0"
+    assert len(set(chosen.values())) > 1
+
+
+def test_what_is_not_for_this_scheduler_is_left_out_with_a_note() -> None:
+    deployment = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
+    foreign = pod("theirs", "1", ", schedulerName: other")
+    result = schedule(NODES + deployment + foreign + pod("lost", "1", ", nodeName: gone"))
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "note: -: Deployment 'web' (apps/v1) is left out: scheduling does not read this kind; give its pods instead",
+        "note: pod 'default/lost' runs on node 'gone', which is in none of the files",
+        "note: pod 'default/theirs' is left to another scheduler: spec.schedulerName is 'other'; "
+        "the profiles here are: default-scheduler",
+    ]
+
+
+def test_a_profile_of_ones_own_with_a_plugin_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plugin = (
+        "from stowplan.framework.contract import FilterNode\n"
+        "class Picky(FilterNode):\n"
+        "    def __init__(self, *, least_cpu: int = 0): self.least_cpu = least_cpu\n"
+        "    def filter_node(self, pod, node, state):\n"
+        "        return None if node.allocatable('cpu') >= self.least_cpu else 'node(s) are too small'\n"
+    )
+    config = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - plugins: {filter: {enabled: [{name: "picky.py:Picky"}]}}
+    pluginConfig: [{name: "picky.py:Picky", args: {leastCpu: 4000}}]
+"""
+    Path("picky.py").write_text(plugin)
+    Path("config.yaml").write_text(config)
+    data = json.loads(schedule(NODES + pod("a", "1"), "--config", "config.yaml", "-o", "json", "--explain", "a").output)
+    assert data["placements"][0]["node"] == "big"
+    assert data["explanations"][0]["reasons"] == [
+        {"plugin": "Picky", "reason": "node(s) are too small", "first": 1, "inAll": 1}
+    ]

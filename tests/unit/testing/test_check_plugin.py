@@ -1,0 +1,273 @@
+"""The plugin check passes every plugin of ours and catches every way to break the contract that we know of."""
+
+import inspect
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stowplan.framework.contract import (
+    SKIP,
+    Filter,
+    FilterNode,
+    Normalize,
+    Plugin,
+    PreEnqueue,
+    PreFilter,
+    PreScore,
+    QueueSort,
+    Reject,
+    Score,
+    ScoreNode,
+    reject,
+)
+from stowplan.framework.per_node import NodeRow
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.plugins import in_tree
+from stowplan.table.nodes import Nodes
+from stowplan.table.resources import CPU
+from stowplan.testing import LocalHandle, check_plugin, make_node, make_pod
+
+
+@pytest.mark.parametrize("cls", in_tree(), ids=lambda cls: cls.__name__)
+def test_every_in_tree_plugin_keeps_the_contract(cls: Any) -> None:
+    handle = {"handle": LocalHandle()} if "handle" in inspect.signature(cls).parameters else {}
+    check_plugin(cls(**handle))
+
+
+def few_cpus(nodes: Nodes) -> Any:
+    return nodes.allocatable[CPU] < 4000
+
+
+class WrongShape(Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield reject(few_cpus(nodes)[:-1], "too small")
+
+
+class WrongType(Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield reject(few_cpus(nodes).astype(np.int64), "too small")
+
+
+class NoReason(Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield reject(few_cpus(nodes), "")
+
+
+class NotIterable(Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return few_cpus(nodes).any()
+
+
+class WritesToColumns(Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        free = nodes.allocatable
+        free -= nodes.requested
+        yield reject(free[CPU] < 1000, "too small")
+
+
+class ForcesItsWay(Score):
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        taken = nodes.requested
+        taken.flags.writeable = True
+        taken[CPU] += 1
+        return np.zeros(len(nodes), dtype=np.int64)
+
+
+class Moody(Filter):
+    def __init__(self) -> None:
+        self.calls = itertools.count()
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield reject(np.full(len(nodes), next(self.calls) % 2 == 0), "not in the mood")
+
+
+class ComparesRows(Score):
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return 100 * nodes.allocatable[CPU] // max(1, nodes.allocatable[CPU].max())
+
+
+class GoesByPlace(Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield reject(np.arange(len(nodes)) < 3, "one of the first")
+
+
+class ExpectsTheCluster(Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        if nodes.rows is not None:
+            raise IndexError("where is everybody?")
+        yield reject(few_cpus(nodes), "too small")
+
+
+class MindsHypotheses(Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield reject(np.full(len(nodes), nodes.gone() is not None), "only for real")
+
+
+class Twins(Filter, FilterNode):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield reject(few_cpus(nodes), "too small")
+
+    def filter_node(self, pod: Pod, node: NodeRow, state: Any) -> str | None:
+        return "too small" if node.allocatable("cpu") <= 4000 else None
+
+
+class ScoreTwins(Score, ScoreNode):
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return np.minimum(100, nodes.allocatable[CPU] // 1000)
+
+    def score_node(self, pod: Pod, node: NodeRow, state: Any) -> int:
+        return min(99, node.allocatable("cpu") // 1000)
+
+
+class ReadsTheName(Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield reject(np.full(len(nodes), pod.name.startswith("web")), "no web here")
+
+
+class ReadsTheUid(Score):
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return np.full(len(nodes), len(pod.uid) % 101)
+
+
+class ReadsTheStatus(PreFilter, Filter):
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> Any:
+        return SKIP if pod.status.nominated_node_name else None
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield reject(few_cpus(nodes), "too small")
+
+
+class TooHigh(Score):
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return nodes.allocatable[CPU] // 100
+
+
+class NotANumber(Score):
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return 100 * nodes.requested[CPU] / np.where(nodes.allocatable[CPU] > 0, nodes.allocatable[CPU], np.nan)
+
+
+class AList(Score):
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return [1] * len(nodes)
+
+
+class NormalizesTheLot(Normalize):
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return nodes.requested[CPU]
+
+    def normalize(self, scores: Any, low: int, high: int, state: Any) -> Any:
+        return 100 * scores // max(1, scores.sum())
+
+
+class Remembers(Score, PreScore):
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def pre_score(self, pod: Pod, nodes: Nodes) -> None:
+        if not self.seen or pod.labels:
+            self.seen = list(pod.labels)
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return np.full(len(nodes), len(self.seen))
+
+
+class LooksPastNodes(Filter):
+    """Keeps Node objects from the first time it saw them."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Node] = {}
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        table = nodes._table
+        found = [self.known.setdefault(node.metadata.name, node) for node in table.nodes]
+        is_labelled = np.array(["topology.kubernetes.io/zone" in node.labels for node in found])
+        zone = np.array([node.labels.get("topology.kubernetes.io/zone", "") == "zone-0" for node in table.nodes])
+        yield reject((is_labelled & zone)[nodes.all_rows], "in zone 0")
+
+
+class AnswersTrue(PreEnqueue):
+    def pre_enqueue(self, pod: Pod) -> Any:
+        return True
+
+
+class SortsByLabels(QueueSort):
+    def sort_key(self, pod: Pod, queued_at: float) -> Any:
+        return pod.labels
+
+
+@pytest.mark.parametrize(
+    ("plugin", "expected"),
+    [
+        pytest.param(WrongShape(), r"one boolean per row \(12\), got an array of shape \(11,\)", id="wrong shape"),
+        pytest.param(WrongType(), r"one boolean per row \(12\), got .* type int64", id="wrong type"),
+        pytest.param(NoReason(), "rejects with the reason ''; give a text", id="no reason"),
+        pytest.param(NotIterable(), "it raised TypeError: .* not iterable", id="an answer that is none"),
+        pytest.param(WritesToColumns(), "read-only; columns are shared", id="writes to columns"),
+        pytest.param(ForcesItsWay(), "it changed what it was given to read", id="writes by force"),
+        pytest.param(Moody(), "filter gave two answers to one question", id="not deterministic"),
+        pytest.param(ComparesRows(), "score answers differently about a row alone", id="compares the rows given"),
+        pytest.param(GoesByPlace(), "when rows come in another order", id="goes by the place of a row"),
+        pytest.param(ExpectsTheCluster(), "it raised IndexError: where is everybody", id="needs all rows"),
+        pytest.param(MindsHypotheses(), "on hypothetical rows where nothing is supposed", id="minds hypotheses"),
+        pytest.param(Twins(), "filter and filter_node disagree", id="filter twins that disagree"),
+        pytest.param(ScoreTwins(), "score .* disagree|ends up with", id="score twins that disagree"),
+        pytest.param(ReadsTheName(), r"return what you read in sign\(\)", id="reads the name"),
+        pytest.param(ReadsTheUid(), r"return what you read in sign\(\)", id="reads the uid"),
+        pytest.param(ReadsTheStatus(), r"return what you read in sign\(\)", id="reads the status"),
+        pytest.param(TooHigh(), "score 160, which is not in 0..100", id="a score out of range"),
+        pytest.param(NotANumber(), "invalid value encountered in cast", id="a score that is no number"),
+        pytest.param(AList(), r"one number per row \(12\), got list", id="a list of scores"),
+        pytest.param(NormalizesTheLot(), "is not true after it", id="normalizes rows by one another"),
+        pytest.param(Remembers(), "keep no state between pods", id="remembers other pods"),
+        pytest.param(LooksPastNodes(), "read the cluster only through nodes", id="looks past what it is given"),
+        pytest.param(AnswersTrue(), "pre_enqueue returned True; return None or refuse", id="a gate that says yes"),
+        pytest.param(SortsByLabels(), "it raised TypeError", id="keys that cannot be compared"),
+    ],
+)
+def test_a_broken_plugin_is_caught(plugin: Plugin, expected: str) -> None:
+    with pytest.raises(AssertionError, match=expected) as caught:
+        check_plugin(plugin)
+    assert f"plugin {plugin.name!r} breaks the contract with pod 'default/" in str(caught.value)
+
+
+class SignsTheName(ReadsTheName):
+    def sign(self, pod: Pod) -> str:
+        return pod.name
+
+
+class Warm(Score):
+    columns = {"celsius": lambda node: float(node.metadata.annotations.get("celsius", 20))}  # noqa: RUF012
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return nodes.column("celsius")
+
+
+class OneByOne(FilterNode, ScoreNode):
+    def filter_node(self, pod: Pod, node: NodeRow, state: Any) -> str | None:
+        return None if node.free("cpu") >= 1000 else "too full"
+
+    def score_node(self, pod: Pod, node: NodeRow, state: Any) -> int:
+        return min(100, node.free("cpu") // 1000)
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [
+        pytest.param(SignsTheName(), id="reads the name and says so"),
+        pytest.param(Warm(), id="declares a column"),
+        pytest.param(OneByOne(), id="answers for one node at a time"),
+    ],
+)
+def test_a_sound_plugin_passes(plugin: Plugin) -> None:
+    check_plugin(plugin)
+
+
+def test_the_check_may_use_a_cluster_of_ones_own() -> None:
+    nodes = [make_node("a").capacity(cpu="1").build(), make_node("b").capacity(cpu="9").build()]
+    with pytest.raises(AssertionError, match="pod 'default/mine'.*one boolean per row \\(2\\)"):
+        check_plugin(WrongShape(), nodes=nodes, pods=[make_pod("mine").build()])
