@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stowplan.cache.objects import Objects
+from stowplan.model.importance import importance
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.shape import PodShape
@@ -44,6 +45,8 @@ class Cache:
         self.objects = Objects(self.table.reads)
         self._placed: dict[str, Placed] = {}
         self._on_node: dict[str, dict[str, Placed]] = {}
+        # By node, as far as anybody has asked since the pods of the node changed.
+        self._by_importance: dict[str, tuple[Placed, ...]] = {}
 
     # Nodes
 
@@ -90,6 +93,7 @@ class Cache:
         if known is not None:
             if known.shape is shape and known.node_name == pod.spec.node_name:
                 known.pod, known.is_assumed = pod, False
+                self._by_importance.pop(known.node_name, None)
                 return
             self._unplace(known)
         self._place(Placed(pod, shape, pod.spec.node_name, is_assumed=False))
@@ -112,6 +116,14 @@ class Cache:
         """Return the pods of a node, known to the cluster or not yet."""
         return self._on_node.get(node_name, {}).values()
 
+    def by_importance(self, node_name: str) -> tuple[Placed, ...]:
+        """Return the pods of a node, the most important first."""
+        found = self._by_importance.get(node_name)
+        if found is None:
+            found = tuple(sorted(self.pods_on(node_name), key=lambda placed: importance(placed.pod)))
+            self._by_importance[node_name] = found
+        return found
+
     def pods(self) -> Iterable[Placed]:
         return self._placed.values()
 
@@ -119,6 +131,7 @@ class Cache:
         identity = pod_id(placed.pod)
         self._placed[identity] = placed
         self._on_node.setdefault(placed.node_name, {})[identity] = placed
+        self._by_importance.pop(placed.node_name, None)
         row = self.table.row_of.get(placed.node_name)
         if row is not None:
             self.table.add_pod(row, placed.shape)
@@ -128,6 +141,7 @@ class Cache:
         del self._placed[identity]
         neighbours = self._on_node[placed.node_name]
         del neighbours[identity]
+        self._by_importance.pop(placed.node_name, None)
         if not neighbours:
             del self._on_node[placed.node_name]
         row = self.table.row_of.get(placed.node_name)

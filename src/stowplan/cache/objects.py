@@ -6,11 +6,14 @@ Each kind has a journal; a read is noted in the same recorder as the columns', s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from stowplan.model.namespace import Namespace
-from stowplan.model.workload import ReplicaSet, ReplicationController, Service, StatefulSet
+from stowplan.model.storage import PersistentVolumeClaim
+from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.table.journal import Journal, Reads
+
 
 class Store:
     """The objects of one kind, by namespace and name."""
@@ -76,6 +79,13 @@ class Objects:
     def stateful_set(self, namespace: str, name: str) -> StatefulSet | None:
         found: StatefulSet | None = self.get("StatefulSet", namespace, name)
         return found
+
+    def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
+        found: PersistentVolumeClaim | None = self.get("PersistentVolumeClaim", namespace, name)
+        return found
+
+    def pod_disruption_budgets(self) -> Iterable[PodDisruptionBudget]:
+        return chain.from_iterable(each.values() for each in self._read("PodDisruptionBudget").by_namespace.values())
 
     def _store(self, kind: str) -> Store:
         return self._stores.setdefault(kind, Store())

@@ -31,7 +31,9 @@ def _check_rows(cache: Cache) -> None:
     for row, node in enumerate(table.nodes):
         expected = Counter(placed.shape for placed in cache.pods_on(node.metadata.name))
         assert table.shapes_on[row] == dict(expected), f"node {node.metadata.name}: counted shapes differ from its pods"
-    assert sorted(table.order().tolist()) == list(range(len(table))), "the walking order is not a permutation of the rows"
+    assert sorted(table.order().tolist()) == list(range(len(table))), (
+        "the walking order is not a permutation of the rows"
+    )
 
 
 def _rebuilt(cache: Cache) -> Cache:
@@ -61,7 +63,9 @@ def _check_columns(cache: Cache, fresh: Cache) -> None:
         rebuilt = [column.read(node) for node in cache.table.nodes]
         assert column.view.tolist() == rebuilt, f"fact column {key!r} differs"
     for counts in cache.table.count_columns():
-        assert np.array_equal(counts.view, fresh.table.count(counts.counted).view), f"count of {counts.counted!r} differs"
+        assert np.array_equal(counts.view, fresh.table.count(counts.counted).view), (
+            f"count of {counts.counted!r} differs"
+        )
     for term in cache.table.terms.all():
         carriers = [sum(p.shape.terms.count(term) for p in cache.pods_on(n.metadata.name)) for n in cache.table.nodes]
         assert term.column.view.tolist() == carriers, f"carriers of a term over {term.term.topology_key} differ"

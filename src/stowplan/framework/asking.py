@@ -6,7 +6,7 @@ A `Watch` stands beside the answers that are kept and knows which of them no lon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from stowplan.table.journal import Journal, Reads
 from stowplan.table.nodes import Nodes
 
 T = TypeVar("T")
+
+# Who is asked what about whom: plugin, extension point, pod.
+Blame = tuple[str, str, Pod]
 
 NO_ROWS: list[int] = []
 
@@ -45,7 +48,7 @@ class Watch:
         self._readers: dict[Journal, list[int]] = {}
 
     def stale(self) -> dict[int, list[int] | None]:
-        """Return, by answer, the rows that have changed since the last look (None: all). The caller must see to them."""
+        """Return, by answer, the rows that have changed since the last look; None for all. It is for the caller to act."""
         found: dict[int, list[int] | None] = {}
         for journal, position in self._positions.items():
             if journal.position != position:
@@ -53,7 +56,10 @@ class Watch:
                 self._positions[journal] = journal.position
                 for reader in self._readers[journal]:
                     before = found.get(reader, NO_ROWS)
-                    found[reader] = None if rows is None or before is None else before + rows
+                    if rows is None or before is None:
+                        found[reader] = None
+                    else:
+                        found[reader] = before + rows if before else rows
         return found
 
     def ask(self, reader: int, blame: Blame, question: Callable[..., T], *details: Any) -> T:
@@ -64,7 +70,7 @@ class Watch:
         except PluginError:
             raise
         except Exception as error:
-            raise blame.error(f"{type(error).__name__}: {error}") from error
+            raise PluginError(*blame, f"{type(error).__name__}: {error}") from error
         finally:
             self._reads.stop()
         for journal, position in noted.items():
@@ -78,19 +84,14 @@ class Watch:
 
 def union(stale: Iterable[list[int] | None]) -> Rows:
     """Return the rows of several lists, each once."""
-    rows = {row for some in stale if some for row in some}
+    rows: set[int] = set()
+    last = None
+    for some in stale:
+        # Answers that read the same journal share one list.
+        if some and some is not last:
+            rows.update(some)
+            last = some
     return np.fromiter(rows, dtype=np.intp, count=len(rows))
-
-
-class Blame(NamedTuple):
-    """Who is being asked what, for the text of an error."""
-
-    plugin: str
-    point: str
-    pod: Pod
-
-    def error(self, problem: str) -> PluginError:
-        return PluginError(self.plugin, self.point, self.pod, problem)
 
 
 def ask_filter(plugin: Filter, pod: Pod, nodes: Nodes, state: Any, vocabulary: Vocabulary) -> Words | None:

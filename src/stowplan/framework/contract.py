@@ -26,7 +26,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from stowplan.framework.verdict import Code, Rejection
+from stowplan.framework.verdict import Code, Rejection, Verdict, Words
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Scores
@@ -57,6 +57,40 @@ class Reject:
     mask: Mask
     reason: str
     unresolvable: bool | Mask = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What is known of an attempt that found no node: all that `post_filter` is given."""
+
+    verdict: Verdict
+    nodes: Nodes
+    #: What the filters would say of hypothetical rows (`nodes.after`), as numbers in the vocabulary of the verdict.
+    suppose: Callable[[Nodes], Words]
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Pods to evict from a node, most important first, so that another pod fits there."""
+
+    node_name: str
+    victims: tuple[Pod, ...]
+    pdb_violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Nominated:
+    """Answer of `post_filter`: this node will take the pod, once `preemption` (if any) has been carried out."""
+
+    node_name: str
+    preemption: Preemption | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """Answer of `post_filter`: nothing helps, and a node nominated for the pod earlier is no longer meant for it."""
+
+    rejection: Rejection
 
 
 def reject(mask: Mask, reason: str, *, unresolvable: bool | Mask = False) -> Reject:
@@ -117,6 +151,15 @@ class Filter(Plugin):
         """
 
 
+class PostFilter(Plugin):
+    @abstractmethod
+    def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Withdrawn | Rejection:
+        """Called when no node can take the pod, to find a way to make room. Decide only; others carry it out.
+
+        The first plugin that names a node ends the round, and so does a refusal that is unresolvable or an error.
+        """
+
+
 class PreScore(Plugin):
     @abstractmethod
     def pre_score(self, pod: Pod, nodes: Nodes) -> Any:
@@ -165,6 +208,7 @@ POINTS: Final[Mapping[str, tuple[type[Plugin], ...]]] = {
     "queue_sort": (QueueSort,),
     "pre_filter": (PreFilter,),
     "filter": (Filter, FilterNode),
+    "post_filter": (PostFilter,),
     "pre_score": (PreScore,),
     "score": (Score, ScoreNode),
     "bind": (Bind,),

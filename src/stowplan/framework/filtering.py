@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.framework.asking import NO_ROWS, Blame, Watch, ask_filter, union
+from stowplan.framework.asking import NO_ROWS, Watch, ask_filter, union
 from stowplan.framework.contract import Filter
 from stowplan.framework.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
@@ -186,7 +186,7 @@ class Filtering:
         return self._put(pod, step, nodes)
 
     def _put(self, pod: Pod, step: _Step, nodes: Nodes) -> Words | None:
-        blame = Blame(step.plugin.name, "Filter", pod)
+        blame = (step.plugin.name, "Filter", pod)
         details = (step.plugin, pod, nodes, step.state, self.vocabulary)
         return self._watch.ask(step.index, blame, ask_filter, *details)
 

@@ -1,17 +1,21 @@
 """The ports through which plugins see what is not a node: typed listers over the other objects of the cluster.
 
 `cache.Cache` implements them and notes every read, so that an answer that looked at, say, a Service is asked for again
-when Services change.
+when Services change. Plugins that bind or preempt are handed more: what they need beyond the listers is below them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from stowplan.framework.contract import Preemption
 from stowplan.model.binding import Binding
 from stowplan.model.namespace import Namespace
-from stowplan.model.workload import ReplicaSet, ReplicationController, Service, StatefulSet
+from stowplan.model.pod import Pod
+from stowplan.model.storage import PersistentVolumeClaim
+from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
+from stowplan.table.shape import PodShape
 
 
 class Listers(Protocol):
@@ -31,6 +35,11 @@ class Listers(Protocol):
     def replica_set(self, namespace: str, name: str) -> ReplicaSet | None: ...
 
     def stateful_set(self, namespace: str, name: str) -> StatefulSet | None: ...
+
+    def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None: ...
+
+    def pod_disruption_budgets(self) -> Iterable[PodDisruptionBudget]:
+        """Return the budgets of all namespaces."""
 
 
 class Binder(Protocol):
@@ -52,3 +61,60 @@ class BindingHandle(Handle, Protocol):
 
     @property
     def binder(self) -> Binder: ...
+
+
+class PlacedPod(Protocol):
+    """A pod on a node, and the shape under which it is counted there."""
+
+    @property
+    def pod(self) -> Pod: ...
+
+    @property
+    def shape(self) -> PodShape: ...
+
+
+class PlacedPods(Protocol):
+    """The pods of the nodes, assumed ones included."""
+
+    def by_importance(self, node_name: str) -> Sequence[PlacedPod]:
+        """Return the pods of a node, the most important first."""
+
+
+class NominatedPods(Protocol):
+    """The pods that wait for a node on which room is being made for them."""
+
+    def standing_before(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
+        """Return, by node, the nominated pods that `pod` must leave room for."""
+
+
+class ExtenderError(Exception):
+    """An extender could not be asked, or gave no usable answer."""
+
+
+class PreemptionExtender(Protocol):
+    """An extender that has a say in preemption (its preempt verb)."""
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Whether the attempt goes on without it when it fails."""
+
+    def is_interested(self, pod: Pod) -> bool: ...
+
+    def process_preemption(self, pod: Pod, candidates: Sequence[Preemption]) -> Sequence[Preemption]:
+        """Return the candidates it agrees to, with the victims it would take; raise ExtenderError if it cannot."""
+
+
+class PreemptingHandle(Handle, Protocol):
+    """The handle of a scheduler that makes room, for plugins that preempt."""
+
+    @property
+    def pods(self) -> PlacedPods: ...
+
+    @property
+    def nominations(self) -> NominatedPods: ...
+
+    @property
+    def extenders(self) -> Sequence[PreemptionExtender]: ...
+
+    def draw(self, below: int) -> int:
+        """Return a random number from 0 up to, but not including, `below`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from stowplan.framework.asking import Blame, Watch
+from stowplan.framework.asking import Watch
 from stowplan.framework.contract import Narrowed, Skip
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
@@ -49,7 +49,7 @@ class PreFiltering:
         for index, plugin in enumerate(self._plugins):
             is_asked = index < len(self._answers)
             if not is_asked or index in stale:
-                blame = Blame(plugin.name, "PreFilter", pod)
+                blame = (plugin.name, "PreFilter", pod)
                 answer = self._watch.ask(index, blame, plugin.pre_filter, pod, nodes)
                 self._answers[index : index + 1] = [answer]
             if isinstance(self._answers[index], Rejection):

@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from stowplan.framework.contract import Bind, Filter, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Score
+from stowplan.framework.contract import (
+    Bind,
+    Filter,
+    Plugin,
+    PostFilter,
+    PreEnqueue,
+    PreFilter,
+    PreScore,
+    QueueSort,
+    Score,
+)
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 
@@ -22,6 +32,7 @@ class Profile:
     queue_sort: tuple[QueueSort, ...] = ()
     pre_filter: tuple[PreFilter, ...] = ()
     filter: tuple[Filter, ...] = ()
+    post_filter: tuple[PostFilter, ...] = ()
     pre_score: tuple[PreScore, ...] = ()
     score: tuple[tuple[Score, int], ...] = ()
     bind: tuple[Bind, ...] = ()

@@ -81,7 +81,9 @@ class Registry:
             point: [(_lifted(instances[name], point), weight) for name, weight in resolved[point] if name in instances]
             for point in POINTS
         }
-        plain: dict[str, Any] = {point: tuple(plugin for plugin, _ in at[point]) for point in POINTS if point != "score"}
+        plain: dict[str, Any] = {
+            point: tuple(plugin for plugin, _ in at[point]) for point in POINTS if point != "score"
+        }
         return Profile(
             name=config.scheduler_name,
             score=tuple(at["score"]),
@@ -165,9 +167,13 @@ def _load_file(path: Path) -> Any:
 
 def _as_plugin(found: Any, what: str) -> type[Plugin]:
     if not (isinstance(found, type) and issubclass(found, Plugin)):
-        raise RegistryError(f"plugin {what}: not a plugin class; inherit the extension points of stowplan.framework.contract")
+        raise RegistryError(
+            f"plugin {what}: not a plugin class; inherit the extension points of stowplan.framework.contract"
+        )
     if not _points_of(found):
-        raise RegistryError(f"plugin {what}: takes part in no extension point; inherit at least one of {', '.join(POINTS)}")
+        raise RegistryError(
+            f"plugin {what}: takes part in no extension point; inherit at least one of {', '.join(POINTS)}"
+        )
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.engine.choose import Field
-from stowplan.framework.asking import Blame, PluginError, Watch, ask_filter
+from stowplan.framework.asking import PluginError, Watch, ask_filter
 from stowplan.framework.contract import Filter, Narrowed, Skip
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Vocabulary, Words
@@ -85,7 +85,7 @@ class Panel:
         words = np.zeros(self._rows, dtype=np.int32)
         for nodes in () if isinstance(state, Skip) else self.views:
             nodes.asked = words == 0
-            blame = Blame(plugin.name, "Filter", pod)
+            blame = (plugin.name, "Filter", pod)
             said = Watch(self.reads).ask(0, blame, ask_filter, plugin, pod, nodes, state, vocabulary)
             if said is not None:
                 np.copyto(words, said, where=words == 0)
@@ -96,7 +96,7 @@ class Panel:
         plugin = next((plugin for plugin in self.profile.pre_filter if plugin.name == name), None)
         if plugin is None:
             return None
-        answer = Watch(self.reads).ask(0, Blame(name, "PreFilter", pod), plugin.pre_filter, pod, self.views[-1])
+        answer = Watch(self.reads).ask(0, (name, "PreFilter", pod), plugin.pre_filter, pod, self.views[-1])
         if isinstance(answer, Rejection):
             return Rejection(answer.reasons, answer.code, name)
         return answer.state if isinstance(answer, Narrowed) else answer

@@ -9,7 +9,6 @@ import numpy as np
 from stowplan.config.arguments import ResourceSpec
 from stowplan.framework.allocation import CPU_AND_MEMORY, Amount, Arithmetic, Share, divisor, score_rows, shares
 from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
-from stowplan.model import requests
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -33,7 +32,7 @@ class NodeResourcesBalancedAllocation(PreScore, Score):
         self._resources = resources
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Share, ...] | Skip:
-        counted = shares(self._resources, requests.accounted(pod), nodes, is_never_zero=False)
+        counted = shares(self._resources, nodes.accounted(pod), nodes, is_never_zero=False)
         return counted if any(share.amount for share in counted) else SKIP
 
     def score(self, pod: Pod, nodes: Nodes, state: tuple[Share, ...] | None) -> Scores:

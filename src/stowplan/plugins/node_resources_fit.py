@@ -77,7 +77,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
         self._ignored_groups = frozenset(ignored_resource_groups)
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> tuple[Demand, ...]:
-        wanted = requests.incoming(pod)
+        wanted = nodes.incoming(pod)
         demands = [
             Demand(PODS, 1, "Too many pods"),
             Demand(CPU, wanted.milli_cpu, "Insufficient cpu"),
@@ -108,7 +108,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
                 yield reject(is_short, demand.reason, unresolvable=unresolvable)
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Share, ...]:
-        return shares(self._resources, _container_requests(pod), nodes, is_never_zero=True)
+        return shares(self._resources, _container_requests(pod, nodes), nodes, is_never_zero=True)
 
     def score(self, pod: Pod, nodes: Nodes, state: tuple[Share, ...] | None) -> Scores:
         # A profile may enable the score without its preparation.
@@ -121,11 +121,11 @@ def _fit_all(demands: tuple[Demand, ...], allocatable: Matrix, requested: Matrix
     return all(has[demand.row] - taken[demand.row] >= demand.amount for has, taken in rows for demand in demands)
 
 
-def _container_requests(pod: Pod) -> Requests:
+def _container_requests(pod: Pod, nodes: Nodes) -> Requests:
     """Return what a pod's containers request: as upstream scores, pod-level requests count only for placed pods."""
-    if pod.spec.resources is not None:
-        pod = replace(pod, spec=replace(pod.spec, resources=None))
-    return requests.incoming(pod)
+    if pod.spec.resources is None:
+        return nodes.incoming(pod)
+    return requests.incoming(replace(pod, spec=replace(pod.spec, resources=None)))
 
 
 def _rule_of(strategy: ScoringStrategy) -> Rule:

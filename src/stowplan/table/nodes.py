@@ -21,6 +21,7 @@ from stowplan.table.images import Images
 from stowplan.table.journal import Journal
 from stowplan.table.resources import Matrix
 from stowplan.table.shape import PodShape
+from stowplan.table.supposition import Moves
 from stowplan.table.table import Table
 from stowplan.table.terms import CarriedTerm, TermKind
 
@@ -47,12 +48,12 @@ class Coded(NamedTuple):
 class Nodes:
     """Rows of the table as a plugin sees them."""
 
-    __slots__ = ("_gathered", "_hypothesis", "_table", "asked", "feasible_journal", "feasible_rows", "rows")
+    __slots__ = ("_gathered", "_moves", "_table", "asked", "feasible_journal", "feasible_rows", "rows")
 
-    def __init__(self, table: Table, rows: Rows | None = None, hypothesis: Hypothesis | None = None) -> None:
+    def __init__(self, table: Table, rows: Rows | None = None, moves: Moves | None = None) -> None:
         self._table = table
         self.rows = rows
-        self._hypothesis = hypothesis
+        self._moves = moves
         self._gathered: dict[object, NDArray[Any]] = {}
         # Which rows still matter; the wrapper of per-node plugins asks about no others.
         self.asked: Mask | None = None
@@ -68,12 +69,20 @@ class Nodes:
 
     def suppose(self, rows: Rows, added: Sequence[Sequence[PodShape]], removed: Sequence[Sequence[PodShape]]) -> Nodes:
         """Return hypothetical rows: row i as it would be with `added[i]` placed on it and `removed[i]` gone."""
-        return Nodes(self._table, rows, Hypothesis(added, removed))
+        return self.after(rows, Moves.of(added, removed))
+
+    def after(self, rows: Rows, moves: Moves) -> Nodes:
+        """Return rows as they would be after `moves`, which has as many rows; a row may be given more than once."""
+        return Nodes(self._table, rows, moves)
+
+    def shape_of(self, pod: Pod) -> PodShape:
+        """Return the shape under which a pod is supposed to come or go."""
+        return self._table.shape_of(pod)
 
     @property
     def is_hypothetical(self) -> bool:
         """Whether the rows are as they would be, not as they are."""
-        return self._hypothesis is not None
+        return self._moves is not None
 
     # Identity
 
@@ -115,9 +124,9 @@ class Nodes:
         resources = self._table.resources
         self._note(resources.requested_journal)
         matrix = self._matrix("requested", resources.requested)
-        if self._hypothesis is None:
+        if self._moves is None:
             return matrix
-        return self._hypothesis.requested(matrix)
+        return matrix + self._moves.sum_requested(len(matrix))
 
     def resource(self, name: str) -> int:
         """Return the row of a resource in `allocatable` and `requested`; a row of zeros if nobody has or takes it."""
@@ -178,15 +187,15 @@ class Nodes:
         """Return how many pods of each node a rule counts (as `Counted.amount` adds up)."""
         column = self._table.count(counted)
         counts = self._values(column)
-        return counts if self._hypothesis is None else counts + self._hypothesis.counted(counted)
+        return counts if self._moves is None else counts + self._moves.sum_counted(counted)
 
     def change_of(self, counted: Counted) -> Scores | None:
         """Return by how much each hypothetical row differs from the real one under a rule; None when nothing is supposed."""
-        return None if self._hypothesis is None else self._hypothesis.counted(counted)
+        return None if self._moves is None else self._moves.sum_counted(counted)
 
     def gone(self) -> list[list[Pod]] | None:
         """Return the pods supposed to be gone from each hypothetical row; None when nothing is supposed."""
-        return None if self._hypothesis is None else self._hypothesis.gone()
+        return None if self._moves is None else self._moves.gone()
 
     def terms(self, kind: TermKind, labels: Mapping[str, str]) -> list[CarriedTerm]:
         """Return the distinct terms carried by pods that may be about a pod with these labels; see `carriers(term)`."""
@@ -201,7 +210,7 @@ class Nodes:
 
     def change_of_carriers(self, term: CarriedTerm) -> Scores | None:
         """Return by how much each hypothetical row's carriers differ from the real row's; None when nothing is supposed."""
-        return None if self._hypothesis is None else self._hypothesis.carriers(term)
+        return None if self._moves is None else self._moves.sum_carriers(term)
 
     # The rows that passed the filters (in pre_score)
 
@@ -224,40 +233,6 @@ class Nodes:
 
     def _note(self, journal: Journal) -> None:
         self._table.reads.note(journal)
-
-
-class Hypothesis:
-    """Per row, the pods supposed to be there and those supposed to be gone."""
-
-    def __init__(self, added: Sequence[Sequence[PodShape]], removed: Sequence[Sequence[PodShape]]) -> None:
-        self._signed = [
-            [(shape, 1) for shape in plus] + [(shape, -1) for shape in minus]
-            for plus, minus in zip(added, removed, strict=True)
-        ]
-
-    def requested(self, matrix: Matrix) -> Matrix:
-        """Return the requested amounts with the supposed pods counted."""
-        supposed = matrix.copy()
-        for position, shapes in enumerate(self._signed):
-            for shape, sign in shapes:
-                supposed[shape.indices, position] += sign * shape.amounts
-        return supposed
-
-    def counted(self, counted: Counted) -> Scores:
-        """Return the change of each row under a count rule."""
-        return self._sum(lambda shape: counted.amount(shape.pod))
-
-    def gone(self) -> list[list[Pod]]:
-        """Return the pods taken away from each row, also those that were put back."""
-        return [[shape.pod for shape, sign in shapes if sign < 0] for shapes in self._signed]
-
-    def carriers(self, term: CarriedTerm) -> Scores:
-        """Return the change in the number of carriers of a term."""
-        return self._sum(lambda shape: shape.terms.count(term))
-
-    def _sum(self, amount: Callable[[PodShape], int]) -> Scores:
-        sums = (sum(sign * amount(shape) for shape, sign in shapes) for shapes in self._signed)
-        return np.fromiter(sums, dtype=np.int64, count=len(self._signed))
 
 
 def _taints(node: Node) -> tuple[Taint, ...]:

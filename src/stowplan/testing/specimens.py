@@ -45,7 +45,7 @@ def specimen_pods() -> list[Pod]:
         make_pod("gpu").requests({GPU: 1}, cpu=4).tolerate("gpu", "yes"),
         make_pod("huge").requests(cpu=64, memory="1Ti"),
         make_pod("picky").node_selector("disk", "ssd").node_affinity(HOSTNAME, "NotIn", "gpu"),
-        make_pod("wishful").prefer_node(10, "disk", "In", "ssd").prefer_away(5, "app", "web"),
+        make_pod("wishful").label("app", "wishful").prefer_node(10, "disk", "In", "ssd").prefer_away(5, "app", "web"),
         make_pod("friend").affinity("app", "web").host_port(80),
         make_pod("loner").label("app", "web").anti_affinity("app", "web").priority(100),
         make_pod("gated").gate("example.com/wait").annotation("note", "later"),

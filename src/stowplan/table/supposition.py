@@ -1,0 +1,125 @@
+"""What if: pods supposed to come to rows, or to be gone from them, kept flat so that thousands of them add up at once.
+
+Preemption asks about hundreds of rows with several victims each, again and again; `table.nodes.Nodes` shows plugins the
+rows as they would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.model.pod import Pod
+from stowplan.table.columns import Counted, Scores
+from stowplan.table.resources import Matrix
+from stowplan.table.shape import PodShape
+from stowplan.table.terms import CarriedTerm
+
+#: What is supposed of a pod: that it comes, that it is gone, or that it was taken away and put back.
+COMES, GONE, PUT_BACK = 1, -1, 0
+
+Signs = NDArray[np.int64]
+Offsets = NDArray[np.intp]
+
+
+class Moves:
+    """The supposed pods of some rows, one after the other: row i has those from `offsets[i]` to `offsets[i + 1]`."""
+
+    __slots__ = ("_amounts", "codes", "offsets", "shapes", "signs")
+
+    def __init__(
+        self,
+        shapes: Sequence[PodShape],
+        codes: NDArray[np.intp],
+        offsets: Offsets,
+        signs: Signs,
+        amounts: dict[Hashable, NDArray[np.int64]] | None = None,
+    ) -> None:
+        #: The distinct shapes; `codes` says which of them each pod has.
+        self.shapes = shapes
+        self.codes = codes
+        self.offsets = offsets
+        self.signs = signs
+        # Amounts by shape under every rule asked for so far: the same however the signs change.
+        self._amounts = {} if amounts is None else amounts
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def of(cls, added: Sequence[Sequence[PodShape]], removed: Sequence[Sequence[PodShape]]) -> Moves:
+        """Lay out pods that are given row by row."""
+        pairs = list(zip(added, removed, strict=True))
+        signs = [sign for plus, minus in pairs for sign in [COMES] * len(plus) + [GONE] * len(minus)]
+        shapes, codes = code_shapes([shape for plus, minus in pairs for shape in (*plus, *minus)])
+        offsets = offsets_of([len(plus) + len(minus) for plus, minus in pairs])
+        return cls(shapes, codes, offsets, np.array(signs, dtype=np.int64))
+
+    def first(self, rows: int, signs: Signs) -> Moves:
+        """Return the same moves with other signs, for the first rows only."""
+        end = int(self.offsets[rows])
+        return Moves(self.shapes, self.codes[:end], self.offsets[: rows + 1], signs[:end], self._amounts)
+
+    def sum_counted(self, counted: Counted) -> Scores:
+        """Return the change of each row under a count rule."""
+        return self._sum(counted, lambda shape: counted.amount(shape.pod))
+
+    def sum_carriers(self, term: CarriedTerm) -> Scores:
+        """Return the change in the number of carriers of a term on each row."""
+        return self._sum(term, lambda shape: shape.terms.count(term))
+
+    def sum_requested(self, resources: int) -> Matrix:
+        """Return the change of what is requested. # (resources, rows)"""
+        amounts = self._requests(resources).take(self.codes, axis=1)
+        amounts *= self.signs
+        return self._by_row(amounts)
+
+    def gone(self) -> list[list[Pod]]:
+        """Return the pods taken away from each row, also those that were put back."""
+        entries = zip(self.codes.tolist(), self.signs.tolist(), strict=True)
+        pods = [self.shapes[code].pod if sign != COMES else None for code, sign in entries]
+        bounds = self.offsets.tolist()
+        rows = zip(bounds, bounds[1:], strict=False)
+        return [[pod for pod in pods[start:end] if pod is not None] for start, end in rows]
+
+    def _sum(self, rule: Hashable, amount: Callable[[PodShape], int]) -> Scores:
+        amounts = self._amounts.get(rule)
+        if amounts is None:
+            each = map(amount, self.shapes)
+            amounts = self._amounts[rule] = np.fromiter(each, dtype=np.int64, count=len(self.shapes))
+        if not amounts.any():
+            return np.zeros(len(self), dtype=np.int64)
+        return self._by_row(amounts[self.codes] * self.signs)
+
+    def _requests(self, resources: int) -> Matrix:
+        """Return what a pod of each shape requests. # (resources, shapes)"""
+        matrix = self._amounts.get(resources)
+        if matrix is None:
+            matrix = self._amounts[resources] = np.zeros((resources, len(self.shapes)), dtype=np.int64)
+            for code, shape in enumerate(self.shapes):
+                matrix[shape.indices, code] = shape.amounts
+        return matrix
+
+    def _by_row(self, amounts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Add up along the last axis, row by row; what overflows on the way cancels out in the difference."""
+        running = np.zeros((*amounts.shape[:-1], amounts.shape[-1] + 1), dtype=np.int64)
+        np.cumsum(amounts, axis=-1, out=running[..., 1:])
+        bounds = running.take(self.offsets, axis=-1)
+        sums: NDArray[np.int64] = bounds[..., 1:] - bounds[..., :-1]
+        return sums
+
+
+def code_shapes(shapes: Sequence[PodShape]) -> tuple[list[PodShape], NDArray[np.intp]]:
+    """Return the distinct shapes, and for every one given its place among them."""
+    code_of: dict[PodShape, int] = {}
+    codes = [code_of.setdefault(shape, len(code_of)) for shape in shapes]
+    return list(code_of), np.array(codes, dtype=np.intp)
+
+
+def offsets_of(lengths: Sequence[int] | NDArray[np.intp]) -> Offsets:
+    """Return where each of several runs of these lengths starts, and where the last one ends."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.intp)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
