@@ -50,7 +50,7 @@ def answer(field: Field, question: Question) -> Answer:
     profile, pod = question.profile, question.pod
     gate = profile.run_pre_enqueue(pod)
     if gate is not None:
-        return {**_NOTHING, "enqueue": _said(gate)}
+        return {**_NOTHING, "enqueue": said(gate)}
     shape = field.table.shape_of(pod)
     result = choose.choose(field, profile, pod, shape)
     if isinstance(result, Failed):
@@ -65,19 +65,20 @@ def answer(field: Field, question: Question) -> Answer:
     return {**_NOTHING, **filtered, **ranked, "chosen": result.node_name}
 
 
-def _said(rejection: Rejection) -> dict[str, Any]:
+def said(rejection: Rejection) -> dict[str, Any]:
+    """Write down a plugin's no."""
     return {"plugin": rejection.plugin, "code": rejection.code.value, "reasons": list(rejection.reasons)}
 
 
 def _filtered(verdict: Verdict, found: Found) -> Answer:
     refused = {} if verdict.pre_filter is not None else verdict.rejected
-    said = {name: {**_said(rejection), "reasons": sorted(rejection.reasons)} for name, rejection in refused.items()}
+    words = {name: {**said(rejection), "reasons": sorted(rejection.reasons)} for name, rejection in refused.items()}
     narrowed = None if verdict.narrowed_to is None or verdict.pre_filter is not None else sorted(verdict.narrowed_to)
     return {
-        "prefilter": None if verdict.pre_filter is None else _said(verdict.pre_filter),
+        "prefilter": None if verdict.pre_filter is None else said(verdict.pre_filter),
         "prefilterNodes": narrowed,
         "filterSkipped": sorted(verdict.skipped),
-        "filter": said,
+        "filter": words,
         "feasible": sorted(verdict.names[row] for row in np.flatnonzero(found.feasible).tolist()),
     }
 

@@ -6,7 +6,7 @@ a change of the cluster, and that is compared with what is decided without them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -27,6 +27,7 @@ from tests.conformance.answers import Answer, Question, answer
 
 Difference = tuple[str, Any, Any]
 Case = dict[str, Any]
+Decide = Callable[[Field, Question], Answer]
 
 MEMO = "memo"
 # Compared as a whole; `filter`, `scores` and `best` have their own ways below.
@@ -121,18 +122,20 @@ def _part(scores: Answer, plugin: str) -> Answer:
     return {node: by_plugin[plugin] for node, by_plugin in scores.items() if plugin in by_plugin}
 
 
-def check_memo(cluster: Cluster, question: Question, fresh: Answer) -> Iterator[Difference]:
+def check_memo(
+    cluster: Cluster, question: Question, fresh: Answer, decide: Decide = answer
+) -> Iterator[Difference]:
     """Ask with kept answers: anew, again, with a pod more, and without it again."""
-    yield from _compare_kept("anew", fresh, answer(cluster.field, question))
-    yield from _compare_kept("again", fresh, answer(cluster.field, question))
+    yield from _compare_kept("anew", fresh, decide(cluster.field, question))
+    yield from _compare_kept("again", fresh, decide(cluster.field, question))
     if not len(cluster.cache.table):
         return
-    twin = _twin(question.pod, fresh["chosen"] or cluster.cache.table.names()[0])
+    twin = _twin(question.pod, fresh.get("chosen") or cluster.cache.table.names()[0])
     cluster.add(twin)
-    crowded = answer(without_memo(cluster), question)
-    yield from _compare_kept("with a pod more", crowded, answer(cluster.field, question))
+    crowded = decide(without_memo(cluster), question)
+    yield from _compare_kept("with a pod more", crowded, decide(cluster.field, question))
     cluster.remove(twin)
-    yield from _compare_kept("without it again", fresh, answer(cluster.field, question))
+    yield from _compare_kept("without it again", fresh, decide(cluster.field, question))
 
 
 def _compare_kept(when: str, fresh: Answer, kept: Answer) -> Iterator[Difference]:

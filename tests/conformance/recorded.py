@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from stowplan.framework.contract import Filter, Reject, reject
+from stowplan.framework.contract import Attempt, Filter, PostFilter, Reject, reject
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Code
+from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.plugins import NOT_BUILT
 from stowplan.table.nodes import Nodes
 
 Expected = dict[str, Any]
+
+DYNAMIC_RESOURCES = "DynamicResources"
+# In PreFilter they come after it, so that it was prepared if they refuse a pod.
+AFTER_DYNAMIC_RESOURCES = ("NodeDeclaredFeatures",)
 
 
 class Recorded(Filter):
@@ -46,19 +50,41 @@ def with_recorded(profile: Profile, order: list[str], expect: Expected) -> Profi
     return replace(profile, filter=tuple(filters[name] for name in order if name in filters))
 
 
+class RecordedDynamicResources(PostFilter):
+    """Says what DynamicResources says of a pod without claims: nothing to give up, or that it was never prepared."""
+
+    def __init__(self) -> None:
+        self.name = DYNAMIC_RESOURCES
+
+    def post_filter(self, pod: Pod, attempt: Attempt) -> Rejection:
+        refused = attempt.verdict.pre_filter
+        if refused is not None and refused.plugin not in AFTER_DYNAMIC_RESOURCES:
+            return Rejection(("not found",), Code.ERROR)
+        return Rejection(("no new claims to deallocate",))
+
+
+def with_post_filter(profile: Profile, order: list[str]) -> Profile:
+    """Put a stand-in for DynamicResources, while it is missing, at its place among the PostFilter plugins."""
+    plugins: dict[str, PostFilter] = {plugin.name: plugin for plugin in profile.post_filter}
+    if DYNAMIC_RESOURCES in NOT_BUILT:
+        plugins[DYNAMIC_RESOURCES] = RecordedDynamicResources()
+    return replace(profile, post_filter=tuple(plugins[name] for name in order if name in plugins))
+
+
 def decided_early(expect: Expected) -> str:
     """Name the missing plugin that ended the attempt before any node was looked at, so that nothing can be compared."""
     for point in ("enqueue", "prefilter"):
-        if expect[point] is not None and expect[point]["plugin"] in NOT_BUILT:
-            return str(expect[point]["plugin"])
+        refusal = expect.get(point)
+        if refusal is not None and refusal["plugin"] in NOT_BUILT:
+            return str(refusal["plugin"])
     return ""
 
 
 def spoke(expect: Expected) -> frozenset[str]:
-    """Name the missing plugins that refused the pod or a node, or gave a node points."""
-    said = [expect[point]["plugin"] for point in ("enqueue", "prefilter") if expect[point] is not None]
+    """Name the missing plugins that refused the pod or a node, gave a node points, or had a say in making room."""
+    said = [expect[point]["plugin"] for point in ("enqueue", "prefilter", "status") if expect.get(point)]
     said += [refusal["plugin"] for refusal in expect["filter"].values()]
-    for scores in (expect["scores"] or {}).values():
+    for scores in (expect.get("scores") or {}).values():
         said += [plugin for plugin, score in scores.items() if score["weighted"]]
     return frozenset(said) & frozenset(NOT_BUILT)
 
@@ -85,3 +111,20 @@ def decides_best(expect: Expected) -> bool:
 
 def _missing_part(expect: Expected, node: str) -> int:
     return sum(score["weighted"] for plugin, score in expect["scores"][node].items() if plugin in NOT_BUILT)
+
+
+def hands_over(case: dict[str, Any]) -> str:
+    """Name DynamicResources if the pod requests an extended resource that a DeviceClass serves.
+
+    NodeResourcesFit then leaves nodes without that resource to DynamicResources. As long as nobody allocates devices,
+    leaving them to nobody would place the pod where there are none, so that half of the rule is missing with it.
+    """
+    if "DynamicResources" not in NOT_BUILT:
+        return ""
+    classes = [found for found in case["objects"] if found["kind"] == "DeviceClass"]
+    served = {found["spec"].get("extendedResourceName") for found in classes}
+    served |= {f"deviceclass.resource.kubernetes.io/{found['metadata']['name']}" for found in classes}
+    spec = case["pod"]["spec"]
+    containers = spec["containers"] + spec.get("initContainers", [])
+    requested = {name for container in containers for name in container.get("resources", {}).get("requests", {})}
+    return "DynamicResources" if requested & served else ""

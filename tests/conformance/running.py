@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.conformance import config, corpus, cycle, primitives, recorded
+from tests.conformance import config, corpus, cycle, preemption, primitives, recorded
 from tests.conformance.corpus import Line
 
 Difference = tuple[str, Any, Any]
@@ -22,7 +22,14 @@ PROCESSES = 2
 # Enough differences to see what is wrong; the rest are counted.
 KEPT_DIFFERENCES = 200
 
-CHECKS: dict[str, Check] = {"config": config.check, "cycle": cycle.check, "primitives": primitives.check}
+CHECKS: dict[str, Check] = {
+    "config": config.check,
+    "cycle": cycle.check,
+    "preemption": preemption.check,
+    "primitives": primitives.check,
+}
+# What keeps answers can also be checked without.
+FRESH_CHECKS: dict[str, Check] = {"cycle": cycle.check_fresh, "preemption": preemption.check_fresh}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +132,7 @@ def check_line(line: Line) -> Outcome:
 
 
 def check_line_without_memo(line: Line) -> Outcome:
-    check = CHECKS.get(line.kind)
-    return _check_line(line, cycle.check_fresh if check is cycle.check else check)
+    return _check_line(line, FRESH_CHECKS.get(line.kind, CHECKS.get(line.kind)))
 
 
 def _check_line(line: Line, check: Check | None) -> Outcome:
@@ -135,9 +141,9 @@ def _check_line(line: Line, check: Check | None) -> Outcome:
     if check is None:
         return Outcome(line.kind, case["id"], tags, is_compared=False)
     spoke: frozenset[str] = frozenset()
-    if line.kind == "cycle":
+    if line.kind in FRESH_CHECKS:
         spoke = recorded.spoke(case["expect"])
-        waits_for = recorded.decided_early(case["expect"])
+        waits_for = recorded.decided_early(case["expect"]) or recorded.hands_over(case)
         if waits_for:
             return Outcome(line.kind, case["id"], tags, waits_for=waits_for, spoke=spoke)
     differences = _differences(check, case)

@@ -43,6 +43,7 @@ from stowplan.model.workload import (
 HOST, ZONE, DISK = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "disk"
 GPU, PAGES = "example.com/gpu", "hugepages-2Mi"
 MEBIBYTE = 1024 * 1024
+KEYS = (HOST, ZONE, ZONE, DISK)
 #: More nodes than are asked one by one (`allocation.FEW_ROWS`), so that both kinds of arithmetic are met.
 NODE_NAMES = tuple(f"n{number}" for number in range(11))
 #: Stands for the node's own name in its host name label.
@@ -53,8 +54,6 @@ RESTARTS_ALL = (RestartRule(action="RestartAllContainers"),)
 LEAVING = datetime(2026, 1, 1, tzinfo=UTC)
 
 node_names = st.sampled_from(NODE_NAMES)
-keys = st.sampled_from((HOST, ZONE, ZONE, DISK))
-apps = st.sampled_from(("a", "b"))
 
 
 T = TypeVar("T")
@@ -96,10 +95,10 @@ taints = st.sampled_from(
         Taint(key="leave", effect="NoExecute"),
     )
 )
-images = st.builds(
+images = every(
     lambda name, size: ContainerImage(names=(name, f"registry.example/{name}"), size_bytes=size * MEBIBYTE),
-    st.sampled_from(("app:v1", "db:latest")),
-    st.sampled_from((10, 300, 2000)),
+    name=("app:v1", "db:latest"),
+    size=(10, 300, 2000),
 )
 allocatable = amounts(
     cpu=("4", "2", "500m", None),
@@ -111,10 +110,11 @@ allocatable = amounts(
 )
 
 
-node_labels = st.tuples(
-    st.sampled_from((NAME, NAME, NAME, None)),
-    st.sampled_from(("x", "y", "z", "", None)),
-    st.sampled_from((None, "ssd", "hdd", "7")),
+node_labels = every(
+    lambda host, zone, disk: {HOST: host, ZONE: zone, DISK: disk},
+    host=(NAME, NAME, NAME, None),
+    zone=("x", "y", "z", "", None),
+    disk=(None, "ssd", "hdd", "7"),
 )
 node_features = st.one_of(
     feature("unschedulable", st.just(True)),
@@ -125,11 +125,11 @@ node_features = st.one_of(
 )
 
 
-def make_node(labels: tuple[str | None, ...], resources: dict[str, Quantity], features: list[Feature]) -> Node:
+def make_node(labels: dict[str, str | None], resources: dict[str, Quantity], features: list[Feature]) -> Node:
     """Make a node without a name of what was drawn."""
     fields = dict(features)
     spec = {field: fields.pop(field) for field in ("unschedulable", "taints") if field in fields}
-    present = {key: value for key, value in zip((HOST, ZONE, DISK), labels, strict=True) if value is not None}
+    present = {key: value for key, value in labels.items() if value is not None}
     return Node(
         metadata=ObjectMeta(labels=present), spec=NodeSpec(**spec), status=NodeStatus(allocatable=resources, **fields)
     )
@@ -154,17 +154,13 @@ requests = amounts(
     pages=(None, None, None, "2Mi"),
     ephemeral=(None, None, "1Gi"),
 )
-ports = st.builds(
-    ContainerPort,
-    host_port=st.sampled_from((80, 443, 0)),
-    protocol=st.sampled_from(("TCP", "TCP", "UDP")),
-    host_ip=st.sampled_from(("", "10.0.0.1", "10.0.0.2")),
+ports = every(
+    ContainerPort, host_port=(80, 443, 0), protocol=("TCP", "TCP", "UDP"), host_ip=("", "10.0.0.1", "10.0.0.2")
 )
 plain_containers = st.builds(
-    Container,
-    name=st.just("main"),
-    image=st.sampled_from(("", "app:v1", "registry.example/db")),
-    resources=st.builds(ResourceRequirements, requests=requests),
+    lambda image, requests: Container(name="main", image=image, resources=ResourceRequirements(requests=requests)),
+    st.sampled_from(("", "app:v1", "registry.example/db")),
+    requests,
 )
 containers = st.one_of(
     plain_containers,
@@ -173,9 +169,12 @@ containers = st.one_of(
     plain_containers.map(lambda found: replace(found, restart_policy_rules=RESTARTS_ALL)),
 )
 init_containers = st.builds(replace, containers, name=st.just("init"), restart_policy=st.sampled_from(("", "Always")))
-label_selectors = st.one_of(
-    apps.map(lambda app: LabelSelector(match_labels={"app": app})),
-    st.sampled_from((LabelSelector(), None, LabelSelector(match_labels={"app": "a", "tier": "1"}))),
+SELECTORS = (
+    LabelSelector(match_labels={"app": "a"}),
+    LabelSelector(match_labels={"app": "b"}),
+    LabelSelector(),
+    None,
+    LabelSelector(match_labels={"app": "a", "tier": "1"}),
 )
 node_expressions = st.sampled_from(
     (
@@ -186,10 +185,10 @@ node_expressions = st.sampled_from(
         NodeSelectorRequirement(key=DISK, operator="Gt", values=("5",)),
     )
 )
-node_fields = st.builds(
+node_fields = every(
     lambda operator, name: NodeSelectorRequirement(key="metadata.name", operator=operator, values=(name,)),
-    st.sampled_from(("In", "In", "NotIn")),
-    node_names,
+    operator=("In", "In", "NotIn"),
+    name=NODE_NAMES,
 )
 node_terms = st.one_of(
     st.builds(NodeSelectorTerm, match_expressions=st.lists(node_expressions, max_size=2).map(tuple)),
@@ -203,14 +202,12 @@ node_affinities = st.builds(
     | st.lists(node_terms, min_size=1, max_size=2).map(lambda found: NodeSelector(node_selector_terms=tuple(found))),
     preferred_during_scheduling_ignored_during_execution=st.lists(preferred_nodes, max_size=2).map(tuple),
 )
-pod_terms = st.builds(
+pod_terms = every(
     PodAffinityTerm,
-    topology_key=keys,
-    label_selector=label_selectors,
-    namespaces=st.sampled_from(((), (), (), ("other",))),
-    namespace_selector=st.sampled_from(
-        (None, None, None, LabelSelector(), LabelSelector(match_labels={"team": "red"}))
-    ),
+    topology_key=KEYS,
+    label_selector=SELECTORS,
+    namespaces=((), (), (), ("other",)),
+    namespace_selector=(None, None, None, LabelSelector(), LabelSelector(match_labels={"team": "red"})),
 )
 weighted_pod_terms = st.builds(
     WeightedPodAffinityTerm, weight=st.sampled_from((1, 30, 100)), pod_affinity_term=pod_terms
@@ -228,16 +225,16 @@ tolerations = st.sampled_from(
         Toleration(key="leave", operator="Exists", effect="NoExecute"),
     )
 )
-constraints = st.builds(
+constraints = every(
     TopologySpreadConstraint,
-    max_skew=st.sampled_from((1, 2)),
-    topology_key=keys,
-    when_unsatisfiable=st.sampled_from(("DoNotSchedule", "ScheduleAnyway")),
-    label_selector=label_selectors,
-    min_domains=st.sampled_from((None, None, 3)),
-    node_affinity_policy=st.sampled_from(("Honor", "Honor", "Ignore")),
-    node_taints_policy=st.sampled_from(("Ignore", "Honor")),
-    match_label_keys=st.sampled_from(((), (), ("tier",))),
+    max_skew=(1, 2),
+    topology_key=KEYS,
+    when_unsatisfiable=("DoNotSchedule", "ScheduleAnyway"),
+    label_selector=SELECTORS,
+    min_domains=(None, None, 3),
+    node_affinity_policy=("Honor", "Honor", "Ignore"),
+    node_taints_policy=("Ignore", "Honor"),
+    match_label_keys=((), (), ("tier",)),
 )
 owners = st.sampled_from(
     (
@@ -246,9 +243,7 @@ owners = st.sampled_from(
         OwnerReference(api_version="v1", kind="ReplicationController", name="set", controller=True),
     )
 )
-labels = st.fixed_dictionaries({}, optional={"app": apps, "tier": st.sampled_from(("1", "2"))})
-
-
+labels = st.sampled_from(({}, {"app": "a"}, {"app": "b"}, {"app": "a", "tier": "1"}, {"tier": "2"}))
 pod_features = st.one_of(
     feature("init_containers", few(init_containers)),
     feature("node_name", st.just("n1")),
@@ -311,23 +306,20 @@ def nominated(pod: Pod, node_name: str) -> Pod:
 
 # Other objects
 
-namespaces = st.builds(
+namespaces = every(
     lambda name, team: Namespace(metadata=ObjectMeta(name=name, labels={} if team is None else {"team": team})),
-    st.sampled_from(NAMESPACES[:2]),
-    st.sampled_from(("red", "blue", None)),
+    name=NAMESPACES[:2],
+    team=("red", "blue", None),
 )
-object_metas = st.builds(NamespacedMeta, name=st.just("set"), namespace=st.sampled_from(NAMESPACES))
+object_metas = st.sampled_from([NamespacedMeta(name="set", namespace=namespace) for namespace in NAMESPACES])
 selected_labels = st.sampled_from(({"app": "a"}, {"tier": "1"}, {}))
 services = st.builds(Service, metadata=object_metas, spec=st.builds(ServiceSpec, selector=selected_labels))
-set_specs = st.builds(SetSpec, selector=label_selectors)
+set_specs = every(SetSpec, selector=SELECTORS)
+controller_specs = st.builds(ReplicationControllerSpec, selector=selected_labels)
 workloads = st.one_of(
     st.builds(ReplicaSet, metadata=object_metas, spec=set_specs),
     st.builds(StatefulSet, metadata=object_metas, spec=set_specs),
-    st.builds(
-        ReplicationController,
-        metadata=object_metas,
-        spec=st.builds(ReplicationControllerSpec, selector=selected_labels),
-    ),
+    st.builds(ReplicationController, metadata=object_metas, spec=controller_specs),
 )
 other_objects = st.one_of(namespaces, services, workloads)
 

@@ -27,6 +27,7 @@ from stowplan.engine.choose import Field
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
+from stowplan.framework.handle import PreemptionExtender
 from stowplan.framework.memo import Memo
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
@@ -63,6 +64,9 @@ class Cluster:
         self.config = config if config is not None else default_configuration()
         self.cache = Cache()
         self.nominations = Nominations()
+        #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
+        self.draw = random.Random(seed).randrange
+        self.extenders: tuple[PreemptionExtender, ...] = ()
         self.profiles = self._build_profiles()
         rule: TieRule = UpstreamOrder() if ties == "upstream" else RandomTie(random.Random(seed).randrange)
         self.field = Field(
@@ -86,6 +90,11 @@ class Cluster:
     def listers(self) -> Objects:
         """What plugins list (the scheduler's side of `framework.handle.Handle`)."""
         return self.cache.objects
+
+    @property
+    def pods(self) -> Cache:
+        """Where plugins that preempt find the placed pods."""
+        return self.cache
 
     @property
     def binder(self) -> ClusterBinder:

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from stowplan.cache.cache import Cache, Placed, pod_id
+from stowplan.model.importance import importance
 
 
 def validate(cache: Cache) -> None:
@@ -23,6 +24,9 @@ def _check_places(cache: Cache) -> None:
         assert placed in list(cache.pods_on(placed.node_name)), f"pod {placed.pod.key} is not listed under its node"
     listed = sum(len(list(cache.pods_on(name))) for name in {placed.node_name for placed in cache.pods()})
     assert listed == len(list(cache.pods())), "a node lists a pod that is not placed"
+    for name in {placed.node_name for placed in cache.pods()}:
+        ranked = sorted(cache.pods_on(name), key=lambda placed: importance(placed.pod))
+        assert list(cache.by_importance(name)) == ranked, f"node {name}: the order of its pods by importance is out of date"
 
 
 def _check_rows(cache: Cache) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from stowplan.engine.results import Chosen, Failed, Refused, Result
@@ -41,8 +42,7 @@ class Field:
     percentage_of_nodes_to_score: int = ALL_NODES
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """The rows that can take the pod, and what else the rest of the attempt needs to know."""
 
     kept: Kept
@@ -112,7 +112,7 @@ def _choose_among(field: Field, profile: Profile, pod: Pod, found: Found) -> Cho
 def pick(field: Field, ranking: Ranking, found: Found) -> int:
     """Return the row with the highest total; the tie rule decides between equals."""
     total = ranking.total
-    best = np.flatnonzero(total == total.max())
+    best = (total == total[total.argmax()]).nonzero()[0]
     if len(best) == 1:
         return int(best[0])
     return field.ties.pick(best, lambda: _in_order(field, found))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from stowplan.framework.verdict import Verdict
 from stowplan.model.pod import Pod
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """A node was found. `total` is None where scores played no part: one feasible node, or a nominated one."""
 
     pod: Pod
@@ -19,8 +18,7 @@ class Chosen:
     total: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """No node will do. `message` is upstream's sentence; `verdict` has every node's first reason."""
 
     pod: Pod
@@ -28,8 +26,7 @@ class Refused:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """The attempt could not be made or finished: no nodes at all, or a plugin that failed."""
 
     pod: Pod

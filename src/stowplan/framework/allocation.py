@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +26,12 @@ CPU_AND_MEMORY: Final = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
 #: Up to so many rows are faster one by one than as arrays.
 FEW_ROWS: Final = 8
 
+#: How many scores of nodes in different conditions are kept per kind of pod.
+MOST_KNOWN: Final = 4096
+
+# What the nodes have and what is taken of it, for the resources that count.
+Condition = tuple[Any, Any]
+
 # An integer for one row, an array of them for many; booleans and fractions alike.
 Amount = Any
 
@@ -38,9 +45,31 @@ class Share:
     weight: int
 
 
-def shares(
-    resources: Sequence[ResourceSpec], added: Requests, nodes: Nodes, *, is_never_zero: bool
-) -> tuple[Share, ...]:
+class Counted:
+    """The resources that count in a score for pods of one kind, and the scores given so far.
+
+    Nodes with the same room and the same load score the same, and most nodes of a cluster are like many others.
+    """
+
+    __slots__ = ("_pick", "known", "shares")
+
+    def __init__(self, shares: tuple[Share, ...]) -> None:
+        self.shares = shares
+        self.known: dict[Condition, int] = {}
+        self._pick = itemgetter(*(share.row for share in shares)) if shares else lambda _: ()
+
+    def condition(self, has: list[int], taken: list[int]) -> Condition:
+        """Return what the score of a node depends on."""
+        return self._pick(has), self._pick(taken)
+
+    def remember(self, condition: Condition, score: int) -> int:
+        if len(self.known) >= MOST_KNOWN:
+            self.known.clear()
+        self.known[condition] = score
+        return score
+
+
+def count_for(resources: Sequence[ResourceSpec], added: Requests, nodes: Nodes, *, is_never_zero: bool) -> Counted:
     """Return the resources that count for a pod that adds `added`: a scalar resource only if the pod requests it.
 
     `is_never_zero`: cpu and memory are counted with at least 100m and 200Mi for every container.
@@ -53,7 +82,7 @@ def shares(
     else:
         places["cpu"] = CPU, added.milli_cpu
         places["memory"] = MEMORY, added.memory
-    return tuple(Share(*places[spec.name], spec.weight) for spec in resources if spec.name in places)
+    return Counted(tuple(Share(*places[spec.name], spec.weight) for spec in resources if spec.name in places))
 
 
 def _scalars(resources: Sequence[ResourceSpec], added: Requests) -> Iterable[tuple[str, int]]:
@@ -79,16 +108,21 @@ class Arithmetic:
 Rule = Callable[[Arithmetic, tuple[Share, ...], Amount, Amount], Amount]
 
 
-def score_rows(rule: Rule, counted: tuple[Share, ...], nodes: Nodes) -> Scores:
+def score_rows(rule: Rule, counted: Counted, nodes: Nodes) -> Scores:
     """Return a rule's score of every row, given what the row has and what is requested of it, by resource."""
-    allocatable, requested = nodes.allocatable, nodes.requested
-    if len(nodes) <= FEW_ROWS:
-        rows = zip(allocatable.T.tolist(), requested.T.tolist(), strict=True)
-        return np.array([rule(ONE_ROW, counted, has, taken) for has, taken in rows], dtype=np.int64)
-    scores = rule(MANY_ROWS, counted, allocatable, requested)
+    if nodes.rows is not None and len(nodes.rows) <= FEW_ROWS:
+        scored = [_score_one(rule, counted, has, taken) for has, taken in nodes.amounts()]
+        return np.array(scored, dtype=np.int64)
+    scores = rule(MANY_ROWS, counted.shares, nodes.allocatable, nodes.requested)
     if isinstance(scores, np.ndarray):
         return scores.astype(np.int64, copy=False)
     return np.full(len(nodes), scores, dtype=np.int64)
+
+
+def _score_one(rule: Rule, counted: Counted, has: list[int], taken: list[int]) -> int:
+    condition = counted.condition(has, taken)
+    score = counted.known.get(condition)
+    return counted.remember(condition, rule(ONE_ROW, counted.shares, has, taken)) if score is None else score
 
 
 def divisor(amount: Amount, is_there: Amount) -> Amount:

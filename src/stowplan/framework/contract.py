@@ -26,6 +26,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from stowplan.framework.changes import Action
 from stowplan.framework.verdict import Code, Rejection, Verdict, Words
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -130,6 +131,29 @@ class QueueSort(Plugin):
     @abstractmethod
     def sort_key(self, pod: Pod, queued_at: float) -> Any:
         """Return a key; the pod with the smallest is tried first. Exactly one plugin sorts the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """Changes that may help a pod: these actions on that resource (names of both in `framework.changes`).
+
+    `hint(pod, old, new)` says whether one such change may help this pod; without it each may. A hint that raises is
+    taken to say yes.
+    """
+
+    resource: str
+    actions: Action
+    hint: Callable[[Pod, Any, Any], bool] | None = None
+
+
+class Requeue(Plugin):
+    @abstractmethod
+    def events(self) -> tuple[Awaited, ...]:
+        """Return the changes that may make room for a pod this plugin rejected. Asked once, at the start.
+
+        A rejected pod is not tried again before one of them, except that every pod is tried now and then. A plugin that
+        is not a `Requeue` is taken to await everything: always right, and wasteful.
+        """
 
 
 class PreFilter(Plugin):

@@ -40,6 +40,10 @@ class Profile:
     #: Plugins that may read more of a pod than its signature holds, so `sign` and the annotations are part of the key.
     foreign: tuple[Plugin, ...] = ()
 
+    @property
+    def foreign_names(self) -> frozenset[str]:
+        return frozenset(plugin.name for plugin in self.foreign)
+
     def run_pre_enqueue(self, pod: Pod) -> Rejection | None:
         """Return the first refusal to let `pod` into the queue."""
         for plugin in self.pre_enqueue:

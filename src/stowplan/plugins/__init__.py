@@ -9,12 +9,10 @@ if TYPE_CHECKING:
 
 #: Known by name, so that configuration files naming them load; they are left out of every profile.
 NOT_BUILT = (
-    "VolumeRestrictions",
     "NodeVolumeLimits",
     "VolumeBinding",
     "VolumeZone",
     "DynamicResources",
-    "DefaultPreemption",
     "GangScheduling",
     "TopologyPlacementGenerator",
     "PodGroupPodsCount",
@@ -24,6 +22,7 @@ NOT_BUILT = (
 def in_tree() -> tuple[type[Plugin], ...]:
     """Return the plugin classes in upstream's default order."""
     from stowplan.plugins.default_binder import DefaultBinder
+    from stowplan.plugins.default_preemption import DefaultPreemption
     from stowplan.plugins.image_locality import ImageLocality
     from stowplan.plugins.inter_pod_affinity import InterPodAffinity
     from stowplan.plugins.node_affinity import NodeAffinity
@@ -37,6 +36,7 @@ def in_tree() -> tuple[type[Plugin], ...]:
     from stowplan.plugins.priority_sort import PrioritySort
     from stowplan.plugins.scheduling_gates import SchedulingGates
     from stowplan.plugins.taint_toleration import TaintToleration
+    from stowplan.plugins.volume_restrictions import VolumeRestrictions
 
     return (
         SchedulingGates,
@@ -47,8 +47,10 @@ def in_tree() -> tuple[type[Plugin], ...]:
         NodeAffinity,
         NodePorts,
         NodeResourcesFit,
+        VolumeRestrictions,
         PodTopologySpread,
         InterPodAffinity,
+        DefaultPreemption,
         NodeResourcesBalancedAllocation,
         ImageLocality,
         DefaultBinder,

@@ -30,10 +30,11 @@ class ImageLocality(Score):
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         held = np.zeros(len(nodes), dtype=np.int64)
         images, total = nodes.images, nodes.cluster_size
-        for name in _images(pod):
-            holders = images.holders(name)
-            if holders:
-                held += int(images.size(name) * (holders / total)) * _has_image(nodes, name)
+        names = [name for name in _images(pod) if images.holders(name)]
+        if not names:
+            return held
+        for name in names:
+            held += int(images.size(name) * (images.holders(name) / total)) * _has_image(nodes, name)
         most = MOST_BYTES_PER_CONTAINER * (len(pod.spec.init_containers) + len(pod.spec.containers))
         return MAX_SCORE * (np.maximum(np.minimum(held, most), LEAST_BYTES) - LEAST_BYTES) // (most - LEAST_BYTES)
 

@@ -11,14 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stowplan.framework import neighbour_changes
 from stowplan.framework.contract import (
     MAX_SCORE,
     SKIP,
+    Awaited,
     Filter,
     Normalize,
     PreFilter,
     PreScore,
     Reject,
+    Requeue,
     Skip,
     refuse,
     reject,
@@ -50,7 +53,7 @@ class _Required:
     is_own_companion: bool
 
 
-class InterPodAffinity(PreFilter, Filter, PreScore, Normalize):
+class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     """Place pods near or away from other pods, by the labels of the pods and the topology of the nodes.
 
     Rejects
@@ -148,6 +151,11 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize):
             return np.zeros(len(scores), dtype=np.int64)
         # The order of operations decides which way a fraction is cut off.
         return (MAX_SCORE * ((scores - low) / (high - low))).astype(np.int64)
+
+    # Requeue
+
+    def events(self) -> tuple[Awaited, ...]:
+        return neighbour_changes.awaited()
 
     # The terms of other pods
 

@@ -7,22 +7,26 @@ from typing import Any, Final
 
 import numpy as np
 
-from stowplan.framework import node_match
+from stowplan.framework import changes, node_match
+from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
     MAX_SCORE,
     SKIP,
+    Awaited,
     Filter,
     Narrowed,
     Normalize,
     PreFilter,
     PreScore,
     Reject,
+    Requeue,
     Skip,
     refuse,
     reject,
 )
 from stowplan.framework.verdict import Rejection
-from stowplan.model import affinity
+from stowplan.model import affinity, selectors
+from stowplan.model.node import Node
 from stowplan.model.node_selector import (
     NAME_FIELD,
     CompiledNodeSelector,
@@ -39,7 +43,7 @@ REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT: Final = "pod affinity terms conflict"
 
 
-class NodeAffinity(PreFilter, Filter, PreScore, Normalize):
+class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     """A pod goes where its node selector and node affinity allow, and rather where it prefers.
 
     Rejects: nodes that the pod's `nodeSelector` or required node affinity does not select, and nodes that
@@ -91,8 +95,29 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize):
     def normalize(self, scores: Scores, low: int, high: int, state: Any) -> Scores:
         return MAX_SCORE * scores // high if high > 0 else scores
 
+    def events(self) -> tuple[Awaited, ...]:
+        return (Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._is_selected_now),)
+
+    def _is_selected_now(self, pod: Pod, old: Node | None, new: Node) -> bool:
+        if self._added_required is not None and not self._added_required.matches(new.name, new.labels):
+            return False
+        return _selects(pod, new) and (old is None or not _selects(pod, old))
+
     def _preferences(self, pod: Pod) -> tuple[WeightedTerm, ...]:
         return self._added_preferred + compile_preferred_terms(_preferred_of(pod))
+
+
+def _selects(pod: Pod, node: Node) -> bool:
+    """Say whether the pod may go to a node by its selector and affinity. Raise ValueError if they make no sense."""
+    if not selectors.from_labels(pod.spec.node_selector).matches(node.labels):
+        return False
+    required = node_match.required_terms(pod)
+    if required is None:
+        return True
+    matches, problem = compile_node_selector(required).match(node.name, node.labels)
+    if problem is not None:
+        raise ValueError(f"pod {pod.key!r}: {problem}")
+    return matches
 
 
 def _preferred_of(pod: Pod) -> tuple[affinity.PreferredSchedulingTerm, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from stowplan.framework.contract import SKIP, Filter, PreFilter, Reject, Skip, reject
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, reject
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.nodes import Nodes
@@ -13,7 +15,7 @@ from stowplan.table.nodes import Nodes
 REASON: Final = "node(s) didn't match Pod's required features"
 
 
-class NodeDeclaredFeatures(PreFilter, Filter):
+class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
     """A pod that uses a new feature needs a node that knows it.
 
     Rejects: nodes whose `status.declaredFeatures` lacks a feature that the pod's spec makes use of:
@@ -31,6 +33,20 @@ class NodeDeclaredFeatures(PreFilter, Filter):
         lacks = nodes.coded("declared features", _declared).by_meaning(lambda declared: not needed <= declared)
         if lacks.any():
             yield reject(lacks, REASON, unresolvable=True)
+
+    def events(self) -> tuple[Awaited, ...]:
+        return (
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_anew),
+            Awaited(changes.POD, Action.UPDATE, _needs_other),
+        )
+
+
+def _declares_anew(pod: Pod, old: Node | None, new: Node) -> bool:
+    return old is None or old.status.declared_features != new.status.declared_features
+
+
+def _needs_other(pod: Pod, old: Pod, new: Pod) -> bool:
+    return changes.is_same(pod, new) and _needed(old) != _needed(new)
 
 
 def _declared(node: Node) -> frozenset[str]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
-from stowplan.framework.contract import Filter, Reject, reject
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import Awaited, Filter, Reject, Requeue, reject
 from stowplan.model.pod import Pod
 from stowplan.table.nodes import Nodes
 
 REASON: Final = "node(s) didn't match the requested node name"
 
 
-class NodeName(Filter):
+class NodeName(Filter, Requeue):
     """A pod that names its node goes there or nowhere.
 
     Rejects: nodes of another name than `spec.nodeName`, if the pod has one. Unresolvable.
@@ -26,3 +28,6 @@ class NodeName(Filter):
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         if pod.spec.node_name:
             yield reject(~nodes.with_names(frozenset((pod.spec.node_name,))), REASON, unresolvable=True)
+
+    def events(self) -> tuple[Awaited, ...]:
+        return (Awaited(changes.NODE, Action.ADD),)

@@ -8,7 +8,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stowplan.framework.contract import SKIP, Filter, PreFilter, Reject, Skip, reject
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, reject
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -17,7 +19,7 @@ REASON: Final = "node(s) didn't have free ports for the requested pod ports"
 EVERY_ADDRESS: Final = "0.0.0.0"
 
 
-class NodePorts(PreFilter, Filter):
+class NodePorts(PreFilter, Filter, Requeue):
     """Two pods cannot have the same port of one node.
 
     Rejects: nodes where a pod holds a host port that this pod asks for, of the same protocol, on the same address or
@@ -40,6 +42,9 @@ class NodePorts(PreFilter, Filter):
         is_taken = holders > 0
         if is_taken.any():
             yield reject(is_taken, REASON)
+
+    def events(self) -> tuple[Awaited, ...]:
+        return Awaited(changes.POD, Action.DELETE, _held_a_port_of), Awaited(changes.NODE, Action.ADD)
 
 
 class _HostPort(NamedTuple):
@@ -75,6 +80,11 @@ class _HeldByImportant:
 
     def amount(self, pod: Pod) -> int:
         return _host_ports(pod).count(self.port) if pod.priority >= self.priority else 0
+
+
+def _held_a_port_of(pod: Pod, old: Pod, new: None) -> bool:
+    """Say whether a pod that is gone held, on a node, a port that `pod` wants."""
+    return changes.counts_on_a_node(old) and _Conflicts(frozenset(_host_ports(pod))).amount(old) > 0
 
 
 def _host_ports(pod: Pod) -> list[_HostPort]:

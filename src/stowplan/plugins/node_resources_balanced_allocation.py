@@ -7,7 +7,16 @@ from itertools import combinations
 import numpy as np
 
 from stowplan.config.arguments import ResourceSpec
-from stowplan.framework.allocation import CPU_AND_MEMORY, Amount, Arithmetic, Share, divisor, score_rows, shares
+from stowplan.framework.allocation import (
+    CPU_AND_MEMORY,
+    Amount,
+    Arithmetic,
+    Counted,
+    Share,
+    count_for,
+    divisor,
+    score_rows,
+)
 from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
@@ -31,11 +40,11 @@ class NodeResourcesBalancedAllocation(PreScore, Score):
     def __init__(self, *, resources: tuple[ResourceSpec, ...] = CPU_AND_MEMORY) -> None:
         self._resources = resources
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Share, ...] | Skip:
-        counted = shares(self._resources, nodes.accounted(pod), nodes, is_never_zero=False)
-        return counted if any(share.amount for share in counted) else SKIP
+    def pre_score(self, pod: Pod, nodes: Nodes) -> Counted | Skip:
+        counted = count_for(self._resources, nodes.accounted(pod), nodes, is_never_zero=False)
+        return counted if any(share.amount for share in counted.shares) else SKIP
 
-    def score(self, pod: Pod, nodes: Nodes, state: tuple[Share, ...] | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: Counted | None) -> Scores:
         # A profile may enable the score without its preparation, which is then made up for here.
         counted = self.pre_score(pod, nodes) if state is None else state
         if isinstance(counted, Skip):

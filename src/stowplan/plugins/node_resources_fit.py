@@ -13,25 +13,27 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowplan.config.arguments import ScoringStrategy, UtilizationShapePoint
+from stowplan.framework import resource_changes
 from stowplan.framework.allocation import (
     CPU_AND_MEMORY,
     FEW_ROWS,
     Amount,
     Arithmetic,
+    Counted,
     Rule,
     Share,
+    count_for,
     divisor,
     score_rows,
-    shares,
 )
-from stowplan.framework.contract import MAX_SCORE, Filter, PreFilter, PreScore, Reject, Score, reject
+from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
 from stowplan.model import requests
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
 from stowplan.model.resource_names import is_extended
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
-from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Matrix
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 
 LEAST_ALLOCATED = ScoringStrategy("LeastAllocated", CPU_AND_MEMORY)
 # A curve is drawn from 0 to 10, scores go to 100.
@@ -48,7 +50,7 @@ class Demand:
     reason: str
 
 
-class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
+class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue):
     """Refuse nodes without room for the pod; of the others prefer the emptiest, or the fullest.
 
     Rejects: `Too many pods`, and `Insufficient <resource>` for every resource of which the pod requests more than the
@@ -60,7 +62,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
     Arguments: `scoring_strategy`, type, weighted resources and curve; default LeastAllocated over cpu and memory.
         `ignored_resources` and `ignored_resource_groups`: extended resources, by name or by the part before the slash,
         that are not checked.
-    Requeued by: a pod deleted or scaled down, a node added, a node's allocatable changed.
+    Requeued by: a pod deleted or scaled down, a node added or grown, a device class that serves a requested resource.
     Upstream: `pkg/scheduler/framework/plugins/noderesources/fit.go`.
     """
 
@@ -96,9 +98,9 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
     def filter(self, pod: Pod, nodes: Nodes, state: tuple[Demand, ...] | None) -> Iterator[Reject]:
         if state is None:
             raise LookupError('error reading "PreFilterNodeResourcesFit" from cycleState: not found')
-        allocatable, requested = nodes.allocatable, nodes.requested
-        if len(nodes) <= FEW_ROWS and _fit_all(state, allocatable, requested):
+        if nodes.rows is not None and len(nodes.rows) <= FEW_ROWS and _fit_all(state, nodes):
             return
+        allocatable, requested = nodes.allocatable, nodes.requested
         for demand in state:
             has = allocatable[demand.row]
             is_short = has - requested[demand.row] < demand.amount
@@ -107,18 +109,24 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score):
                 unresolvable = demand.row != PODS and has < demand.amount
                 yield reject(is_short, demand.reason, unresolvable=unresolvable)
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Share, ...]:
-        return shares(self._resources, _container_requests(pod, nodes), nodes, is_never_zero=True)
+    def pre_score(self, pod: Pod, nodes: Nodes) -> Counted:
+        return count_for(self._resources, _container_requests(pod, nodes), nodes, is_never_zero=True)
 
-    def score(self, pod: Pod, nodes: Nodes, state: tuple[Share, ...] | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: Counted | None) -> Scores:
         # A profile may enable the score without its preparation.
         return score_rows(self._rule, self.pre_score(pod, nodes) if state is None else state, nodes)
 
+    def events(self) -> tuple[Awaited, ...]:
+        return resource_changes.awaited()
 
-def _fit_all(demands: tuple[Demand, ...], allocatable: Matrix, requested: Matrix) -> bool:
+
+def _fit_all(demands: tuple[Demand, ...], nodes: Nodes) -> bool:
     """Say whether every demand is met on every row. For a few rows, where plain integers are faster than arrays."""
-    rows = zip(allocatable.T.tolist(), requested.T.tolist(), strict=True)
-    return all(has[demand.row] - taken[demand.row] >= demand.amount for has, taken in rows for demand in demands)
+    for has, taken in nodes.amounts():
+        for demand in demands:
+            if has[demand.row] - taken[demand.row] < demand.amount:
+                return False
+    return True
 
 
 def _container_requests(pod: Pod, nodes: Nodes) -> Requests:

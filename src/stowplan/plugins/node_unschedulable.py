@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stowplan.framework.contract import Filter, Reject, reject
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import Awaited, Filter, Reject, Requeue, reject
 from stowplan.model import tolerations
 from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
@@ -15,7 +17,7 @@ REASON: Final = "node(s) were unschedulable"
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=tolerations.NO_SCHEDULE)
 
 
-class NodeUnschedulable(Filter):
+class NodeUnschedulable(Filter, Requeue):
     """A cordoned node takes only pods that tolerate being there.
 
     Rejects: nodes with `spec.unschedulable`, unless the pod tolerates the taint `node.kubernetes.io/unschedulable` with
@@ -29,6 +31,21 @@ class NodeUnschedulable(Filter):
         if is_cordoned.any() and not tolerations.is_tolerated(CORDON, pod.spec.tolerations):
             yield reject(is_cordoned, REASON, unresolvable=True)
 
+    def events(self) -> tuple[Awaited, ...]:
+        return (
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_open_now),
+            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, _now_tolerates),
+        )
+
 
 def _is_cordoned(node: Node) -> bool:
     return node.spec.unschedulable
+
+
+def _is_open_now(pod: Pod, old: Node | None, new: Node) -> bool:
+    was_open = old is not None and not old.spec.unschedulable
+    return not was_open and not new.spec.unschedulable
+
+
+def _now_tolerates(pod: Pod, old: Pod, new: Pod) -> bool:
+    return changes.is_same(pod, new) and tolerations.is_tolerated(CORDON, new.spec.tolerations)

@@ -15,12 +15,26 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.framework import spread
-from stowplan.framework.contract import MAX_SCORE, SKIP, Filter, Normalize, PreFilter, PreScore, Reject, Skip, reject
+from stowplan.framework import changes, spread, spread_changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import (
+    MAX_SCORE,
+    SKIP,
+    Awaited,
+    Filter,
+    Normalize,
+    PreFilter,
+    PreScore,
+    Reject,
+    Requeue,
+    Skip,
+    reject,
+)
 from stowplan.framework.default_selector import controller_of, default_selector
 from stowplan.framework.handle import Handle
 from stowplan.framework.spread import Constraint
 from stowplan.model.affinity import TopologySpreadConstraint
+from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Codes, Mask, Scores
 from stowplan.table.nodes import Nodes
@@ -42,7 +56,7 @@ Words = NDArray[np.int8]
 Costs = NDArray[np.floating[Any]]
 
 
-class PodTopologySpread(PreFilter, Filter, PreScore, Normalize):
+class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
     """Spreads the pods that a selector picks over the domains of a topology key.
 
     Rejects: nodes whose domain would exceed the emptiest domain by more than `maxSkew`, for constraints that say
@@ -110,6 +124,17 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize):
             scores = np.full(len(scores), MAX_SCORE)
         return scores if scored is None else np.where(scored, scores, 0)
 
+    def events(self) -> tuple[Awaited, ...]:
+        of_pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
+        of_nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
+        return Awaited(changes.POD, of_pods, self._is_sibling), Awaited(changes.NODE, of_nodes, self._is_domain)
+
+    def _is_sibling(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        return spread_changes.is_sibling(self._constraints(pod, "DoNotSchedule"), pod, old, new)
+
+    def _is_domain(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        return spread_changes.is_domain(self._constraints(pod, "DoNotSchedule"), old, new)
+
     def _constraints(self, pod: Pod, action: str) -> tuple[Constraint, ...]:
         own = pod.spec.topology_spread_constraints
         if own:
@@ -127,7 +152,7 @@ class Domains:
     def __init__(self, constraint: Constraint, pod: Pod, nodes: Nodes, included: spread.Included) -> None:
         self._constraint = constraint
         self._constraints = included.constraints
-        codes, values = nodes.label(constraint.key)
+        codes, values, _ = nodes.label(constraint.key)
         rows = included.rows(constraint)
         self._held = spread.tally(codes, nodes.count(constraint.siblings), rows, len(values))
         self._is_there = spread.tally(codes, None, rows, len(values)) > 0
@@ -202,7 +227,7 @@ def _domain_costs(constraint: Constraint, nodes: Nodes, included: spread.Include
     """Return the cost by domain; for hosts, what one sibling costs: a host is a node, so its pods are counted there."""
     if constraint.key == HOSTNAME:
         return _weight(int(np.count_nonzero(scored)))
-    codes, values = nodes.label(constraint.key)
+    codes, values, _ = nodes.label(constraint.key)
     size = len(values)
     if codes.min(initial=0) < 0:
         # Where not all keys are needed, rows without a label share the domain of those whose label is empty.

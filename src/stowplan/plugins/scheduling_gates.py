@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from stowplan.framework.contract import PreEnqueue, refuse
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import Awaited, PreEnqueue, Requeue, refuse
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 
 
-class SchedulingGates(PreEnqueue):
+class SchedulingGates(PreEnqueue, Requeue):
     """A pod with scheduling gates is not ready to be scheduled.
 
     Gates: a pod whose `spec.schedulingGates` is not empty, with all their names in the reason.
@@ -20,3 +22,10 @@ class SchedulingGates(PreEnqueue):
         if not gates:
             return None
         return refuse(f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]")
+
+    def events(self) -> tuple[Awaited, ...]:
+        return (Awaited(changes.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _is_own_update),)
+
+
+def _is_own_update(pod: Pod, old: Pod, new: Pod) -> bool:
+    return changes.is_same(pod, new)

@@ -7,17 +7,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from stowplan.framework import node_match
-from stowplan.framework.contract import MAX_SCORE, Filter, Normalize, PreScore, Reject, reject
+from stowplan.framework import changes, node_match
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, Normalize, PreScore, Reject, Requeue, reject
+from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE, count_intolerable_preferences
+from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE, count_intolerable_preferences, first_untolerated
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 
 REASON: Final = "node(s) had untolerated taint(s)"
 
 
-class TaintToleration(Filter, PreScore, Normalize):
+class TaintToleration(Filter, PreScore, Normalize, Requeue):
     """A taint repels every pod that does not tolerate it.
 
     Rejects: nodes with a taint of effect NoSchedule or NoExecute that the pod does not tolerate. Unresolvable. Which
@@ -43,3 +45,22 @@ class TaintToleration(Filter, PreScore, Normalize):
         if high <= 0:
             return np.full(len(scores), MAX_SCORE)
         return MAX_SCORE - MAX_SCORE * scores // high
+
+    def events(self) -> tuple[Awaited, ...]:
+        return (
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_tolerated_now),
+            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, _is_own_update),
+        )
+
+
+def _is_tolerated_now(pod: Pod, old: Node | None, new: Node) -> bool:
+    was_tolerated = old is not None and _is_tolerated(pod, old)
+    return not was_tolerated and _is_tolerated(pod, new)
+
+
+def _is_tolerated(pod: Pod, node: Node) -> bool:
+    return first_untolerated(node.spec.taints, pod.spec.tolerations) is None
+
+
+def _is_own_update(pod: Pod, old: Pod, new: Pod) -> bool:
+    return changes.is_same(pod, new)

@@ -25,6 +25,13 @@ class Nominations:
             self._by_node.setdefault(node_name, {})[_id(pod)] = pod
             self._node_of[_id(pod)] = node_name
 
+    def update(self, old: Pod, new: Pod) -> None:
+        """Take in a new version of a pod; a nomination that is not yet written to the pod stays as it is."""
+        is_unwritten = not old.status.nominated_node_name and not new.status.nominated_node_name
+        node_name = self.node_of(old) if is_unwritten else new.status.nominated_node_name
+        self.remove(old)
+        self.put(new, node_name)
+
     def remove(self, pod: Pod) -> None:
         """Take back the nomination of a pod, if it has one."""
         node_name = self._node_of.pop(_id(pod), None)

@@ -78,26 +78,22 @@ class FactColumn(Column):
 class CodedColumn(FactColumn):
     """A fact that is not a number, as small integers: `codes` by row, and what each code stands for."""
 
-    __slots__ = ("_code_of", "meanings")
+    __slots__ = ("code_of", "meanings")
 
     def __init__(self, read: Callable[[Node], Hashable | None], capacity: int) -> None:
         super().__init__(lambda node: self.code(read(node)), np.int64, capacity)
-        self._code_of: dict[Hashable, int] = {}
+        self.code_of: dict[Hashable, int] = {}
         self.meanings: list[Any] = []
 
     def code(self, meaning: Hashable | None) -> int:
         """Return the code of a meaning, giving it one if it is new; None has `MISSING`."""
         if meaning is None:
             return MISSING
-        known = self._code_of.get(meaning)
+        known = self.code_of.get(meaning)
         if known is None:
-            known = self._code_of[meaning] = len(self.meanings)
+            known = self.code_of[meaning] = len(self.meanings)
             self.meanings.append(meaning)
         return known
-
-    def known_code(self, meaning: Hashable) -> int | None:
-        """Return the code of a meaning that some node has or had, else None."""
-        return self._code_of.get(meaning)
 
 
 class CountColumn(Column):

@@ -65,7 +65,7 @@ def change_of(nodes: Nodes, counted: Counted) -> Scores | None:
 
 
 def _sums(nodes: Nodes, key: str, parts: list[tuple[int, Counted]]) -> Scores:
-    codes, meanings = nodes.label(key)
+    codes, meanings, _ = nodes.label(key)
     amounts: Scores | None = None
     for weight, counted in parts:
         # The journal of terms tells when one comes into use, so the column of one that is not need not be read.

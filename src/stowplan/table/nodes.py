@@ -6,7 +6,7 @@ the same row gives the same answer alone, among others, and in a hypothetical ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,10 +31,11 @@ class Coded(NamedTuple):
 
     codes: Codes
     meanings: Sequence[Any]
+    code_of: Mapping[Any, int] = {}
 
     def by_meaning(self, answer: Callable[[Any], Any], missing: Any = False) -> NDArray[Any]:
         """Give every row the answer for its meaning, asked once for each; `missing`, of the same type, without one."""
-        codes, meanings = self
+        codes, meanings = self.codes, self.meanings
         # The entry past the last meaning is the one that code -1 reaches.
         answers = np.full(len(meanings) + 1, missing)
         if len(codes) < len(meanings):
@@ -42,19 +43,26 @@ class Coded(NamedTuple):
                 answers[code] = answer(meanings[code])
         else:
             answers[:-1] = np.fromiter(map(answer, meanings), dtype=answers.dtype, count=len(meanings))
-        return answers[codes]
+        return answers.take(codes)
+
+    def is_one_of(self, meanings: Iterable[Any]) -> Mask:
+        """Say which rows have one of these meanings; found by look-up, however many there are in the cluster."""
+        wanted = np.zeros(len(self.meanings) + 1, dtype=bool)
+        wanted[[self.code_of[meaning] for meaning in meanings if meaning in self.code_of]] = True
+        return wanted.take(self.codes)
 
 
 class Nodes:
     """Rows of the table as a plugin sees them."""
 
-    __slots__ = ("_gathered", "_moves", "_table", "asked", "feasible_journal", "feasible_rows", "rows")
+    __slots__ = ("_amounts", "_gathered", "_moves", "_table", "asked", "feasible_journal", "feasible_rows", "rows")
 
     def __init__(self, table: Table, rows: Rows | None = None, moves: Moves | None = None) -> None:
         self._table = table
         self.rows = rows
         self._moves = moves
         self._gathered: dict[object, NDArray[Any]] = {}
+        self._amounts: list[tuple[list[int], list[int]]] | None = None
         # Which rows still matter; the wrapper of per-node plugins asks about no others.
         self.asked: Mask | None = None
         self.feasible_rows: Mask | None = None
@@ -128,6 +136,13 @@ class Nodes:
             return matrix
         return matrix + self._moves.sum_requested(len(matrix))
 
+    def amounts(self) -> list[tuple[list[int], list[int]]]:
+        """Return what each node has and what is taken of it as plain integers: for a few rows, faster than arrays."""
+        allocatable, requested = self.allocatable, self.requested
+        if self._amounts is None:
+            self._amounts = list(zip(allocatable.T.tolist(), requested.T.tolist(), strict=True))
+        return self._amounts
+
     def resource(self, name: str) -> int:
         """Return the row of a resource in `allocatable` and `requested`; a row of zeros if nobody has or takes it."""
         self._note(self._table.resources.names_journal)
@@ -179,7 +194,7 @@ class Nodes:
         return self._table.images
 
     def _coded(self, column: CodedColumn) -> Coded:
-        return Coded(self._values(column), column.meanings)
+        return Coded(self._values(column), column.meanings, column.code_of)
 
     # Pods
 

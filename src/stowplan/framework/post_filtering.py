@@ -1,0 +1,57 @@
+"""PostFilter: what is left to try when no node can take a pod, plugin after plugin until one finds a way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from stowplan.framework.asking import PluginError
+from stowplan.framework.contract import Attempt, Nominated, Withdrawn
+from stowplan.framework.filtering import Filtering
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Code, Rejection, Verdict
+from stowplan.model.pod import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class PostFiltered:
+    """What the plugins came to: a node, or their refusals in one. Neither if there was nobody to ask."""
+
+    nominated: Nominated | None = None
+    rejection: Rejection | None = None
+    #: Whether a node nominated for the pod earlier is to be given up.
+    withdraws: bool = False
+
+    @property
+    def message(self) -> str:
+        """What follows the filters' sentence in the message of the failed attempt; empty if a node was found."""
+        return ", ".join(self.rejection.reasons) if self.rejection is not None else ""
+
+
+def attempt_of(filtering: Filtering, verdict: Verdict, pod: Pod) -> Attempt:
+    """Return what the plugins are told about an attempt that the filters ended."""
+    return Attempt(verdict, filtering.nodes, partial(filtering.suppose, pod))
+
+
+def run_post_filter(profile: Profile, pod: Pod, attempt: Attempt) -> PostFiltered:
+    """Ask the plugins in order: a node, an error or an unresolvable refusal ends it, other refusals add up."""
+    reasons: list[str] = []
+    withdraws = False
+    for plugin in profile.post_filter:
+        try:
+            answer = plugin.post_filter(pod, attempt)
+        except PluginError:
+            raise
+        except Exception as error:
+            raise PluginError(plugin.name, "PostFilter", pod, f"{type(error).__name__}: {error}") from error
+        if isinstance(answer, Nominated):
+            return PostFiltered(nominated=answer)
+        rejection = answer.rejection if isinstance(answer, Withdrawn) else answer
+        if rejection.code in (Code.ERROR, Code.UNRESOLVABLE):
+            is_withdrawn = isinstance(answer, Withdrawn) and rejection.code is not Code.ERROR
+            return PostFiltered(None, Rejection(rejection.reasons, rejection.code, plugin.name), is_withdrawn)
+        reasons += rejection.reasons
+        withdraws = withdraws or isinstance(answer, Withdrawn)
+    if not profile.post_filter:
+        return PostFiltered()
+    return PostFiltered(None, Rejection(tuple(reasons), Code.UNSCHEDULABLE, profile.post_filter[0].name), withdraws)

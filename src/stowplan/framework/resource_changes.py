@@ -1,0 +1,77 @@
+"""Which changes may make room for a pod's requests: room is given back, a node is added or grows, devices take over.
+
+The hints of `plugins.node_resources_fit`. They look at one object each: whether the pod really fits is for its filter.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import Awaited
+from stowplan.model import requests
+from stowplan.model.dra import DeviceClass
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.model.quantity import Quantity
+from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+
+#: Requests for devices of a class by the class's own name.
+DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+
+
+def awaited() -> tuple[Awaited, ...]:
+    """Return the changes that a pod without room waits for."""
+    return (
+        Awaited(changes.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, is_room_given_back),
+        Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, has_room),
+        Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE, is_served_by),
+    )
+
+
+def is_room_given_back(pod: Pod, old: Pod, new: Pod | None) -> bool:
+    """Any pod that leaves its node helps; one that shrinks, if it shrinks in something that `pod` requests."""
+    if new is None:
+        return changes.counts_on_a_node(old)
+    if changes.is_same(pod, new):
+        return True
+    if not new.node_name:
+        return False
+    before, after = _amounts(requests.accounted(old)), _amounts(requests.accounted(new))
+    wanted = _amounts(requests.accounted(pod))
+    return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in wanted.items())
+
+
+def has_room(pod: Pod, old: Node | None, new: Node) -> bool:
+    """A node helps if it could take the pod when empty and, where it was there before, now has more of what counts."""
+    wanted, has = _amounts(requests.incoming(pod)), _allocatable(new)
+    if has.get(PODS, 0) < 1 or any(amount > has.get(name, 0) for name, amount in wanted.items()):
+        return False
+    if old is None:
+        return True
+    had = _allocatable(old)
+    return any(has.get(name, 0) > had.get(name, 0) for name in (PODS, *(name for name in wanted if wanted[name])))
+
+
+def is_served_by(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> bool:
+    """A device class helps if it newly stands for a resource that the pod requests."""
+    wanted = requests.request_list(pod)
+    if old is None and DEVICE_CLASS_PREFIX + new.name in wanted:
+        return True
+    if old is not None and (old.spec.extended_resource_name or "") == (new.spec.extended_resource_name or ""):
+        return False
+    return new.spec.extended_resource_name in wanted
+
+
+def _amounts(weight: requests.Requests) -> dict[str, int]:
+    fixed = {CPU: weight.milli_cpu, MEMORY: weight.memory, EPHEMERAL_STORAGE: weight.ephemeral_storage}
+    return {**weight.scalar, **fixed}
+
+
+def _allocatable(node: Node) -> dict[str, int]:
+    return {name: _amount(name, quantity) for name, quantity in node.status.allocatable.items()}
+
+
+def _amount(name: str, quantity: Quantity) -> int:
+    return quantity.milli_value if name == CPU else quantity.value

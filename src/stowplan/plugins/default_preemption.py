@@ -1,0 +1,75 @@
+"""DefaultPreemption: when no node can take a pod, find one where evicting less important pods would make room.
+
+The search is in `preemption.search`; carrying out what it finds is the engine's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowplan.framework.contract import Attempt, Nominated, PostFilter, Withdrawn
+from stowplan.framework.handle import PreemptingHandle
+from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.pod import Pod
+from stowplan.preemption import choice, eligibility, extending
+from stowplan.preemption.search import Found, Limits, Search
+
+NO_CANDIDATE = "no candidate node for preemption"
+
+
+class DefaultPreemption(PostFilter):
+    """Makes room for a pod by evicting pods of lower priority from one node.
+
+    Preempts: on every node that was refused, but not for good, all pods of lower priority are supposed to go; if the pod
+        fits then, they are put back as long as it still fits: those first whose eviction violates a disruption budget,
+        then by importance (priority, then age). Of the nodes where that works, the one is taken with the fewest
+        violated budgets, then the least important victims. Pods nominated to the node, of at least the pod's
+        priority, keep their room. A pod that says `preemptionPolicy: Never`, or whose victims on its nominated node
+        are still terminating, does not preempt.
+    Arguments: `min_candidate_nodes_percentage` and `min_candidate_nodes_absolute`: the search stops at so many
+        candidates, of the nodes that come into question; 10 percent, but at least 100.
+    Requeued by: nothing; the plugins that refused the pod hear of the evicted pods.
+    Upstream: pkg/scheduler/framework/plugins/defaultpreemption and pkg/scheduler/framework/preemption.
+    """
+
+    def __init__(
+        self,
+        handle: PreemptingHandle,
+        *,
+        min_candidate_nodes_percentage: int = 10,
+        min_candidate_nodes_absolute: int = 100,
+    ) -> None:
+        self._handle = handle
+        self._limits = Limits(min_candidate_nodes_percentage, min_candidate_nodes_absolute)
+
+    def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Withdrawn | Rejection:
+        objection = self.objection(pod, attempt)
+        if objection:
+            return _refusal(objection)
+        found = self.search(pod, attempt)
+        if not found.candidates:
+            error = found.error()
+            return _refusal(error, Code.ERROR) if error else Withdrawn(_refusal(found.message(attempt.verdict)))
+        candidates = extending.agreed(self._handle.extenders, pod, found.candidates)
+        if isinstance(candidates, Rejection):
+            return _refusal(candidates.reasons[0], candidates.code)
+        if not candidates:
+            return _refusal(NO_CANDIDATE)
+        best = choice.pick(candidates)
+        return Nominated(best.node_name, best)
+
+    def objection(self, pod: Pod, attempt: Attempt) -> str:
+        """Return why the pod may not preempt; empty if it may."""
+        return eligibility.objection(pod, attempt, self._handle.pods)
+
+    def search(self, pod: Pod, attempt: Attempt) -> Found:
+        """Find the nodes on which room can be made, starting at a random one of those that come into question."""
+        search = Search(pod, attempt, self._handle)
+        rows = search.potential_rows()
+        if not len(rows):
+            return Found()
+        return search.run(np.roll(rows, -self._handle.draw(len(rows))), self._limits.enough(len(rows)))
+
+
+def _refusal(message: str, code: Code = Code.UNSCHEDULABLE) -> Rejection:
+    return Rejection((f"preemption: {message}",), code)

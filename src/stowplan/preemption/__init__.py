@@ -1,0 +1,1 @@
+"""The search for pods to evict so that a more important one fits; decides, and evicts nobody."""

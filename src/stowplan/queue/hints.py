@@ -1,0 +1,89 @@
+"""Whether a change is worth another attempt for a pod, as the plugins that rejected it see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from stowplan.framework.changes import Change, Event, is_covered
+from stowplan.framework.contract import Awaited
+from stowplan.model.pod import Pod
+from stowplan.queue.entry import QueuedPod, Rejector, pod_id
+
+Hint = Callable[[Pod, Any, Any], bool] | None
+#: What each plugin awaits, by scheduler name and plugin.
+AwaitedBy = Mapping[str, Mapping[str, tuple[Awaited, ...]]]
+
+
+class Strategy(Enum):
+    """What to do with a pod that a change may concern."""
+
+    SKIP = "leave it"
+    AFTER_BACKOFF = "try it again once it has waited long enough"
+    IMMEDIATELY = "try it again now"
+
+
+class Hints:
+    """The hints of all plugins of all profiles, by change."""
+
+    def __init__(self, awaited_by: AwaitedBy) -> None:
+        self._awaited_by = awaited_by
+        # There are only so many sorts of change; each is looked up once.
+        self._by_change: dict[Change, dict[Rejector, tuple[Hint, ...]]] = {}
+
+    def awaiting(self, change: Change) -> Mapping[Rejector, tuple[Hint, ...]]:
+        """Return the plugins that await a change, with their hints."""
+        known = self._by_change.get(change)
+        if known is None:
+            known = self._by_change[change] = self._find(change)
+        return known
+
+    def strategy(self, entry: QueuedPod, event: Event) -> Strategy:
+        """Ask the plugins that rejected a pod whether the event may help it."""
+        if not entry.rejected_by:
+            return Strategy.AFTER_BACKOFF
+        if event.change.is_wildcard:
+            is_for_another = event.new is not None and pod_id(event.new) != entry.id
+            return Strategy.SKIP if is_for_another else Strategy.AFTER_BACKOFF
+        if any(self._helps(name, entry, event) for name in entry.pending_plugins):
+            return Strategy.IMMEDIATELY
+        if any(self._helps(name, entry, event) for name in entry.unschedulable_plugins):
+            return Strategy.AFTER_BACKOFF
+        return Strategy.SKIP
+
+    def best(self, entry: QueuedPod, events: Iterable[Event]) -> Strategy:
+        """Return the most that any of several events is worth."""
+        if not entry.rejected_by:
+            return Strategy.AFTER_BACKOFF
+        best = Strategy.SKIP
+        for event in events:
+            found = self.strategy(entry, event)
+            if found is not Strategy.SKIP:
+                best = found
+            if best is Strategy.IMMEDIATELY or (best is Strategy.AFTER_BACKOFF and not entry.pending_plugins):
+                return best
+        return best
+
+    def _helps(self, plugin: str, entry: QueuedPod, event: Event) -> bool:
+        hints = self.awaiting(event.change).get((entry.pod.spec.scheduler_name, plugin), ())
+        return any(_says_yes(hint, entry.pod, event) for hint in hints)
+
+    def _find(self, change: Change) -> dict[Rejector, tuple[Hint, ...]]:
+        found: dict[Rejector, tuple[Hint, ...]] = {}
+        for scheduler_name, plugins in self._awaited_by.items():
+            for plugin, awaited in plugins.items():
+                hints = tuple(one.hint for one in awaited if is_covered(change, one.resource, one.actions))
+                if hints:
+                    found[scheduler_name, plugin] = hints
+        return found
+
+
+def _says_yes(hint: Hint, pod: Pod, event: Event) -> bool:
+    if hint is None:
+        return True
+    try:
+        return hint(pod, event.old, event.new)
+    except Exception:
+        # A pod must not be stuck because a plugin failed to judge an event.
+        return True

@@ -1,0 +1,115 @@
+"""Cases of kind `preemption`: a pod that fits nowhere, every node on which room could be made, and the one chosen.
+
+A case is decided without kept answers, and that is compared with the corpus; then with kept answers, again, and around
+a change of the cluster, and that is compared with what is decided without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from stowplan.config.points import IN_TREE
+from stowplan.config.resolve import resolve
+from stowplan.engine import choose
+from stowplan.engine.choose import Field
+from stowplan.framework.contract import Attempt, Preemption
+from stowplan.framework.post_filtering import PostFiltered, attempt_of, run_post_filter
+from stowplan.framework.verdict import Verdict
+from stowplan.plugins.default_preemption import DefaultPreemption
+from tests.conformance import cycle, recorded
+from tests.conformance.answers import Answer, Question, said
+
+Difference = tuple[str, Any, Any]
+Case = dict[str, Any]
+
+# A pod that fits after all leaves nothing else to say.
+SCHEDULABLE: Answer = {"outcome": "schedulable"}
+
+
+def check(case: Case) -> list[Difference]:
+    """Give (field, theirs, ours) for everything that differs in one case."""
+    cluster, question = build(case)
+    ours = answer(cycle.without_memo(cluster), question)
+    return [*compare(case["expect"], ours), *cycle.check_memo(cluster, question, ours, answer)]
+
+
+def check_fresh(case: Case) -> list[Difference]:
+    """Check a case without kept answers only."""
+    cluster, question = build(case)
+    return list(compare(case["expect"], answer(cycle.without_memo(cluster), question)))
+
+
+def build(case: Case) -> tuple[cycle.Cluster, Question]:
+    """Build the cluster of a case, and the question about its pod, with stand-ins for plugins that are missing."""
+    cluster, question = cycle.build(case)
+    name = question.pod.spec.scheduler_name
+    listed = next(profile for profile in cluster.config.profiles if profile.scheduler_name == name)
+    order = [plugin for plugin, _ in resolve(listed, IN_TREE)["post_filter"]]
+    return cluster, replace(question, profile=recorded.with_post_filter(question.profile, order))
+
+
+def compare(theirs: Answer, ours: Answer) -> Iterator[Difference]:
+    """Compare every field of the expectation with our answer."""
+    fields = SCHEDULABLE if theirs["outcome"] == SCHEDULABLE["outcome"] else theirs
+    for field in fields:
+        if theirs[field] != ours.get(field):
+            yield field, theirs[field], ours.get(field)
+
+
+def answer(field: Field, question: Question) -> Answer:
+    """Decide about a pod and write down everything that the corpus writes down."""
+    profile, pod = question.profile, question.pod
+    shape = field.table.shape_of(pod)
+    found = choose.find_feasible(field, profile, pod, shape)
+    if found.count:
+        return SCHEDULABLE
+    verdict = found.verdict or found.kept.filtering.verdict()
+    attempt = attempt_of(found.kept.filtering, verdict, pod)
+    result = run_post_filter(profile, pod, attempt)
+    return {**_refused(verdict), **_post_filtered(verdict, result), "candidates": _candidates(question, attempt)}
+
+
+def _refused(verdict: Verdict) -> Answer:
+    refused = {} if verdict.pre_filter is not None else verdict.rejected
+    return {
+        "fitError": verdict.fit_error(),
+        "prefilter": None if verdict.pre_filter is None else said(verdict.pre_filter),
+        "filter": {name: {**said(word), "reasons": sorted(word.reasons)} for name, word in refused.items()},
+    }
+
+
+def _post_filtered(verdict: Verdict, result: PostFiltered) -> Answer:
+    chosen = result.nominated.preemption if result.nominated is not None else None
+    rejection = result.rejection
+    status = {"code": "Success", "message": "", "plugin": ""}
+    if rejection is not None:
+        status = {"code": rejection.code.value, "message": result.message, "plugin": rejection.plugin}
+    return {
+        "outcome": "nominated" if chosen else "no-candidate",
+        "nominatedNode": chosen.node_name if chosen else None,
+        "nominatedNodes": [chosen.node_name] if chosen else [],
+        "victims": _names(chosen) if chosen else None,
+        "status": status,
+        "message": f"{verdict.fit_error()} {result.message}".rstrip(),
+    }
+
+
+def _candidates(question: Question, attempt: Attempt) -> Answer:
+    plugin = next(one for one in question.profile.post_filter if isinstance(one, DefaultPreemption))
+    if plugin.objection(question.pod, attempt):
+        return {}
+    found = plugin.search(question.pod, attempt).candidates
+    return {
+        candidate.node_name: {
+            "victims": _names(candidate),
+            "victimsInOrder": [victim.name for victim in candidate.victims],
+            "pdbViolations": candidate.pdb_violations,
+        }
+        for candidate in found
+    }
+
+
+def _names(preemption: Preemption) -> list[str]:
+    return sorted(victim.name for victim in preemption.victims)

@@ -1,0 +1,174 @@
+"""Cases of kind `queue`: a sequence of operations, and who is where after each.
+
+The operations go the way that watch events go, through `engine.intake`; after each one the queue re-derives its
+invariants. Plugins that are not built yet are stood in for by the changes they await, and by their gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from stowplan.app.cluster import Cluster
+from stowplan.engine.intake import Intake
+from stowplan.framework import claim_changes, volume_changes
+from stowplan.framework.contract import Awaited, refuse
+from stowplan.framework.profile import Profile
+from stowplan.framework.requeueing import awaited_by, complete
+from stowplan.framework.verdict import Rejection
+from stowplan.model import decode
+from stowplan.model.dra import ResourceClaim
+from stowplan.model.pod import Pod
+from stowplan.plugins import NOT_BUILT
+from stowplan.queue.backoff import SECOND
+from stowplan.queue.entry import Place, QueuedPod
+from stowplan.queue.queue import SchedulingQueue
+from stowplan.queue.validate import contents, validate
+
+Difference = tuple[str, Any, Any]
+Case = dict[str, Any]
+State = dict[str, Any]
+
+MILLISECOND = 1_000_000
+
+
+def check(case: Case) -> list[Difference]:
+    """Give (field, theirs, ours) at the first operation after which anything differs."""
+    replay = Replay()
+    for number, operation in enumerate(case["ops"]):
+        found = [*replay.apply(operation), *_compare(operation["state"], replay.state())]
+        if found:
+            where = f"operation {number} ({operation['op']})"
+            return [(field, {where: theirs}, {where: ours}) for field, theirs, ours in found]
+    return []
+
+
+class Replay:
+    """A cluster, its queue, and the pods that are being tried."""
+
+    def __init__(self) -> None:
+        self._cluster = Cluster()
+        profile = next(iter(self._cluster.profiles.values()))
+        self._sort_key = profile.queue_sort[0].sort_key
+        self._queue = SchedulingQueue(
+            gate=lambda pod: profile.run_pre_enqueue(pod) or self._gate_of_missing(pod),
+            sort_key=self._sort_key,
+            awaited_by={profile.name: self._awaited_by(profile)},
+        )
+        self._intake = Intake(self._cluster.cache, self._queue, self._cluster.profiles)
+        self._seen: dict[tuple[str, str, str], Any] = {}
+        self._taken: dict[str, QueuedPod] = {}
+        self._operations: Mapping[str, Callable[[Case, int], list[Difference]]] = {
+            "add": self._add,
+            "update": self._update,
+            "delete": self._delete,
+            "pop": self._pop,
+            "unschedulable": self._give_back,
+            "error": self._give_back,
+            "bind": self._bind,
+            "advance": self._flush,
+        }
+
+    def apply(self, operation: Case) -> list[Difference]:
+        """Carry out one operation; give what differs in its answer."""
+        found = self._operations[operation["op"]](operation, operation["t"] * MILLISECOND)
+        validate(self._queue)
+        return found
+
+    def state(self) -> State:
+        """Say who is where, as the corpus does."""
+        found = contents(self._queue)
+        backing_off = sorted((*found[Place.BACKOFF], *found[Place.ERROR_BACKOFF]), key=self._backoff_order)
+        return {
+            "active": _names(found[Place.ACTIVE]),
+            "backoff": [
+                {
+                    "pod": entry.pod.name,
+                    "untilMs": self._queue.backoff.until(entry) * SECOND // MILLISECOND,
+                    "error": entry.place is Place.ERROR_BACKOFF,
+                }
+                for entry in backing_off
+            ],
+            "unschedulable": sorted(_names(found[Place.UNSCHEDULABLE])),
+            "gated": sorted(_names(found[Place.GATED])),
+            "inFlight": sorted(_names(found[Place.IN_FLIGHT])),
+        }
+
+    def _backoff_order(self, entry: QueuedPod) -> Any:
+        return self._queue.backoff.until(entry), self._sort_key(entry.pod, entry.queued_at_ns)
+
+    # Operations
+
+    def _add(self, operation: Case, now_ns: int) -> list[Difference]:
+        found = decode.decode_object(operation["object"])
+        self._seen[_key(operation["object"])] = found
+        self._intake.add(found, now_ns)
+        return []
+
+    def _update(self, operation: Case, now_ns: int) -> list[Difference]:
+        key, found = _key(operation["object"]), decode.decode_object(operation["object"])
+        old, self._seen[key] = self._seen[key], found
+        self._intake.update(old, found, now_ns)
+        return []
+
+    def _delete(self, operation: Case, now_ns: int) -> list[Difference]:
+        key = operation["kind"], operation.get("namespace", ""), operation["name"]
+        self._intake.delete(self._seen.pop(key), now_ns)
+        return []
+
+    def _pop(self, operation: Case, now_ns: int) -> list[Difference]:
+        entry = self._queue.try_pop(now_ns)
+        theirs = operation["pod"], operation["attempts"]
+        if entry is None:
+            return [("pop", theirs, None)]
+        self._taken[entry.pod.name] = entry
+        ours = entry.pod.name, entry.attempts
+        return [] if theirs == ours else [("pop", theirs, ours)]
+
+    def _give_back(self, operation: Case, now_ns: int) -> list[Difference]:
+        self._queue.give_back(self._taken.pop(operation["pod"]), now_ns, operation.get("plugins") or ())
+        return []
+
+    def _bind(self, operation: Case, now_ns: int) -> list[Difference]:
+        self._queue.done(self._taken.pop(operation["pod"]).pod)
+        return self._update(operation, now_ns)
+
+    def _flush(self, operation: Case, now_ns: int) -> list[Difference]:
+        self._queue.flush_backoff(now_ns)
+        self._queue.flush_unschedulable(now_ns)
+        return []
+
+    # Plugins that are not built
+
+    def _awaited_by(self, profile: Profile) -> dict[str, tuple[Awaited, ...]]:
+        stand_ins: dict[str, tuple[Awaited, ...]] = {
+            "NodeVolumeLimits": volume_changes.for_node_volume_limits(),
+            "VolumeBinding": volume_changes.for_volume_binding(),
+            "VolumeZone": volume_changes.for_volume_zone(),
+            "DynamicResources": claim_changes.awaited(self._find_claim),
+        }
+        missing = {name: complete(stand_ins.get(name, ())) for name in NOT_BUILT}
+        return {**missing, **awaited_by(profile)}
+
+    def _gate_of_missing(self, pod: Pod) -> Rejection | None:
+        problem = claim_changes.problem(self._find_claim, pod) if "DynamicResources" in NOT_BUILT else ""
+        return Rejection((problem,), refuse().code, "DynamicResources") if problem else None
+
+    def _find_claim(self, namespace: str, name: str) -> ResourceClaim | None:
+        found: ResourceClaim | None = self._cluster.cache.objects.get("ResourceClaim", namespace, name)
+        return found
+
+
+def _compare(theirs: State, ours: State) -> Iterator[Difference]:
+    for field in theirs:
+        if theirs[field] != ours[field]:
+            yield field, theirs[field], ours[field]
+
+
+def _names(entries: list[QueuedPod]) -> list[str]:
+    return [entry.pod.name for entry in entries]
+
+
+def _key(content: Case) -> tuple[str, str, str]:
+    metadata = content["metadata"]
+    return content["kind"], metadata.get("namespace", ""), metadata["name"]

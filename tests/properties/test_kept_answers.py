@@ -1,0 +1,84 @@
+"""Kept answers are those that would be given anew: whatever happens in between, a memo changes nothing but the time."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stowplan.app.cluster import Cluster, Gated
+from stowplan.engine.results import Chosen, Failed, Refused
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from tests.properties import strategies, world
+from tests.properties.strategies import NODE_NAMES, named
+
+TEMPLATES = 3
+configurations = st.sampled_from(tuple(world.CONFIGURATIONS))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[Pod], list[tuple[world.Event, int]]]:
+    """Draw templates of pods, and what happens, each time with the template that is asked about next."""
+    templates = draw(st.lists(strategies.pods, min_size=TEMPLATES, max_size=TEMPLATES))
+    of_templates, names = st.sampled_from(templates), st.sampled_from(NODE_NAMES[:6])
+    events = st.one_of(
+        world.node_events(names),
+        world.pod_events(of_templates, names),
+        world.pod_events(of_templates, names),
+        world.object_events,
+        st.builds(world.Nominated, st.integers(0, 1), of_templates, st.sampled_from((*NODE_NAMES[:6], ""))),
+    )
+    return templates, draw(st.lists(st.tuples(events, st.integers(0, TEMPLATES - 1)), max_size=14))
+
+
+@settings(max_examples=300)
+@given(configurations, strategies.clusters(most=10), histories())
+def test_a_kept_answer_is_the_one_that_would_be_given_anew(
+    config: str, nodes: list[Node], history: tuple[list[Pod], list[tuple[world.Event, int]]]
+) -> None:
+    kept, anew = two_clusters(config, nodes)
+    templates, events = history
+    for event, index in events:
+        event.apply(kept)
+        event.apply(anew)
+        if len(kept.cache.table):
+            pod = named(templates[index], "asked")
+            assert world.answer(kept, pod) == world.answer(anew, pod), event
+    if len(kept.cache.table):
+        for pod in templates:
+            assert world.answer(kept, named(pod, "asked")) == world.answer(anew, named(pod, "asked"))
+
+
+@settings(max_examples=200)
+@given(
+    configurations,
+    strategies.clusters(),
+    st.lists(strategies.pods, min_size=1, max_size=3),
+    st.lists(st.integers(0, 2), min_size=1, max_size=20),
+)
+def test_pods_of_a_few_templates_go_where_they_would_go_without_kept_answers(
+    config: str, nodes: list[Node], templates: list[Pod], order: list[int]
+) -> None:
+    kept, anew = two_clusters(config, nodes)
+    for number, index in enumerate(order):
+        pod = named(templates[index % len(templates)], f"pod-{number}")
+        assert outcome(kept, pod) == outcome(anew, pod)
+
+
+def two_clusters(config: str, nodes: list[Node]) -> tuple[Cluster, Cluster]:
+    """Return two clusters of the same nodes, one that keeps answers and one that does not."""
+    clusters = tuple(Cluster(world.configuration(config), keep_answers=keeps) for keeps in (True, False))
+    for cluster in clusters:
+        cluster.add_all(nodes)
+    return clusters[0], clusters[1]
+
+
+def outcome(cluster: Cluster, pod: Pod) -> object:
+    """Schedule a pod and say what became of it."""
+    match cluster.schedule(pod):
+        case Chosen(node_name=node_name, feasible_count=count, total=total):
+            return node_name, count, total
+        case Refused(message=message, verdict=verdict):
+            return message, dict(verdict.rejected)
+        case Failed(message=message) | Gated(rejection=message):
+            return message
