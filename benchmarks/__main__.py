@@ -65,7 +65,7 @@ def _memory() -> float:
     command = [sys.executable, "-m", "benchmarks", "--measure-memory"]
     memory = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     met = "met" if memory < MEMORY_BAR_MIB else "MISSED"
-    print(f"{MEMORY_NODES:,} nodes with {MEMORY_PODS:,} placed pods: {memory:,.0f} MiB resident ({MEMORY_BAR_MIB} {met})")
+    print(f"{MEMORY_NODES:,} nodes, {MEMORY_PODS:,} placed pods: {memory:,.0f} MiB resident ({MEMORY_BAR_MIB} {met})")
     return memory
 
 

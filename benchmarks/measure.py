@@ -57,7 +57,7 @@ def measure(workload: Workload, nodes: int, seconds: float) -> Row:
 def _schedule(cluster: Cluster, waiting: list[object]) -> None:
     result = cluster.schedule(waiting.pop())  # type: ignore[arg-type]
     if not isinstance(result, Chosen):
-        raise SystemExit(f"a pod that should fit was not placed: {result.message if hasattr(result, 'message') else result}")
+        raise SystemExit(f"a pod that should fit was not placed: {result}")
 
 
 def resident_mebibytes(nodes: int, pods: int) -> float:

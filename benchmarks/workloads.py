@@ -33,10 +33,11 @@ class Workload:
         template = number % TEMPLATES
         milli_cpu = 100 + (number if self.is_different else 50 * template)
         resources = {"requests": {"cpu": f"{milli_cpu}m", "memory": "256Mi"}}
+        name = f"p{number}"
         content = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": f"p{number}", "uid": f"u{number}", "namespace": "default", "labels": _labels(template)},
+            "metadata": {"name": name, "uid": name, "namespace": "default", "labels": _labels(template)},
             "spec": {"containers": [{"name": "c", "image": "app:1", "resources": resources}], **self.extra(template)},
         }
         pod = decode_object(content)

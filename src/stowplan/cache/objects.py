@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
+from stowplan.model.dra import DeviceClass
 from stowplan.model.namespace import Namespace
 from stowplan.model.storage import PersistentVolumeClaim
 from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
@@ -83,6 +84,9 @@ class Objects:
     def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
         found: PersistentVolumeClaim | None = self.get("PersistentVolumeClaim", namespace, name)
         return found
+
+    def device_classes(self) -> Iterable[DeviceClass]:
+        return self.list("DeviceClass", "")
 
     def pod_disruption_budgets(self) -> Iterable[PodDisruptionBudget]:
         return chain.from_iterable(each.values() for each in self._read("PodDisruptionBudget").by_namespace.values())

@@ -1,4 +1,4 @@
-"""Re-derive everything the cache and its table claim, from the nodes and pods alone. For tests: called after every step."""
+"""Re-derive all that the cache and its table claim, from nodes and pods alone. For tests: called after every step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _check_places(cache: Cache) -> None:
     assert listed == len(list(cache.pods())), "a node lists a pod that is not placed"
     for name in {placed.node_name for placed in cache.pods()}:
         ranked = sorted(cache.pods_on(name), key=lambda placed: importance(placed.pod))
-        assert list(cache.by_importance(name)) == ranked, f"node {name}: the order of its pods by importance is out of date"
+        assert list(cache.by_importance(name)) == ranked, f"node {name}: its pods by importance are out of order"
 
 
 def _check_rows(cache: Cache) -> None:

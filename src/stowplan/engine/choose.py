@@ -1,7 +1,8 @@
 """The choice for one pod: find_feasible, rank, pick. Nothing here changes the cluster.
 
-The kept answers of `framework.memo` do the work; this file adds what is particular to one attempt: pods nominated to nodes,
-a node nominated for the pod itself, and sampling. Each of them makes a set of rows of its own, ranked for itself.
+The kept answers of `framework.memo` do the work; this file adds what is particular to one attempt: pods nominated to
+nodes, a node nominated for the pod itself, and sampling. Each of them makes a set of rows of its own, ranked for
+itself.
 """
 
 from __future__ import annotations

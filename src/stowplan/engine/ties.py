@@ -1,8 +1,8 @@
 """Which of several equally good rows is taken.
 
-`UpstreamOrder` gives what kube-scheduler gives with `parallelism: 1`: it builds a heap over the feasible nodes in the order
-it found them and takes the top, without shuffling. Among equal totals the top of such a heap is the one that comes first in
-a pre-order walk of the tree that the heap's array stands for.
+`UpstreamOrder` gives what kube-scheduler gives with `parallelism: 1`: it builds a heap over the feasible nodes in the
+order it found them and takes the top, without shuffling. Among equal totals the top of such a heap is the one that
+comes first in a pre-order walk of the tree that the heap's array stands for.
 """
 
 from __future__ import annotations

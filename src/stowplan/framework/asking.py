@@ -48,7 +48,7 @@ class Watch:
         self._readers: dict[Journal, list[int]] = {}
 
     def stale(self) -> dict[int, list[int] | None]:
-        """Return, by answer, the rows that have changed since the last look; None for all. It is for the caller to act."""
+        """Return, by answer, the rows that changed since the last look; None for all. The caller must see to them."""
         found: dict[int, list[int] | None] = {}
         for journal, position in self._positions.items():
             if journal.position != position:

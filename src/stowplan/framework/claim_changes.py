@@ -80,7 +80,9 @@ def _name(pod: Pod, entry: PodResourceClaim) -> str | None:
     if entry.resource_claim_name is not None:
         return entry.resource_claim_name
     if entry.resource_claim_template_name is None:
-        raise MissingClaimError(f'pod "{pod.key}", spec.resourceClaim "{entry.name}": none of the supported fields are set')
+        raise MissingClaimError(
+            f'pod "{pod.key}", spec.resourceClaim "{entry.name}": none of the supported fields are set'
+        )
     for status in pod.status.resource_claim_statuses:
         if status.name == entry.name:
             return status.resource_claim_name

@@ -1,8 +1,9 @@
 """The plugin contract: the one file a plugin author reads.
 
-A plugin is a class that inherits the extension points it takes part in; its name is the name of the class, its arguments
-are the typed parameters of its constructor (a parameter `handle: Handle` receives the scheduler's listers). One pod is
-decided at a time; what the cluster does meanwhile is applied between two pods, so nothing moves while you look.
+A plugin is a class that inherits the extension points it takes part in; its name is the name of the class, its
+arguments are the typed parameters of its constructor (a parameter `handle: Handle` receives the scheduler's listers).
+One pod is decided at a time; what the cluster does meanwhile is applied between two pods, so nothing moves while you
+look.
 
     class Cool(Score):
         columns = {"celsius": lambda node: int(node.metadata.annotations.get("celsius", 20))}
@@ -10,13 +11,13 @@ decided at a time; what the cluster does meanwhile is applied between two pods, 
         def score(self, pod, nodes, state):
             return 100 - nodes.column("celsius")
 
-Answers are given for all rows of `nodes` at once, as arrays. A plugin without arrays inherits `FilterNode` or `ScoreNode`
-and answers for one node; it is asked only about nodes that are still feasible.
+Answers are given for all rows of `nodes` at once, as arrays. A plugin without arrays inherits `FilterNode` or
+`ScoreNode` and answers for one node; it is asked only about nodes that are still feasible.
 
-Answers are kept and reused. What you read of `nodes` is noted, so an answer is asked for again when, and only where, that
-has changed. Of the pod, namespace, labels, annotations and spec are taken to decide the answer; a plugin that reads
-anything else of it (its name, its uid, its status) says so in `sign`. Two rules follow: read the cluster only through
-`nodes` and the handle, and look only at the rows you are given. `stowplan.testing.check_plugin` checks both.
+Answers are kept and reused. What you read of `nodes` is noted, so an answer is asked for again when, and only where,
+that has changed. Of the pod, namespace, labels, annotations and spec are taken to decide the answer; a plugin that
+reads anything else of it (its name, its uid, its status) says so in `sign`. Two rules follow: read the cluster only
+through `nodes` and the handle, and look only at the rows you are given. `stowplan.testing.check_plugin` checks both.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Withdrawn:
 
 
 def reject(mask: Mask, reason: str, *, unresolvable: bool | Mask = False) -> Reject:
-    """Refuse the rows in `mask`. `unresolvable`: evicting pods from the node could not help (for all rows, or by row)."""
+    """Refuse the rows in `mask`. `unresolvable`: evicting pods there could not help (for all rows, or by row)."""
     return Reject(mask, reason, unresolvable)
 
 
@@ -107,7 +108,7 @@ def refuse(*reasons: str, unresolvable: bool = True) -> Rejection:
 class Plugin:
     """What all plugins share."""
 
-    #: Facts of your own about a node, by name: the function runs when a node changes; read them as `nodes.column(name)`.
+    #: Facts of your own about a node, by name: the function runs when a node changes; read as `nodes.column(name)`.
     columns: ClassVar[Mapping[str, Callable[[Node], Any]]] = {}
 
     #: The name in configurations, messages and metrics: that of the class.
@@ -124,7 +125,7 @@ class Plugin:
 class PreEnqueue(Plugin):
     @abstractmethod
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
-        """Called before a pod enters the active queue. A refusal keeps it out until an event that this plugin awaits."""
+        """Called before a pod enters the active queue. A refusal keeps it out until an event this plugin awaits."""
 
 
 class QueueSort(Plugin):

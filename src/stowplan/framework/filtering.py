@@ -1,7 +1,7 @@
 """Which rows can take a pod: the filters' answer, kept and refreshed only where something that was read has changed.
 
-The rule of upstream's short circuit: a row carries the word of the first plugin, in order, that refuses it. Asking again
-follows the same rule: a plugin is asked about a row only if no plugin before it refuses that row.
+The rule of upstream's short circuit: a row carries the word of the first plugin, in order, that refuses it. Asking
+again follows the same rule: a plugin is asked about a row only if no plugin before it refuses that row.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Filtering:
         self.feasible_journal = Journal()
         self.feasible: Mask = np.zeros(len(table), dtype=bool)
         self.feasible_count = 0
-        #: The rows that were asked about again by the last refresh, if few; what was gathered of them serves scoring too.
+        #: The rows that the last refresh asked about again, if few; what was gathered of them serves scoring too.
         self.few: Nodes | None = None
         self._words: Words = np.zeros(len(table), dtype=np.int32)
         self._refused_by: Refusers = np.zeros(len(table), dtype=np.int16)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from stowplan.framework.contract import Preemption
 from stowplan.model.binding import Binding
+from stowplan.model.dra import DeviceClass
 from stowplan.model.namespace import Namespace
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolumeClaim
@@ -37,6 +38,8 @@ class Listers(Protocol):
     def stateful_set(self, namespace: str, name: str) -> StatefulSet | None: ...
 
     def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None: ...
+
+    def device_classes(self) -> Iterable[DeviceClass]: ...
 
     def pod_disruption_budgets(self) -> Iterable[PodDisruptionBudget]:
         """Return the budgets of all namespaces."""

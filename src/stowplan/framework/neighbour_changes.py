@@ -23,7 +23,12 @@ def awaited() -> tuple[Awaited, ...]:
 
 
 def is_company_better(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    """Say whether a pod that came, changed or went has become a companion or is no longer a nuisance."""
+    """Say whether a pod that came, changed or went has become a companion or is no longer a nuisance.
+
+    New labels of `pod` itself always may: others may want it now, or stand it.
+    """
+    if new is not None and changes.is_same(pod, new):
+        return True
     before = old if old is not None and changes.counts_on_a_node(old) else None
     after = new if new is not None and changes.counts_on_a_node(new) else None
     if before is None and after is None:

@@ -5,6 +5,8 @@ The hints of `plugins.node_resources_fit`. They look at one object each: whether
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from stowplan.framework import changes
@@ -15,17 +17,21 @@ from stowplan.model.dra import DeviceClass
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
-from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
 
 #: Requests for devices of a class by the class's own name.
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 
-def awaited() -> tuple[Awaited, ...]:
+#: Lists the device classes that there are.
+List = Callable[[], Iterable[DeviceClass]]
+
+
+def awaited(device_classes: List) -> tuple[Awaited, ...]:
     """Return the changes that a pod without room waits for."""
     return (
         Awaited(changes.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, is_room_given_back),
-        Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, has_room),
+        Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, partial(has_room, device_classes)),
         Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE, is_served_by),
     )
 
@@ -43,15 +49,22 @@ def is_room_given_back(pod: Pod, old: Pod, new: Pod | None) -> bool:
     return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in wanted.items())
 
 
-def has_room(pod: Pod, old: Node | None, new: Node) -> bool:
-    """A node helps if it could take the pod when empty and, where it was there before, now has more of what counts."""
-    wanted, has = _amounts(requests.incoming(pod)), _allocatable(new)
-    if has.get(PODS, 0) < 1 or any(amount > has.get(name, 0) for name, amount in wanted.items()):
+def has_room(device_classes: List, pod: Pod, old: Node | None, new: Node) -> bool:
+    """A node helps if it could take the pod when empty and, where it was there before, now has more of what counts.
+
+    What a node does not have but a device class stands for is not the node's to have: it never stops a pod, and may
+    always have become more.
+    """
+    has = _allocatable(new)
+    wanted = {name: amount for name, amount in _amounts(requests.incoming(pod)).items() if amount}
+    lacking = [name for name, amount in wanted.items() if amount > has.get(name, 0)]
+    served = [name for name in wanted if not has.get(name, 0) and _is_served(device_classes, name)]
+    if has.get(PODS, 0) < 1 or not set(served).issuperset(lacking):
         return False
-    if old is None:
+    if old is None or served:
         return True
     had = _allocatable(old)
-    return any(has.get(name, 0) > had.get(name, 0) for name in (PODS, *(name for name in wanted if wanted[name])))
+    return any(has.get(name, 0) > had.get(name, 0) for name in (PODS, *wanted))
 
 
 def is_served_by(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> bool:
@@ -62,6 +75,12 @@ def is_served_by(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> bool:
     if old is not None and (old.spec.extended_resource_name or "") == (new.spec.extended_resource_name or ""):
         return False
     return new.spec.extended_resource_name in wanted
+
+
+def _is_served(device_classes: List, name: str) -> bool:
+    if not is_extended(name):
+        return False
+    return any(name in (one.spec.extended_resource_name, DEVICE_CLASS_PREFIX + one.name) for one in device_classes())
 
 
 def _amounts(weight: requests.Requests) -> dict[str, int]:

@@ -105,7 +105,7 @@ def _requesting_only(pod: Pod, resource: str, amounts: dict[str, int]) -> Pod:
 
 
 def _taints(case: Case) -> Iterator[Need]:
-    codes, meanings = case.nodes.taints
+    codes, meanings, _ = case.nodes.taints
     rows_of: dict[Taint, Mask] = {}
     for code in np.unique(codes[case.refused]).tolist():
         for taint in _untolerated(meanings[code], case.pod) if code >= 0 else ():

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from stowplan.framework.contract import Attempt, Nominated, PostFilter, Withdrawn
+from stowplan.framework.contract import Attempt, Nominated, PostFilter, Preemption, Withdrawn
 from stowplan.framework.handle import PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.preemption import choice, eligibility, extending
-from stowplan.preemption.search import Found, Limits, Search
+from stowplan.preemption.found import Found
+from stowplan.preemption.search import Limits, Search
 
 NO_CANDIDATE = "no candidate node for preemption"
 
@@ -47,16 +48,15 @@ class DefaultPreemption(PostFilter):
         if objection:
             return _refusal(objection)
         found = self.search(pod, attempt)
-        if not found.candidates:
+        if not found:
             error = found.error()
-            return _refusal(error, Code.ERROR) if error else Withdrawn(_refusal(found.message(attempt.verdict)))
+            return _refusal(error, Code.ERROR) if error else Withdrawn(_refusal(found.message()))
+        if not self._handle.extenders:
+            return _nominated(found.best())
         candidates = extending.agreed(self._handle.extenders, pod, found.candidates)
         if isinstance(candidates, Rejection):
             return _refusal(candidates.reasons[0], candidates.code)
-        if not candidates:
-            return _refusal(NO_CANDIDATE)
-        best = choice.pick(candidates)
-        return Nominated(best.node_name, best)
+        return _nominated(choice.pick(candidates)) if candidates else _refusal(NO_CANDIDATE)
 
     def objection(self, pod: Pod, attempt: Attempt) -> str:
         """Return why the pod may not preempt; empty if it may."""
@@ -66,9 +66,12 @@ class DefaultPreemption(PostFilter):
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
         search = Search(pod, attempt, self._handle)
         rows = search.potential_rows()
-        if not len(rows):
-            return Found()
-        return search.run(np.roll(rows, -self._handle.draw(len(rows))), self._limits.enough(len(rows)))
+        start = self._handle.draw(len(rows)) if len(rows) else 0
+        return search.run(np.roll(rows, -start), self._limits.enough(len(rows)))
+
+
+def _nominated(preemption: Preemption) -> Nominated:
+    return Nominated(preemption.node_name, preemption)
 
 
 def _refusal(message: str, code: Code = Code.UNSCHEDULABLE) -> Rejection:

@@ -27,6 +27,7 @@ from stowplan.framework.allocation import (
     score_rows,
 )
 from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
+from stowplan.framework.handle import Handle
 from stowplan.model import requests
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
@@ -72,7 +73,10 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue):
         scoring_strategy: ScoringStrategy = LEAST_ALLOCATED,
         ignored_resources: tuple[str, ...] = (),
         ignored_resource_groups: tuple[str, ...] = (),
+        handle: Handle | None = None,
     ) -> None:
+        """Without a handle no device class is known."""
+        self._device_classes = handle.listers.device_classes if handle is not None else tuple
         self._resources = scoring_strategy.resources
         self._rule = _rule_of(scoring_strategy)
         self._ignored = frozenset(ignored_resources)
@@ -117,7 +121,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue):
         return score_rows(self._rule, self.pre_score(pod, nodes) if state is None else state, nodes)
 
     def events(self) -> tuple[Awaited, ...]:
-        return resource_changes.awaited()
+        return resource_changes.awaited(self._device_classes)
 
 
 def _fit_all(demands: tuple[Demand, ...], nodes: Nodes) -> bool:

@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Final
+
+import numpy as np
 
 from stowplan.framework.contract import Preemption
 from stowplan.model.importance import started
+from stowplan.table.columns import Scores
 
-# Makes every priority positive, so that one pod more always weighs more.
-PRIORITY_SHIFT = 2**31
+# Makes every priority positive, so that one victim more always weighs more.
+PRIORITY_SHIFT: Final = 2**31
 
-Harm = tuple[int, int, int, int]
+#: What the evictions on each node cost, in the order in which it is compared; the less the better. # (costs, nodes)
+#: Budgets violated, priority of the most important victim, sum of the shifted priorities, number of victims.
+Harm = Scores
+
+
+def least_harmful(harm: Harm, started_at: Callable[[int], datetime]) -> int:
+    """Return the node that does best in the first cost in which it differs; of equals, that of the youngest victims.
+
+    `started_at` says when the first of a node's most important victims started: the later, the better.
+    """
+    best = np.arange(harm.shape[1])
+    for cost in harm:
+        costs = cost[best]
+        best = best[costs == costs.min()]
+        if len(best) == 1:
+            return int(best[0])
+    return max(best.tolist(), key=started_at)
 
 
 def pick(candidates: Sequence[Preemption]) -> Preemption:
-    """Return the candidate that does the least harm; of equals the first.
-
-    In this order: the fewest budgets violated, the lowest priority of the most important victim, the smallest sum of
-    priorities, the fewest victims, and the most important victims that started last.
-    """
-    harms = [_harm(candidate) for candidate in candidates]
-    least = min(harms)
-    return max((candidate for candidate, harm in zip(candidates, harms, strict=True) if harm == least), key=_earliest)
+    """Return the candidate that does the least harm; of equals the first."""
+    harm = np.array([_costs(candidate) for candidate in candidates], dtype=np.int64).T
+    return candidates[least_harmful(harm, lambda index: _first_start(candidates[index]))]
 
 
-def _harm(candidate: Preemption) -> Harm:
-    victims = candidate.victims
-    priorities = [victim.spec.priority for victim in victims]
-    return candidate.pdb_violations, max(priorities), sum(priorities) + PRIORITY_SHIFT * len(victims), len(victims)
+def _costs(candidate: Preemption) -> tuple[int, int, int, int]:
+    priorities = [victim.priority for victim in candidate.victims]
+    weight = sum(priorities) + PRIORITY_SHIFT * len(priorities)
+    return candidate.pdb_violations, max(priorities), weight, len(priorities)
 
 
-def _earliest(candidate: Preemption) -> datetime:
-    """Return when the first of the most important victims started."""
+def _first_start(candidate: Preemption) -> datetime:
     highest = max(victim.priority for victim in candidate.victims)
     return min(started(victim) for victim in candidate.victims if victim.priority == highest)

@@ -1,30 +1,30 @@
-"""The search for a node on which evicting less important pods makes room, from eligibility to the choice.
+"""The search for nodes on which evicting less important pods makes room.
 
-Rows that are asked about are dry-run together (`reprieve`); `choice` picks among those where it works out.
-`plugins.default_preemption` puts the result into the words of the plugin contract.
+Rows are dry-run many at a time (`reprieve`), what comes out is kept as columns (`tried`), and `choice` picks among those
+where it works out. `plugins.default_preemption` puts the result into the words of the plugin contract.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
-from stowplan.framework.contract import Attempt, Preemption
+from stowplan.framework.contract import Attempt
 from stowplan.framework.handle import PlacedPod, PreemptingHandle
-from stowplan.framework.verdict import Code, Rejection, Verdict
-from stowplan.model.importance import importance
-from stowplan.model.label_syntax import aggregate
+from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.preemption.budgets import Budgets
-from stowplan.preemption.reprieve import Standing, dry_run
-from stowplan.table.columns import Rows
-from stowplan.table.shape import PodShape
+from stowplan.preemption.found import Found
+from stowplan.preemption.reprieve import Evictable, Standing, dry_run
+from stowplan.preemption.tried import Tried
+from stowplan.table.columns import Mask, Rows
+from stowplan.table.supposition import code_shapes, offsets_of
 
 NO_VICTIMS = Rejection(("No preemption victims found for incoming pod",), Code.UNRESOLVABLE)
-NOT_HELPFUL = Rejection(("Preemption is not helpful for scheduling",), Code.UNRESOLVABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,36 +36,6 @@ class Limits:
 
     def enough(self, nodes: int) -> int:
         return min(nodes, max(nodes * self.percentage // 100, self.absolute))
-
-
-@dataclass(slots=True)
-class Found:
-    """What a search found: candidates, best kept budgets first, and why other nodes are none."""
-
-    harmless: list[Preemption] = field(default_factory=list)
-    violating: list[Preemption] = field(default_factory=list)
-    refused: dict[int, Rejection] = field(default_factory=dict)
-
-    @property
-    def candidates(self) -> list[Preemption]:
-        return self.harmless + self.violating
-
-    def is_enough(self, enough: int) -> bool:
-        """Say whether to stop: with so many candidates, at least one of which violates no budget."""
-        return bool(self.harmless) and len(self.harmless) + len(self.violating) >= enough
-
-    def error(self) -> str:
-        """Return the faults met on the way, joined; empty if there were none."""
-        faults = [rejection.reasons[0] for rejection in self.refused.values() if rejection.code is Code.ERROR]
-        return aggregate(tuple(dict.fromkeys(faults))) if faults else ""
-
-    def message(self, verdict: Verdict) -> str:
-        """Return upstream's sentence for a search that found nothing."""
-        vocabulary = verdict.vocabulary
-        words = np.full(len(verdict.names), vocabulary.number(NOT_HELPFUL), dtype=np.int32)
-        for row, rejection in self.refused.items():
-            words[row] = vocabulary.number(rejection)
-        return Verdict(words, vocabulary, verdict.names).fit_error()
 
 
 class Search:
@@ -85,78 +55,56 @@ class Search:
             # The filters were never prepared, so nothing can be supposed.
             return np.empty(0, dtype=np.intp)
         rejections = verdict.vocabulary.rejections
-        codes = [rejection is not None and rejection.code is Code.UNSCHEDULABLE for rejection in rejections]
-        return np.flatnonzero(np.array(codes, dtype=bool)[verdict.words])
+        may_help = [rejection is not None and rejection.code is Code.UNSCHEDULABLE for rejection in rejections]
+        return np.flatnonzero(np.array(may_help)[verdict.words])
 
     def run(self, rows: Rows, enough: int) -> Found:
         """Look for candidates among `rows`, in their order, until there are enough."""
-        found = Found()
+        found = Found(self._attempt.verdict, enough)
         start = 0
-        while start < len(rows) and not found.is_enough(enough):
-            missing = enough - len(found.harmless) - len(found.violating)
-            some = rows[start : start + (missing if missing > 0 else enough)].tolist()
+        while start < len(rows) and not found.is_enough:
+            some = rows[start : start + found.missing]
             start += len(some)
-            self._look_at(some, found, enough)
+            self._try(some, found)
         return found
 
-    def _look_at(self, rows: list[int], found: Found, enough: int) -> None:
-        evictable = []
-        for row in rows:
-            victims = self._evictable(row)
-            if victims:
-                evictable.append((row, *self._in_turn(victims)))
-            else:
-                found.refused[row] = NO_VICTIMS
-        for row, result in self._dry_run(evictable):
-            if isinstance(result, Rejection):
-                found.refused[row] = result
-            elif not found.is_enough(enough):
-                kept = found.violating if result.pdb_violations else found.harmless
-                kept.extend([result] if len(kept) < enough else [])
+    def _try(self, rows: Rows, found: Found) -> None:
+        names = self._attempt.verdict.names
+        evictable = [(row, self._evictable(names[row])) for row in rows.tolist()]
+        found.refuse([row for row, pods in evictable if not pods], NO_VICTIMS)
+        evictable = [(row, pods) for row, pods in evictable if pods]
+        if evictable:
+            found.add(self._dry_run([row for row, _ in evictable], [pods for _, pods in evictable]))
 
-    def _evictable(self, row: int) -> Sequence[PlacedPod]:
-        """Return the pods of a row that the pod may evict, the most important first."""
-        pods = self._pods.by_importance(self._attempt.verdict.names[row])
+    def _evictable(self, node_name: str) -> Sequence[PlacedPod]:
+        """Return the pods of a node that the pod may evict, the most important first."""
+        pods = self._pods.by_importance(node_name)
         limit = self._pod.spec.priority
         if not pods or pods[0].pod.spec.priority < limit:
             return pods
         # Sorted by falling priority: everybody from the first of a lower one on.
         return pods[bisect_right(pods, -limit, key=lambda placed: -placed.pod.spec.priority) :]
 
-    def _in_turn(self, victims: Sequence[PlacedPod]) -> tuple[Sequence[PlacedPod], int]:
-        """Return the victims in the order in which they are put back, and how many of them violate a budget.
+    def _dry_run(self, rows: list[int], evictable: list[Sequence[PlacedPod]]) -> Tried:
+        is_over: Mask | None = None
+        if self._budgets:
+            evictable, is_over = self._in_turn(evictable)
+        pods = list(chain.from_iterable(evictable))
+        shapes, codes = code_shapes([placed.shape for placed in pods])
+        laid_out = Evictable(np.array(rows, dtype=np.intp), shapes, codes, offsets_of(list(map(len, evictable))))
+        result = dry_run(self._attempt, laid_out, self._standing)
+        return Tried(pods, laid_out, np.zeros(len(pods), dtype=bool) if is_over is None else is_over, result)
 
-        Those whose eviction violates a budget come first.
-        """
-        if not self._budgets:
-            return victims, 0
-        violates = self._budgets.violated_by(victims)
-        over = [placed for placed, is_over in zip(victims, violates, strict=True) if is_over]
-        within = [placed for placed, is_over in zip(victims, violates, strict=True) if not is_over]
-        return over + within, len(over)
-
-    def _dry_run(
-        self, evictable: list[tuple[int, Sequence[PlacedPod], int]]
-    ) -> Iterator[tuple[int, Preemption | Rejection]]:
-        shapes = [(row, [placed.shape for placed in victims]) for row, victims, _ in evictable]
-        words, goes = dry_run(self._attempt, shapes, self._standing)
-        numbers = words.tolist()
-        for (row, victims, violating), word, flags in zip(evictable, numbers, goes, strict=True):
-            if word:
-                yield row, self._attempt.verdict.vocabulary[word]
-            else:
-                yield row, self._candidate(row, victims, violating, flags)
-
-    def _candidate(
-        self, row: int, victims: Sequence[PlacedPod], violating: int, goes: list[bool]
-    ) -> Preemption | Rejection:
-        name = self._attempt.verdict.names[row]
-        chosen = [placed.pod for placed, is_away in zip(victims, goes, strict=True) if is_away]
-        if not chosen:
-            return Rejection((f'expected at least one victim pod on node "{name}"',), Code.ERROR)
-        if violating:
-            chosen.sort(key=importance)
-        return Preemption(name, tuple(chosen), sum(goes[:violating]))
+    def _in_turn(self, evictable: list[Sequence[PlacedPod]]) -> tuple[list[Sequence[PlacedPod]], Mask]:
+        """Bring those to the front, node by node, whose eviction violates a budget: they are put back first."""
+        in_turn: list[Sequence[PlacedPod]] = []
+        is_over: list[bool] = []
+        for pods in evictable:
+            violates = self._budgets.violated_by(pods)
+            order = sorted(range(len(pods)), key=lambda index: not violates[index])
+            in_turn.append([pods[index] for index in order])
+            is_over += [violates[index] for index in order]
+        return in_turn, np.array(is_over, dtype=bool)
 
 
 def _standing(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> Standing:
@@ -164,8 +112,5 @@ def _standing(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> Standing:
     nominated = handle.nominations.standing_before(pod)
     if not nominated:
         return {}
-    row_of = {name: row for row, name in enumerate(attempt.verdict.names) if name in nominated}
-    shapes: dict[int, list[PodShape]] = {
-        row: [attempt.nodes.shape_of(other) for other in nominated[name]] for name, row in row_of.items()
-    }
-    return shapes
+    rows = {name: row for row, name in enumerate(attempt.verdict.names) if name in nominated}
+    return {row: [attempt.nodes.shape_of(other) for other in nominated[name]] for name, row in rows.items()}

@@ -33,7 +33,7 @@ class Counted(Protocol):
 
 
 class Column:
-    """One value per row, with the journal of the rows that changed. `view` is what readers see: read-only, live rows."""
+    """One value per row, and the journal of the rows that changed. `view` is what readers see: read-only, live rows."""
 
     __slots__ = ("journal", "used_at", "values", "view")
 

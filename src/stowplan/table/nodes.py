@@ -1,7 +1,7 @@
 """`Nodes`: what a plugin is given of the cluster. All rows, a few of them, or rows as they would be.
 
-Every accessor returns one read-only value per row and notes that it was read. A plugin must look only at what it is given:
-the same row gives the same answer alone, among others, and in a hypothetical table.
+Every accessor returns one read-only value per row and notes that it was read. A plugin must look only at what it is
+given: the same row gives the same answer alone, among others, and in a hypothetical table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from stowplan.model.node import Node, Taint
-from stowplan.model.pod import Pod
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
 from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, Counted, Mask, Rows, Scores
@@ -77,11 +76,14 @@ class Nodes:
 
     def suppose(self, rows: Rows, added: Sequence[Sequence[PodShape]], removed: Sequence[Sequence[PodShape]]) -> Nodes:
         """Return hypothetical rows: row i as it would be with `added[i]` placed on it and `removed[i]` gone."""
-        return self.after(rows, Moves.of(added, removed))
+        return self.take(rows).after(Moves.of(added, removed))
 
-    def after(self, rows: Rows, moves: Moves) -> Nodes:
-        """Return rows as they would be after `moves`, which has as many rows; a row may be given more than once."""
-        return Nodes(self._table, rows, moves)
+    def after(self, moves: Moves) -> Nodes:
+        """Return these rows as they would be after `moves`, which has as many rows."""
+        supposed = Nodes(self._table, self.rows, moves)
+        # What was gathered is as it is; moves are added to it.
+        supposed._gathered = self._gathered
+        return supposed
 
     def shape_of(self, pod: Pod) -> PodShape:
         """Return the shape under which a pod is supposed to come or go."""
@@ -205,7 +207,7 @@ class Nodes:
         return counts if self._moves is None else counts + self._moves.sum_counted(counted)
 
     def change_of(self, counted: Counted) -> Scores | None:
-        """Return by how much each hypothetical row differs from the real one under a rule; None when nothing is supposed."""
+        """Return by how much each hypothetical row exceeds the real one under a rule; None when nothing is supposed."""
         return None if self._moves is None else self._moves.sum_counted(counted)
 
     def gone(self) -> list[list[Pod]] | None:
@@ -224,7 +226,7 @@ class Nodes:
         return counts if change is None else counts + change
 
     def change_of_carriers(self, term: CarriedTerm) -> Scores | None:
-        """Return by how much each hypothetical row's carriers differ from the real row's; None when nothing is supposed."""
+        """Return how many carriers more each hypothetical row has than the real one; None when nothing is supposed."""
         return None if self._moves is None else self._moves.sum_carriers(term)
 
     # The rows that passed the filters (in pre_score)

@@ -1,7 +1,8 @@
 """The resource columns: what each node has to give and what its pods already take.
 
-Two matrices of the same rows (resources) and columns (nodes). The first rows are fixed; every other resource that a node
-or a placed pod mentions gets the next one. A name nobody mentions reads as the row of zeros, so asking never grows anything.
+Two matrices of the same rows (resources) and columns (nodes). The first rows are fixed; every other resource that a
+node or a placed pod mentions gets the next one. A name nobody mentions reads as the row of zeros, so asking never
+grows anything.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def signature(pod: Pod) -> bytes:
 
 
 def _volumes(pod: Pod) -> list[object]:
-    """The volumes that placement depends on; a generated claim is named after its pod, so such pods are all different."""
+    """The volumes that placement depends on; a generated claim is named after its pod, so such pods all differ."""
     read = [volume for volume in pod.spec.volumes if any(getattr(volume, source) is not None for source in _SOURCES)]
     return [(volume, pod.name if volume.ephemeral is not None else "") for volume in read]
 

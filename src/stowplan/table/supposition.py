@@ -74,7 +74,7 @@ class Moves:
         """Return the change of what is requested. # (resources, rows)"""
         amounts = self._requests(resources).take(self.codes, axis=1)
         amounts *= self.signs
-        return self._by_row(amounts)
+        return sum_rows(amounts, self.offsets)
 
     def gone(self) -> list[list[Pod]]:
         """Return the pods taken away from each row, also those that were put back."""
@@ -91,7 +91,7 @@ class Moves:
             amounts = self._amounts[rule] = np.fromiter(each, dtype=np.int64, count=len(self.shapes))
         if not amounts.any():
             return np.zeros(len(self), dtype=np.int64)
-        return self._by_row(amounts[self.codes] * self.signs)
+        return sum_rows(amounts[self.codes] * self.signs, self.offsets)
 
     def _requests(self, resources: int) -> Matrix:
         """Return what a pod of each shape requests. # (resources, shapes)"""
@@ -102,20 +102,21 @@ class Moves:
                 matrix[shape.indices, code] = shape.amounts
         return matrix
 
-    def _by_row(self, amounts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Add up along the last axis, row by row; what overflows on the way cancels out in the difference."""
-        running = np.zeros((*amounts.shape[:-1], amounts.shape[-1] + 1), dtype=np.int64)
-        np.cumsum(amounts, axis=-1, out=running[..., 1:])
-        bounds = running.take(self.offsets, axis=-1)
-        sums: NDArray[np.int64] = bounds[..., 1:] - bounds[..., :-1]
-        return sums
+
+def sum_rows(amounts: NDArray[np.int64], offsets: Offsets) -> NDArray[np.int64]:
+    """Add up runs along the last axis; what overflows on the way cancels out in the difference."""
+    running = np.zeros((*amounts.shape[:-1], amounts.shape[-1] + 1), dtype=np.int64)
+    np.cumsum(amounts, axis=-1, out=running[..., 1:])
+    bounds = running.take(offsets, axis=-1)
+    sums: NDArray[np.int64] = bounds[..., 1:] - bounds[..., :-1]
+    return sums
 
 
 def code_shapes(shapes: Sequence[PodShape]) -> tuple[list[PodShape], NDArray[np.intp]]:
     """Return the distinct shapes, and for every one given its place among them."""
-    code_of: dict[PodShape, int] = {}
-    codes = [code_of.setdefault(shape, len(code_of)) for shape in shapes]
-    return list(code_of), np.array(codes, dtype=np.intp)
+    distinct = list(dict.fromkeys(shapes))
+    code_of = {shape: code for code, shape in enumerate(distinct)}
+    return distinct, np.fromiter(map(code_of.__getitem__, shapes), dtype=np.intp, count=len(shapes))
 
 
 def offsets_of(lengths: Sequence[int] | NDArray[np.intp]) -> Offsets:
