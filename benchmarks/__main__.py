@@ -12,6 +12,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks import preemption
 from benchmarks.measure import Row, measure, resident_mebibytes
 from benchmarks.workloads import WORKLOADS
 
@@ -21,7 +22,7 @@ MEMORY_NODES, MEMORY_PODS, MEMORY_BAR_MIB = 5_000, 150_000, 2048
 
 def main() -> None:
     options = _options()
-    rows = []
+    rows: list[Row] = []
     print(f"{'workload':30} {'nodes':>8} {'pods':>7} {'pods/s':>9} {'bar':>7}")
     for workload in WORKLOADS:
         if options.workload and options.workload not in workload.name:
@@ -30,6 +31,9 @@ def main() -> None:
             row = measure(workload, nodes, options.seconds)
             rows.append(_with_ratio_bar(row, rows))
             _print(rows[-1])
+    if (options.workload or "") in preemption.NAME and preemption.NODES in options.nodes:
+        rows.append(preemption.measure(options.seconds))
+        _print(rows[-1])
     memory = None if options.no_memory else _memory()
     options.json.parent.mkdir(parents=True, exist_ok=True)
     content = {"rows": [asdict(row) for row in rows], "resident_mebibytes": memory}

@@ -122,9 +122,7 @@ def _part(scores: Answer, plugin: str) -> Answer:
     return {node: by_plugin[plugin] for node, by_plugin in scores.items() if plugin in by_plugin}
 
 
-def check_memo(
-    cluster: Cluster, question: Question, fresh: Answer, decide: Decide = answer
-) -> Iterator[Difference]:
+def check_memo(cluster: Cluster, question: Question, fresh: Answer, decide: Decide = answer) -> Iterator[Difference]:
     """Ask with kept answers: anew, again, with a pod more, and without it again."""
     yield from _compare_kept("anew", fresh, decide(cluster.field, question))
     yield from _compare_kept("again", fresh, decide(cluster.field, question))

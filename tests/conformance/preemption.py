@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from stowplan.app.cluster import Cluster
 from stowplan.config.points import IN_TREE
 from stowplan.config.resolve import resolve
 from stowplan.engine import choose
@@ -41,7 +42,7 @@ def check_fresh(case: Case) -> list[Difference]:
     return list(compare(case["expect"], answer(cycle.without_memo(cluster), question)))
 
 
-def build(case: Case) -> tuple[cycle.Cluster, Question]:
+def build(case: Case) -> tuple[Cluster, Question]:
     """Build the cluster of a case, and the question about its pod, with stand-ins for plugins that are missing."""
     cluster, question = cycle.build(case)
     name = question.pod.spec.scheduler_name

@@ -22,6 +22,7 @@ from stowplan.model.pod import Pod
 from stowplan.plugins import NOT_BUILT
 from stowplan.queue.backoff import SECOND
 from stowplan.queue.entry import Place, QueuedPod
+from stowplan.queue.places import Rules
 from stowplan.queue.queue import SchedulingQueue
 from stowplan.queue.validate import contents, validate
 
@@ -51,8 +52,7 @@ class Replay:
         profile = next(iter(self._cluster.profiles.values()))
         self._sort_key = profile.queue_sort[0].sort_key
         self._queue = SchedulingQueue(
-            gate=lambda pod: profile.run_pre_enqueue(pod) or self._gate_of_missing(pod),
-            sort_key=self._sort_key,
+            Rules(lambda pod: profile.run_pre_enqueue(pod) or self._gate_of_missing(pod), self._sort_key),
             awaited_by={profile.name: self._awaited_by(profile)},
         )
         self._intake = Intake(self._cluster.cache, self._queue, self._cluster.profiles)
@@ -84,7 +84,7 @@ class Replay:
             "backoff": [
                 {
                     "pod": entry.pod.name,
-                    "untilMs": self._queue.backoff.until(entry) * SECOND // MILLISECOND,
+                    "untilMs": self._queue.places.backoff.until(entry) * SECOND // MILLISECOND,
                     "error": entry.place is Place.ERROR_BACKOFF,
                 }
                 for entry in backing_off
@@ -95,7 +95,7 @@ class Replay:
         }
 
     def _backoff_order(self, entry: QueuedPod) -> Any:
-        return self._queue.backoff.until(entry), self._sort_key(entry.pod, entry.queued_at_ns)
+        return self._queue.places.backoff.until(entry), self._sort_key(entry.pod, entry.queued_at_ns)
 
     # Operations
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.conformance import config, corpus, cycle, preemption, primitives, recorded
+from tests.conformance import config, corpus, cycle, preemption, primitives, queue, recorded
 from tests.conformance.corpus import Line
 
 Difference = tuple[str, Any, Any]
@@ -27,6 +27,7 @@ CHECKS: dict[str, Check] = {
     "cycle": cycle.check,
     "preemption": preemption.check,
     "primitives": primitives.check,
+    "queue": queue.check,
 }
 # What keeps answers can also be checked without.
 FRESH_CHECKS: dict[str, Check] = {"cycle": cycle.check_fresh, "preemption": preemption.check_fresh}

@@ -24,13 +24,15 @@ from stowplan.config.load import default_configuration
 from stowplan.config.types import Configuration
 from stowplan.engine import choose
 from stowplan.engine.choose import Field
+from stowplan.engine.eviction import Evictions
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
-from stowplan.framework.handle import PreemptionExtender
+from stowplan.framework.handle import Binder, PreemptionExtender
 from stowplan.framework.memo import Memo
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
+from stowplan.framework.waiting import WaitingPods
 from stowplan.model import decode
 from stowplan.model.binding import Binding
 from stowplan.model.node import Node
@@ -67,6 +69,10 @@ class Cluster:
         #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
         self.draw = random.Random(seed).randrange
         self.extenders: tuple[PreemptionExtender, ...] = ()
+        self.waiting_pods = WaitingPods()
+        self.evictions = Evictions()
+        #: Where bind plugins post to; without one, placing a pod here is binding it.
+        self.writer: Binder | None = None
         self.profiles = self._build_profiles()
         rule: TieRule = UpstreamOrder() if ties == "upstream" else RandomTie(random.Random(seed).randrange)
         self.field = Field(
@@ -97,9 +103,9 @@ class Cluster:
         return self.cache
 
     @property
-    def binder(self) -> ClusterBinder:
-        """Where bind plugins post to: placing a pod here is binding it."""
-        return ClusterBinder(self)
+    def binder(self) -> Binder:
+        """Where bind plugins post to."""
+        return self.writer if self.writer is not None else ClusterBinder(self)
 
     # Objects
 

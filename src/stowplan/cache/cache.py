@@ -78,6 +78,18 @@ class Cache:
         shape = shape if shape is not None else self.table.shape_of(pod)
         self._place(Placed(pod, shape, node_name, is_assumed=True))
 
+    def update_assumed(self, pod: Pod) -> None:
+        """Take in a new version of a pod that is assumed; nothing happens if it is not."""
+        placed = self._placed.get(pod_id(pod))
+        if placed is None or not placed.is_assumed:
+            return
+        shape = self.table.shape_of(pod)
+        if shape is placed.shape:
+            placed.pod = pod
+            return
+        self._unplace(placed)
+        self._place(Placed(pod, shape, placed.node_name, is_assumed=True))
+
     def forget(self, pod: Pod) -> None:
         """Take back `assume`."""
         placed = self._placed.get(pod_id(pod))

@@ -76,7 +76,7 @@ class PodTopologySpreadArgs(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel"):
-    """`shape` is None unless the file has one: it may not, while StorageCapacityScoring is off."""
+    """`shape` is None unless StorageCapacityScoring is on: the file may have none while it is off."""
 
     bind_timeout_seconds: int = 600
     shape: tuple[UtilizationShapePoint, ...] | None = None

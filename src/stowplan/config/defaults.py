@@ -12,7 +12,8 @@ import msgspec
 
 from stowplan.config import arguments
 from stowplan.config.duration import of_seconds
-from stowplan.config.merge import DEFAULT_PLUGINS, merge_plugins
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.config.merge import default_plugins, merge_plugins
 from stowplan.config.types import (
     ClientConnection,
     Configuration,
@@ -33,16 +34,18 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 DEFAULT_RESOURCES = (arguments.ResourceSpec("cpu", 1), arguments.ResourceSpec("memory", 1))
+# With StorageCapacityScoring: the emptier the storage, the better.
+DEFAULT_STORAGE_SHAPE = (arguments.UtilizationShapePoint(0, 10), arguments.UtilizationShapePoint(100, 0))
 
 
-def complete(fields: Fields) -> Configuration:
-    """Make a configuration of the fields that a document has."""
+def complete(fields: Fields, gates: FeatureGates = DEFAULT_GATES) -> Configuration:
+    """Make a configuration of the fields that a document has; some defaults depend on feature gates."""
     own = {name: value for name, value in fields.items() if name not in ("apiVersion", "kind")}
     own["leaderElection"] = _build(LeaderElection, _said(fields.get("leaderElection", {}), keep=("leaderElect",)))
     own["clientConnection"] = _build(ClientConnection, _said(fields.get("clientConnection", {})))
     # Contention profiling follows profiling unless it is set.
     own.setdefault("enableContentionProfiling", fields.get("enableProfiling", True))
-    own["profiles"] = _profiles(fields.get("profiles", []))
+    own["profiles"] = _profiles(fields.get("profiles", []), gates)
     own["extenders"] = tuple(_extender(each) for each in fields.get("extenders", ()))
     return _build(Configuration, own)
 
@@ -58,21 +61,21 @@ def _said(fields: Fields, keep: tuple[str, ...] = ()) -> Fields:
     return {name: value for name, value in fields.items() if value or name in keep}
 
 
-def _profiles(profiles: list[Fields]) -> tuple[Profile, ...]:
+def _profiles(profiles: list[Fields], gates: FeatureGates) -> tuple[Profile, ...]:
     profiles = profiles or [{}]
     # With several profiles each must have a name of its own.
     unnamed = DEFAULT_SCHEDULER_NAME if len(profiles) == 1 else ""
-    return tuple(_profile(fields, unnamed) for fields in profiles)
+    return tuple(_profile(fields, unnamed, gates) for fields in profiles)
 
 
-def _profile(fields: Fields, unnamed: str) -> Profile:
+def _profile(fields: Fields, unnamed: str, gates: FeatureGates) -> Profile:
     own = {point: _plugin_set(given) for point, given in fields.get("plugins", {}).items()}
-    plugins = merge_plugins(DEFAULT_PLUGINS, _build(Plugins, own))
+    plugins = merge_plugins(default_plugins(gates), _build(Plugins, own))
     return Profile(
         scheduler_name=fields.get("schedulerName", unnamed),
         percentage_of_nodes_to_score=fields.get("percentageOfNodesToScore"),
         plugins=plugins,
-        arguments=_arguments(fields.get("pluginConfig", []), plugins),
+        arguments=_arguments(fields.get("pluginConfig", []), plugins, gates),
     )
 
 
@@ -80,19 +83,23 @@ def _plugin_set(fields: Fields) -> PluginSet:
     return PluginSet(**{side: tuple(_build(Plugin, each) for each in plugins) for side, plugins in fields.items()})
 
 
-def _arguments(given: list[Fields], plugins: Plugins) -> tuple[PluginArguments, ...]:
+def _arguments(given: list[Fields], plugins: Plugins, gates: FeatureGates) -> tuple[PluginArguments, ...]:
     """Default the arguments that are given, then add those of every other enabled plugin that takes any."""
-    own = [PluginArguments(each.get("name", ""), _default(each.get("name", ""), each.get("args"))) for each in given]
+    written = [(each.get("name", ""), each.get("args")) for each in given]
+    own = [PluginArguments(name, _default(name, args, gates)) for name, args in written]
     named = {each.name for each in own}
     absent = sorted(name for name in plugins.names() if name in _DEFAULTS and name not in named)
-    return (*own, *(PluginArguments(name, _default(name, {})) for name in absent))
+    return (*own, *(PluginArguments(name, _default(name, {}, gates)) for name in absent))
 
 
-def _default(name: str, args: Any) -> arguments.Arguments:
+def _default(name: str, args: Any, gates: FeatureGates) -> arguments.Arguments:
     if name not in _DEFAULTS:
         written: arguments.Arguments = args
         return written
-    return _DEFAULTS[name]({field: value for field, value in args.items() if field not in ("apiVersion", "kind")})
+    defaulted = _DEFAULTS[name]({field: value for field, value in args.items() if field not in ("apiVersion", "kind")})
+    if isinstance(defaulted, arguments.VolumeBindingArgs) and gates.enabled("StorageCapacityScoring"):
+        return msgspec.structs.replace(defaulted, shape=defaulted.shape or DEFAULT_STORAGE_SHAPE)
+    return defaulted
 
 
 def _dynamic_resources(fields: Fields) -> arguments.DynamicResourcesArgs:

@@ -1,42 +1,57 @@
-"""The default plugins, and what becomes of them when a profile lists its own.
+"""The default plugins, which feature gates they need, and what becomes of them when a profile lists its own.
 
 The result still has `multi_point` as a list of its own; `resolve.py` spreads it over the extension points.
 """
 
 from __future__ import annotations
 
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.types import Plugin, Plugins, PluginSet
 
 ALL = "*"
 
 # The order is the order in which plugins run at every point.
-DEFAULT_PLUGINS = Plugins(
-    multi_point=PluginSet(
-        enabled=(
-            Plugin("SchedulingGates"),
-            Plugin("PrioritySort"),
-            Plugin("NodeUnschedulable"),
-            Plugin("NodeName"),
-            Plugin("TaintToleration", 3),
-            Plugin("NodeAffinity", 2),
-            Plugin("NodePorts"),
-            Plugin("NodeResourcesFit", 1),
-            Plugin("VolumeRestrictions"),
-            Plugin("NodeVolumeLimits"),
-            Plugin("VolumeBinding"),
-            Plugin("VolumeZone"),
-            Plugin("PodTopologySpread", 2),
-            Plugin("InterPodAffinity", 2),
-            # Before preemption: freeing an idle claim is kinder than evicting a pod.
-            Plugin("DynamicResources", 2),
-            Plugin("DefaultPreemption"),
-            Plugin("NodeResourcesBalancedAllocation", 1),
-            Plugin("ImageLocality", 1),
-            Plugin("DefaultBinder"),
-            Plugin("NodeDeclaredFeatures"),
-        )
-    )
+_IN_ORDER = (
+    Plugin("SchedulingGates"),
+    Plugin("PrioritySort"),
+    Plugin("NodeUnschedulable"),
+    Plugin("NodeName"),
+    Plugin("TaintToleration", 3),
+    Plugin("NodeAffinity", 2),
+    Plugin("NodePorts"),
+    Plugin("NodeResourcesFit", 1),
+    Plugin("VolumeRestrictions"),
+    Plugin("NodeVolumeLimits"),
+    Plugin("VolumeBinding"),
+    Plugin("VolumeZone"),
+    Plugin("PodTopologySpread", 2),
+    Plugin("InterPodAffinity", 2),
+    # Before preemption: freeing an idle claim is kinder than evicting a pod.
+    Plugin("DynamicResources", 2),
+    Plugin("DefaultPreemption"),
+    Plugin("NodeResourcesBalancedAllocation", 1),
+    Plugin("ImageLocality", 1),
+    Plugin("DefaultBinder"),
+    Plugin("NodeDeclaredFeatures"),
+    Plugin("GangScheduling"),
+    Plugin("TopologyPlacementGenerator"),
+    Plugin("PodGroupPodsCount", 1),
 )
+_GATE_OF = {
+    "NodeDeclaredFeatures": "NodeDeclaredFeatures",
+    "GangScheduling": "GangScheduling",
+    "TopologyPlacementGenerator": "TopologyAwareWorkloadScheduling",
+    "PodGroupPodsCount": "TopologyAwareWorkloadScheduling",
+}
+
+
+def default_plugins(gates: FeatureGates) -> Plugins:
+    """Give the plugins of a profile that lists none: those whose feature gate, if they have one, is on."""
+    ungated = (plugin for plugin in _IN_ORDER if plugin.name not in _GATE_OF or gates.enabled(_GATE_OF[plugin.name]))
+    return Plugins(multi_point=PluginSet(enabled=tuple(ungated)))
+
+
+DEFAULT_PLUGINS = default_plugins(DEFAULT_GATES)
 
 
 def merge_plugins(default: Plugins, own: Plugins) -> Plugins:

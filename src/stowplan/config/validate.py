@@ -11,6 +11,7 @@ from stowplan.config.arguments import NodeResourcesFitArgs
 from stowplan.config.duration import of_seconds
 from stowplan.config.errors import ConfigError
 from stowplan.config.faults import Faults, duplicate, invalid, label_key_faults, required
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.points import camel
 from stowplan.config.types import Configuration, Extender, LeaderElection, PluginSet, Profile
 from stowplan.config.validate_arguments import argument_faults
@@ -37,12 +38,12 @@ _CHECKED_POINTS = (
 )
 
 
-def validate(config: Configuration) -> None:
+def validate(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> None:
     """Raise ConfigError with every fault of the configuration, if there are any."""
     faults = [*_client_faults(config), *_leader_election_faults(config.leader_election)]
     if config.parallelism <= 0:
         faults.append(invalid("parallelism", config.parallelism, "should be an integer value greater than zero"))
-    faults += _profiles_faults(config.profiles)
+    faults += _profiles_faults(config.profiles, gates)
     faults += _percentage_faults("percentageOfNodesToScore", config.percentage_of_nodes_to_score)
     faults += _backoff_faults(config)
     faults += _extenders_faults(config.extenders)
@@ -94,12 +95,12 @@ def _backoff_faults(config: Configuration) -> Faults:
     return faults
 
 
-def _profiles_faults(profiles: tuple[Profile, ...]) -> Faults:
+def _profiles_faults(profiles: tuple[Profile, ...], gates: FeatureGates) -> Faults:
     faults: Faults = []
     seen: set[str] = set()
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
-        faults += _profile_faults(path, profile)
+        faults += _profile_faults(path, profile, gates)
         if profile.scheduler_name in seen:
             # Upstream shows an empty object instead of the name.
             faults.append(duplicate(f"{path}.schedulerName", {}))
@@ -107,17 +108,17 @@ def _profiles_faults(profiles: tuple[Profile, ...]) -> Faults:
     return faults + _queue_sort_faults(profiles)
 
 
-def _profile_faults(path: str, profile: Profile) -> Faults:
+def _profile_faults(path: str, profile: Profile, gates: FeatureGates) -> Faults:
     faults = [] if profile.scheduler_name else [required(f"{path}.schedulerName")]
     faults += _percentage_faults(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
     for point in _CHECKED_POINTS:
         for index, plugin in enumerate(profile.plugins.at(point).enabled):
             if plugin.name in _REMOVED_PLUGINS:
                 faults.append(invalid(f"{path}.plugins.{camel(point)}.enabled[{index}]", plugin.name, _REMOVED))
-    return faults + _arguments_faults(path, profile)
+    return faults + _arguments_faults(path, profile, gates)
 
 
-def _arguments_faults(path: str, profile: Profile) -> Faults:
+def _arguments_faults(path: str, profile: Profile, gates: FeatureGates) -> Faults:
     faults: Faults = []
     seen: set[str] = set()
     for index, given in enumerate(profile.arguments):
@@ -128,7 +129,7 @@ def _arguments_faults(path: str, profile: Profile) -> Faults:
         if given.name in _REMOVED_PLUGINS:
             faults.append(invalid(where, given.name, _REMOVED))
         elif isinstance(given.args, msgspec.Struct) and not isinstance(given.args, NodeResourcesFitArgs):
-            faults += argument_faults(f"{where}.args", given.args)
+            faults += argument_faults(f"{where}.args", given.args, gates)
     return faults
 
 

@@ -11,6 +11,7 @@ from typing import assert_never
 from stowplan.config import arguments
 from stowplan.config.duration import of_seconds
 from stowplan.config.faults import Faults, child, duplicate, forbidden, invalid, label_key_faults, required
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.model.affinity import NodeAffinity, TopologySpreadConstraint
 from stowplan.model.label_syntax import SelectorError, unsupported
 from stowplan.model.node_selector import compile_node_selector, compile_preferred_terms
@@ -19,7 +20,7 @@ _STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 _RATIO = "RequestedToCapacityRatio"
 
 
-def argument_faults(path: str, args: arguments.InTreeArguments) -> Faults:
+def argument_faults(path: str, args: arguments.InTreeArguments, gates: FeatureGates = DEFAULT_GATES) -> Faults:
     """Find the arguments of an in-tree plugin that have values not allowed."""
     match args:
         case arguments.DefaultPreemptionArgs():
@@ -38,7 +39,7 @@ def argument_faults(path: str, args: arguments.InTreeArguments) -> Faults:
         case arguments.PodTopologySpreadArgs():
             return _topology_spread(path, args)
         case arguments.VolumeBindingArgs():
-            return _volume_binding(path, args)
+            return _volume_binding(path, args, gates)
         case _:
             assert_never(args)
 
@@ -103,12 +104,14 @@ def _balanced_allocation(path: str, args: arguments.NodeResourcesBalancedAllocat
     return faults
 
 
-def _volume_binding(path: str, args: arguments.VolumeBindingArgs) -> Faults:
+def _volume_binding(path: str, args: arguments.VolumeBindingArgs, gates: FeatureGates) -> Faults:
     faults: Faults = []
     if args.bind_timeout_seconds < 0:
         why = "invalid BindTimeoutSeconds, should not be a negative value"
         faults.append(invalid(f"{path}.bindTimeoutSeconds", args.bind_timeout_seconds, why))
-    if args.shape is not None:
+    if gates.enabled("StorageCapacityScoring"):
+        faults += _shape_faults(f"{path}.shape", args.shape or ())
+    elif args.shape is not None:
         why = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
         faults.append(invalid(f"{path}.shape", args.shape, why))
     return faults

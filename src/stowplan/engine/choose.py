@@ -15,7 +15,7 @@ import numpy as np
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler, nodes_to_find
 from stowplan.engine.ties import TieRule
-from stowplan.framework.asking import PluginError
+from stowplan.framework.asking import SIGN, PluginError
 from stowplan.framework.memo import Kept, Memo
 from stowplan.framework.profile import Profile
 from stowplan.framework.ranking import Ranking
@@ -65,7 +65,8 @@ def choose(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> Result:
             return Refused(pod, verdict.fit_error(), verdict)
         return _choose_among(field, profile, pod, found)
     except PluginError as error:
-        field.memo.forget(profile, pod, shape)
+        if error.point != SIGN:
+            field.memo.forget(profile, pod, shape)
         return Failed(pod, str(error), error.plugin)
 
 

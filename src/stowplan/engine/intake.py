@@ -115,6 +115,7 @@ class Intake:
         placed = self.cache.placed(new)
         if placed is not None:
             # We have chosen its node already: only its end still matters.
+            self.cache.update_assumed(new)
             if new.is_terminating and not old.is_terminating:
                 self._forget(placed, now_ns)
             return

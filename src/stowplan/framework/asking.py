@@ -23,6 +23,7 @@ T = TypeVar("T")
 Blame = tuple[str, str, Pod]
 
 NO_ROWS: list[int] = []
+SIGN = "sign"
 
 
 class PluginError(Exception):
@@ -98,7 +99,7 @@ def ask_filter(plugin: Filter, pod: Pod, nodes: Nodes, state: Any, vocabulary: V
     """Return the words of a filter for the rows given; None if it has no objection to any."""
     words: Words | None = None
     for objection in plugin.filter(pod, nodes, state):
-        _check_mask(plugin, pod, objection, len(nodes))
+        _check_objection(plugin, pod, objection, len(nodes))
         if words is None:
             words = np.zeros(len(nodes), dtype=np.int32)
         for mask, rejection in _split(plugin.name, objection):
@@ -106,11 +107,16 @@ def ask_filter(plugin: Filter, pod: Pod, nodes: Nodes, state: Any, vocabulary: V
     return words
 
 
-def _check_mask(plugin: Filter, pod: Pod, objection: Reject, rows: int) -> None:
+def _check_objection(plugin: Filter, pod: Pod, objection: Reject, rows: int) -> None:
     mask: Any = objection.mask
     if not isinstance(mask, np.ndarray) or mask.shape != (rows,) or mask.dtype != np.bool_:
         problem = f"reject() takes one boolean per row ({rows}), got {_describe(mask)}"
         raise PluginError(plugin.name, "Filter", pod, problem)
+    reason: Any = objection.reason
+    if not isinstance(reason, str) or not reason:
+        raise PluginError(
+            plugin.name, "Filter", pod, f"a node is rejected for a reason in words, got {_describe(reason)}"
+        )
 
 
 def _split(plugin: str, objection: Reject) -> Iterable[tuple[Mask, Rejection]]:
@@ -148,6 +154,9 @@ def ask_score(plugin: Score, pod: Pod, nodes: Nodes, state: Any) -> Scores:
 
 def ask_normalize(plugin: Normalize, pod: Pod, scores: Scores, extent: tuple[int, int], state: Any) -> Scores:
     """Return the scores of rows brought to 0..100, given the lowest and highest of a feasible row."""
+    # They are kept beside the answer.
+    scores = scores.view()
+    scores.flags.writeable = False
     return checked_scores(plugin, pod, plugin.normalize(scores, *extent, state), len(scores))
 
 

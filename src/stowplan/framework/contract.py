@@ -221,10 +221,52 @@ class ScoreNode(Plugin):
         """Return a score from 0 to 100, larger is better. `node` is a `NodeRow`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Answer of `permit`: hold the pod until somebody allows or rejects it (`handle.waiting_pods`), at most so long."""
+
+    timeout_seconds: float
+
+
+class Reserve(Plugin):
+    @abstractmethod
+    def reserve(self, pod: Pod, node_name: str) -> Rejection | None:
+        """Called when a node is chosen and the pod counted there. Take what the pod needs, or refuse."""
+
+    @abstractmethod
+    def unreserve(self, pod: Pod, node_name: str) -> None:
+        """Take back `reserve`, whatever came of it: called for every plugin, in reverse order, when the pod fails later.
+
+        Must not fail, and must do no harm if `reserve` was not called.
+        """
+
+
+class Permit(Plugin):
+    @abstractmethod
+    def permit(self, pod: Pod, node_name: str) -> Rejection | Wait | None:
+        """Called last in the scheduling cycle: let the pod be bound (None), refuse it, or hold it for a while."""
+
+
+class PreBind(Plugin):
+    def pre_bind_pre_flight(self, pod: Pod, node_name: str) -> Rejection | Skip | None:
+        """Say beforehand that there is nothing to do for this pod (`SKIP`); must not change anything."""
+        return None
+
+    @abstractmethod
+    async def pre_bind(self, pod: Pod, node_name: str) -> Rejection | None:
+        """Do what must be done before the pod is bound, such as attaching volumes. Other pods go on meanwhile."""
+
+
 class Bind(Plugin):
     @abstractmethod
     async def bind(self, pod: Pod, node_name: str) -> Rejection | Skip | None:
         """Bind the pod and return None; `SKIP` hands over to the next bind plugin."""
+
+
+class PostBind(Plugin):
+    @abstractmethod
+    async def post_bind(self, pod: Pod, node_name: str) -> None:
+        """Called when the pod is bound; for tidying up. Nothing depends on it."""
 
 
 #: Extension points and the classes a plugin inherits to take part in them.
@@ -236,5 +278,9 @@ POINTS: Final[Mapping[str, tuple[type[Plugin], ...]]] = {
     "post_filter": (PostFilter,),
     "pre_score": (PreScore,),
     "score": (Score, ScoreNode),
+    "reserve": (Reserve,),
+    "permit": (Permit,),
+    "pre_bind": (PreBind,),
     "bind": (Bind,),
+    "post_bind": (PostBind,),
 }

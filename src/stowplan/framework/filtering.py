@@ -82,7 +82,8 @@ class Filtering:
         """Return the answer as data that stays as it is now."""
         evaluated = None if self.pre.narrowed is None else self.nodes.with_names(self.pre.narrowed)
         return Verdict(
-            words=self._words.copy(),
+            # A pod that is refused as a whole has no word about any node; what is kept is from another time.
+            words=self._words.copy() if self.pre.rejection is None else np.zeros_like(self._words),
             vocabulary=self.vocabulary,
             names=self._table.names(),
             evaluated=evaluated,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.contract import Preemption
 from stowplan.model.binding import Binding
 from stowplan.model.dra import DeviceClass
@@ -57,6 +58,10 @@ class Handle(Protocol):
 
     @property
     def listers(self) -> Listers: ...
+
+    @property
+    def feature_gates(self) -> FeatureGates:
+        """Which feature gates are on; they do not change while the scheduler runs."""
 
 
 class BindingHandle(Handle, Protocol):

@@ -75,11 +75,14 @@ def meets(requirement: Requirement, nodes: Nodes) -> Mask:
     return label.by_meaning(lambda value: requirement.matches({key: value}), missing=requirement.matches({}))
 
 
-def tolerated(tolerations: tuple[Toleration, ...], effects: Collection[str], nodes: Nodes) -> Mask:
+def tolerated(
+    tolerations: tuple[Toleration, ...], effects: Collection[str], nodes: Nodes, comparison_operators: bool = False
+) -> Mask:
     """Say which rows have no taint of these effects that the tolerations leave uncovered."""
 
     def puts_up_with(taints: tuple[Taint, ...]) -> bool:
-        return all(taint.effect not in effects or is_tolerated(taint, tolerations) for taint in taints)
+        repelling = (taint for taint in taints if taint.effect in effects)
+        return all(is_tolerated(taint, tolerations, comparison_operators) for taint in repelling)
 
     return nodes.taints.by_meaning(puts_up_with)
 

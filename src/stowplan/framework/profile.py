@@ -8,19 +8,24 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from stowplan.framework.asking import SIGN, PluginError
 from stowplan.framework.contract import (
     Bind,
     Filter,
+    Permit,
     Plugin,
+    PostBind,
     PostFilter,
+    PreBind,
     PreEnqueue,
     PreFilter,
     PreScore,
     QueueSort,
+    Reserve,
     Score,
 )
 from stowplan.framework.verdict import Rejection
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, PodSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,13 @@ class Profile:
     post_filter: tuple[PostFilter, ...] = ()
     pre_score: tuple[PreScore, ...] = ()
     score: tuple[tuple[Score, int], ...] = ()
+    reserve: tuple[Reserve, ...] = ()
+    permit: tuple[Permit, ...] = ()
+    pre_bind: tuple[PreBind, ...] = ()
     bind: tuple[Bind, ...] = ()
+    post_bind: tuple[PostBind, ...] = ()
     percentage_of_nodes_to_score: int | None = None
-    #: Plugins that may read more of a pod than its signature holds, so `sign` and the annotations are part of the key.
+    #: Plugins that may read more of a pod than its signature holds: all of the spec, annotations, and what they `sign`.
     foreign: tuple[Plugin, ...] = ()
 
     @property
@@ -57,4 +66,26 @@ class Profile:
         if not self.foreign:
             return pod.spec.node_name
         annotations = tuple(sorted(pod.metadata.annotations.items()))
-        return pod.spec.node_name, annotations, tuple(plugin.sign(pod) for plugin in self.foreign)
+        return _unsigned(pod.spec), annotations, tuple(_signed_by(plugin, pod) for plugin in self.foreign)
+
+
+def _unsigned(spec: PodSpec) -> Hashable:
+    """Return the fields of a spec that no in-tree plugin reads, so that the signature of a pod has not got them."""
+    return (
+        spec.node_name,
+        spec.priority_class_name,
+        spec.preemption_policy,
+        spec.scheduling_gates,
+        spec.scheduling_group,
+        spec.service_account_name,
+        spec.termination_grace_period_seconds,
+    )
+
+
+def _signed_by(plugin: Plugin, pod: Pod) -> Hashable:
+    try:
+        signed = plugin.sign(pod)
+        hash(signed)
+    except Exception as error:
+        raise PluginError(plugin.name, SIGN, pod, f"{type(error).__name__}: {error}") from error
+    return signed

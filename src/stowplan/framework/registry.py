@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -20,7 +21,7 @@ from stowplan.config.resolve import resolve
 from stowplan.config.types import Plugin as Listed
 from stowplan.config.types import Plugins, PluginSet
 from stowplan.config.types import Profile as ProfileConfig
-from stowplan.framework.contract import POINTS, FilterNode, Plugin, ScoreNode
+from stowplan.framework.contract import POINTS, Filter, FilterNode, Plugin, Score, ScoreNode
 from stowplan.framework.handle import Handle
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.profile import Profile
@@ -55,7 +56,11 @@ class Registry:
     def add_entry_points(self) -> None:
         """Register what installed packages offer in the entry-point group."""
         for entry in entry_points(group=GROUP):
-            self.add(_as_plugin(entry.load(), f"entry point {entry.name!r}"))
+            try:
+                found = entry.load()
+            except Exception as error:
+                raise RegistryError(f"entry point {entry.name!r}: cannot load {entry.value!r}: {error}") from error
+            self.add(_as_plugin(found, f"entry point {entry.name!r}"))
 
     def load(self, reference: str) -> type[Plugin]:
         """Load and register a plugin written out as `where:Class`; the same reference gives the same class again."""
@@ -72,8 +77,8 @@ class Registry:
     def profile(self, config: ProfileConfig, handle: Handle) -> Profile:
         """Build the plugins of one profile, each once, in the configured order."""
         config = self._load_references(config)
-        resolved = resolve(config, self.points())
         self._check_known(config)
+        resolved = resolve(config, self.points())
         names = {name for listed in resolved.values() for name, _ in listed if name not in self._not_built}
         arguments = config.plugin_config
         instances = {name: self._build(name, arguments.get(name), handle) for name in sorted(names)}
@@ -101,12 +106,12 @@ class Registry:
             known = ", ".join(sorted(accepted.keys() - {"handle"})) or "none"
             raise RegistryError(f"plugin {name!r}: unknown argument {unknown[0]!r}; it takes: {known}")
         hints = get_type_hints(cls.__init__)
-        try:
-            keywords = {key: msgspec.convert(value, hints.get(key, Any)) for key, value in given.items()}
-        except msgspec.ValidationError as error:
-            raise RegistryError(f"plugin {name!r}: {error}") from error
+        keywords = {key: _converted(name, key, value, hints.get(key, Any)) for key, value in given.items()}
         if "handle" in accepted:
             keywords["handle"] = handle
+        missing = [key for key, wanted in accepted.items() if key not in keywords and _is_needed(wanted)]
+        if missing:
+            raise RegistryError(f"plugin {name!r}: argument {missing[0]!r} is missing; give it in the plugin's args")
         return cls(**keywords)
 
     def _check_known(self, config: ProfileConfig) -> None:
@@ -135,10 +140,10 @@ class Registry:
 
 
 def _lifted(plugin: Plugin, point: str) -> Plugin:
-    """Return a per-node plugin as one that answers for all rows; any other as it is."""
-    if point == "filter" and isinstance(plugin, FilterNode):
+    """Return a plugin that only answers for one node as one that answers for all rows; any other as it is."""
+    if point == "filter" and isinstance(plugin, FilterNode) and not isinstance(plugin, Filter):
         return EachNodeFilter(plugin)
-    if point == "score" and isinstance(plugin, ScoreNode):
+    if point == "score" and isinstance(plugin, ScoreNode) and not isinstance(plugin, Score):
         return EachNodeScore(plugin)
     return plugin
 
@@ -157,11 +162,17 @@ def load(reference: str) -> type[Plugin]:
 
 
 def _load_file(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(str(path), path)
     if spec is None or spec.loader is None or not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    # Dataclasses and structs look their annotations up there; a path is the name of no other module.
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
     return module
 
 
@@ -190,6 +201,18 @@ def _keywords(name: str, arguments: Any) -> dict[str, Any]:
     if not isinstance(arguments, Mapping):
         raise RegistryError(f"plugin {name!r}: args must be a mapping of argument names to values")
     return {_snake(key): value for key, value in arguments.items() if key not in ("apiVersion", "kind")}
+
+
+def _converted(name: str, key: str, value: Any, wanted: Any) -> Any:
+    try:
+        return msgspec.convert(value, wanted)
+    except msgspec.ValidationError as error:
+        raise RegistryError(f"plugin {name!r}: argument {key!r}: {error}") from error
+
+
+def _is_needed(parameter: inspect.Parameter) -> bool:
+    is_one = parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return is_one and parameter.default is inspect.Parameter.empty
 
 
 def _snake(name: str) -> str:

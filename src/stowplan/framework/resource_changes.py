@@ -17,7 +17,7 @@ from stowplan.model.dra import DeviceClass
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
-from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
+from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 
 #: Requests for devices of a class by the class's own name.
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
@@ -78,8 +78,6 @@ def is_served_by(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> bool:
 
 
 def _is_served(device_classes: List, name: str) -> bool:
-    if not is_extended(name):
-        return False
     return any(name in (one.spec.extended_resource_name, DEVICE_CLASS_PREFIX + one.name) for one in device_classes())
 
 

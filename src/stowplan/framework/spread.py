@@ -96,8 +96,11 @@ class Included:
     Each policy is evaluated at most once; without constraints no key is needed.
     """
 
-    def __init__(self, pod: Pod, nodes: Nodes, constraints: Sequence[Constraint]) -> None:
+    def __init__(
+        self, pod: Pod, nodes: Nodes, constraints: Sequence[Constraint], comparison_operators: bool = False
+    ) -> None:
         self.constraints = constraints
+        self.comparison_operators = comparison_operators
         self.labelled = labelled(constraints, nodes)
         self._pod = pod
         self._nodes = nodes
@@ -117,7 +120,8 @@ class Included:
 
     @cached_property
     def _tolerated(self) -> Mask:
-        return node_match.tolerated(self._pod.spec.tolerations, (NO_SCHEDULE, NO_EXECUTE), self._nodes)
+        effects = (NO_SCHEDULE, NO_EXECUTE)
+        return node_match.tolerated(self._pod.spec.tolerations, effects, self._nodes, self.comparison_operators)
 
 
 def labelled(constraints: Sequence[Constraint], nodes: Nodes) -> Mask:

@@ -7,24 +7,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from stowplan.framework.contract import Attempt, Nominated, PostFilter, Preemption, Withdrawn
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import Attempt, Awaited, Nominated, PostFilter, Preemption, Requeue, Withdrawn
 from stowplan.framework.handle import PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.preemption import choice, eligibility, extending
-from stowplan.preemption.found import Found
+from stowplan.preemption.findings import Findings
 from stowplan.preemption.search import Limits, Search
 
 NO_CANDIDATE = "no candidate node for preemption"
 
 
-class DefaultPreemption(PostFilter):
+class DefaultPreemption(PostFilter, Requeue):
     """Makes room for a pod by evicting pods of lower priority from one node.
 
-    Preempts: on every node that was refused, but not for good, all pods of lower priority are supposed to go; if the pod
-        fits then, they are put back as long as it still fits: those first whose eviction violates a disruption budget,
-        then by importance (priority, then age). Of the nodes where that works, the one is taken with the fewest
-        violated budgets, then the least important victims. Pods nominated to the node, of at least the pod's
+    Preempts: on every node that was refused, but not for good, all pods of lower priority are supposed to go; if the
+        pod fits then, they are put back as long as it still fits: those first whose eviction violates a disruption
+        budget, then by importance (priority, then age). Of the nodes where that works, the one is taken with the
+        fewest violated budgets, then the least important victims. Pods nominated to the node, of at least the pod's
         priority, keep their room. A pod that says `preemptionPolicy: Never`, or whose victims on its nominated node
         are still terminating, does not preempt.
     Arguments: `min_candidate_nodes_percentage` and `min_candidate_nodes_absolute`: the search stops at so many
@@ -58,11 +60,15 @@ class DefaultPreemption(PostFilter):
             return _refusal(candidates.reasons[0], candidates.code)
         return _nominated(choice.pick(candidates)) if candidates else _refusal(NO_CANDIDATE)
 
+    def events(self) -> tuple[Awaited, ...]:
+        # A pod gone is when to look again whether the pod may be tried; whether it is worth it is for others to say.
+        return (Awaited(changes.POD, Action.DELETE, lambda pod, old, new: False),)
+
     def objection(self, pod: Pod, attempt: Attempt) -> str:
         """Return why the pod may not preempt; empty if it may."""
         return eligibility.objection(pod, attempt, self._handle.pods)
 
-    def search(self, pod: Pod, attempt: Attempt) -> Found:
+    def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
         search = Search(pod, attempt, self._handle)
         rows = search.potential_rows()

@@ -8,6 +8,7 @@ from typing import Any, Final
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited, Filter, Reject, Requeue, reject
+from stowplan.framework.handle import Handle
 from stowplan.model import tolerations
 from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
@@ -26,16 +27,25 @@ class NodeUnschedulable(Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodeunschedulable.
     """
 
+    def __init__(self, handle: Handle) -> None:
+        self._comparison_operators = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
+
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         is_cordoned = nodes.fact("unschedulable", _is_cordoned, bool)
-        if is_cordoned.any() and not tolerations.is_tolerated(CORDON, pod.spec.tolerations):
+        if is_cordoned.any() and not self._tolerates(pod):
             yield reject(is_cordoned, REASON, unresolvable=True)
 
     def events(self) -> tuple[Awaited, ...]:
         return (
             Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_open_now),
-            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, _now_tolerates),
+            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, self._now_tolerates),
         )
+
+    def _now_tolerates(self, pod: Pod, old: Pod, new: Pod) -> bool:
+        return changes.is_same(pod, new) and self._tolerates(new)
+
+    def _tolerates(self, pod: Pod) -> bool:
+        return tolerations.is_tolerated(CORDON, pod.spec.tolerations, self._comparison_operators)
 
 
 def _is_cordoned(node: Node) -> bool:
@@ -45,7 +55,3 @@ def _is_cordoned(node: Node) -> bool:
 def _is_open_now(pod: Pod, old: Node | None, new: Node) -> bool:
     was_open = old is not None and not old.spec.unschedulable
     return not was_open and not new.spec.unschedulable
-
-
-def _now_tolerates(pod: Pod, old: Pod, new: Pod) -> bool:
-    return changes.is_same(pod, new) and tolerations.is_tolerated(CORDON, new.spec.tolerations)

@@ -80,6 +80,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         defaulting_type: str = "System",
     ) -> None:
         self._listers = handle.listers
+        self._comparison_operators = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
         self._is_system_default = defaulting_type == "System"
         self._defaults = SYSTEM_CONSTRAINTS if self._is_system_default else default_constraints
 
@@ -91,7 +92,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         constraints = self._constraints(pod, "DoNotSchedule")
         if not constraints:
             return SKIP
-        included = spread.Included(pod, nodes, constraints)
+        included = spread.Included(pod, nodes, constraints, self._comparison_operators)
         return tuple(Domains(constraint, pod, nodes, included) for constraint in constraints)
 
     def filter(self, pod: Pod, nodes: Nodes, state: tuple[Domains, ...]) -> Iterator[Reject]:
@@ -109,7 +110,9 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
             return SKIP
         # So that nodes without a zone are still spread over by host.
         needs_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_default
-        return Preferences(constraints, pod, nodes, needs_all_keys)
+        keyed = constraints if needs_all_keys else ()
+        included = spread.Included(pod, nodes, keyed, self._comparison_operators)
+        return Preferences(constraints, nodes, included, needs_all_keys)
 
     def score(self, pod: Pod, nodes: Nodes, state: Preferences) -> Scores:
         return state.scores(nodes)
@@ -152,6 +155,7 @@ class Domains:
     def __init__(self, constraint: Constraint, pod: Pod, nodes: Nodes, included: spread.Included) -> None:
         self._constraint = constraint
         self._constraints = included.constraints
+        self._comparison_operators = included.comparison_operators
         codes, values, _ = nodes.label(constraint.key)
         rows = included.rows(constraint)
         self._held = spread.tally(codes, nodes.count(constraint.siblings), rows, len(values))
@@ -168,7 +172,8 @@ class Domains:
         change = nodes.change_of(self._constraint.supposed)
         if change is None or not change.any():
             return self._words[codes]
-        rows = spread.Included(pod, nodes, self._constraints).rows(self._constraint)
+        included = spread.Included(pod, nodes, self._constraints, self._comparison_operators)
+        rows = included.rows(self._constraint)
         return self._supposed_words(codes, np.where(rows, change, 0), rows)
 
     def _supposed_words(self, codes: Codes, change: Scores, rows: Mask) -> Words:
@@ -195,11 +200,12 @@ class Domains:
 class Preferences:
     """The soft constraints over the whole cluster, given the feasible rows."""
 
-    def __init__(self, constraints: tuple[Constraint, ...], pod: Pod, nodes: Nodes, needs_all_keys: bool) -> None:
+    def __init__(
+        self, constraints: tuple[Constraint, ...], nodes: Nodes, included: spread.Included, needs_all_keys: bool
+    ) -> None:
         self._constraints = constraints
         self._needs_all_keys = needs_all_keys
         feasible = nodes.feasible
-        included = spread.Included(pod, nodes, constraints if needs_all_keys else ())
         scored = feasible & included.labelled
         #: The feasible rows that have all keys; None where all have.
         self.scored: Mask | None = scored if (feasible != scored).any() else None

@@ -10,6 +10,7 @@ import numpy as np
 from stowplan.framework import changes, node_match
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, Normalize, PreScore, Reject, Requeue, reject
+from stowplan.framework.handle import Handle
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE, count_intolerable_preferences, first_untolerated
@@ -29,8 +30,12 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
     Upstream: pkg/scheduler/framework/plugins/tainttoleration.
     """
 
+    def __init__(self, handle: Handle) -> None:
+        self._comparison_operators = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
+
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
-        is_tolerated = node_match.tolerated(pod.spec.tolerations, (NO_SCHEDULE, NO_EXECUTE), nodes)
+        effects = (NO_SCHEDULE, NO_EXECUTE)
+        is_tolerated = node_match.tolerated(pod.spec.tolerations, effects, nodes, self._comparison_operators)
         if not is_tolerated.all():
             yield reject(~is_tolerated, REASON, unresolvable=True)
 
@@ -38,8 +43,10 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
         """Never skip: even without taints every node scores 100."""
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
-        tolerations = pod.spec.tolerations
-        return nodes.taints.by_meaning(lambda taints: count_intolerable_preferences(taints, tolerations), missing=0)
+        tolerations, operators = pod.spec.tolerations, self._comparison_operators
+        return nodes.taints.by_meaning(
+            lambda taints: count_intolerable_preferences(taints, tolerations, operators), missing=0
+        )
 
     def normalize(self, scores: Scores, low: int, high: int, state: Any) -> Scores:
         if high <= 0:
@@ -48,18 +55,16 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
 
     def events(self) -> tuple[Awaited, ...]:
         return (
-            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_tolerated_now),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._is_tolerated_now),
             Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, _is_own_update),
         )
 
+    def _is_tolerated_now(self, pod: Pod, old: Node | None, new: Node) -> bool:
+        was_tolerated = old is not None and self._is_tolerated(pod, old)
+        return not was_tolerated and self._is_tolerated(pod, new)
 
-def _is_tolerated_now(pod: Pod, old: Node | None, new: Node) -> bool:
-    was_tolerated = old is not None and _is_tolerated(pod, old)
-    return not was_tolerated and _is_tolerated(pod, new)
-
-
-def _is_tolerated(pod: Pod, node: Node) -> bool:
-    return first_untolerated(node.spec.taints, pod.spec.tolerations) is None
+    def _is_tolerated(self, pod: Pod, node: Node) -> bool:
+        return first_untolerated(node.spec.taints, pod.spec.tolerations, self._comparison_operators) is None
 
 
 def _is_own_update(pod: Pod, old: Pod, new: Pod) -> bool:

@@ -1,7 +1,7 @@
 """The dry run: on every row at once, take all victims away, then put back whomever the node can keep.
 
-The k-th pod is put back on all rows in one pass. Rows are laid out with the longest lists of victims first, so those that
-still have somebody to put back are always the first ones.
+The k-th pod is put back on all rows in one pass. Rows are laid out with the longest lists of victims first, so those
+that still have somebody to put back are always the first ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Evictable(NamedTuple):
 
 
 class DryRun(NamedTuple):
-    """What came out: for each row the filters' word if the pod does not fit even so, for each pod whether it must go."""
+    """What came out: for each row the word against it if the pod does not fit even so; for each pod, if it must go."""
 
     words: Words
     goes: Mask
@@ -85,15 +85,17 @@ class _Layout:
     @property
     def is_gone(self) -> Mask:
         """Which of the pods are away."""
-        return self._signs == GONE
+        is_gone: Mask = self._signs == GONE
+        return is_gone
 
     def ask(self, count: int) -> Words:
         """Return the filters' words for the first rows; each must take the pod both with and without nominated ones."""
         words = self._attempt.suppose(self._first(count).after(self._moves.first(count, self._signs)))
         if self._crowd is not None:
             positions, moves = self._crowd.among(count, self._signs)
-            crowded = self._attempt.suppose(self._nodes.take(self._rows[positions]).after(moves))
-            words[positions] = np.where(crowded != 0, crowded, words[positions])
+            if len(positions):
+                crowded = self._attempt.suppose(self._nodes.take(self._rows[positions]).after(moves))
+                words[positions] = np.where(crowded != 0, crowded, words[positions])
         return words
 
     def put_back(self) -> None:

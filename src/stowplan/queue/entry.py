@@ -50,7 +50,7 @@ class QueuedPod:
     #: The whole second up to which it backs off; None until somebody asks.
     backoff_until: int | None = None
     #: When it was last brought back only because it had waited too long.
-    flushed_at_ns: int | None = None
+    flushed_at_ns: int = 0
     #: Marks its item in the heap it is in; an older item is dead.
     ticket: int = field(default=0, repr=False)
 

@@ -70,6 +70,7 @@ class InFlight:
     def finish(self, flight: Flight) -> None:
         """Note that a pod is no longer being tried, and forget what only it wanted to know."""
         del self._flights[flight.entry.id]
+        flight.entry.place = Place.GONE
         oldest = next(iter(self._flights.values()), None)
         keep_from = self._recorded if oldest is None else oldest.start
         while self._forgotten < keep_from:

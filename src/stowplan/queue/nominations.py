@@ -1,6 +1,7 @@
 """Pods that wait for room on a node that was freed for them: they count there before they are placed.
 
-A pod of at least the priority of the one at hand, nominated to a node, is taken to run there when that node is filtered.
+A pod of at least the priority of the one at hand, nominated to a node, is taken to run there when that node is
+filtered.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ class Nominations:
 
     def node_of(self, pod: Pod) -> str:
         return self._node_of.get(_id(pod), "")
+
+    def on(self, node_name: str) -> list[Pod]:
+        """Return the pods that are nominated to a node."""
+        return list(self._by_node.get(node_name, {}).values())
 
     def standing_before(self, pod: Pod) -> dict[str, list[Pod]]:
         """Return, by node, the nominated pods that `pod` must leave room for: others of at least its priority."""

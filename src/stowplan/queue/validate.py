@@ -18,11 +18,11 @@ def validate(queue: SchedulingQueue) -> None:
 
 def contents(queue: SchedulingQueue) -> dict[Place, list[QueuedPod]]:
     """Return what is in each container, in its order."""
-    pool = list(queue.unschedulable)
+    pool = list(queue.places.unschedulable)
     return {
-        Place.ACTIVE: list(queue.active),
-        Place.BACKOFF: list(queue.backoff.refused),
-        Place.ERROR_BACKOFF: list(queue.backoff.failed),
+        Place.ACTIVE: list(queue.places.active),
+        Place.BACKOFF: list(queue.places.backoff.refused),
+        Place.ERROR_BACKOFF: list(queue.places.backoff.failed),
         Place.UNSCHEDULABLE: [entry for entry in pool if not entry.gated_by],
         Place.GATED: [entry for entry in pool if entry.gated_by],
         Place.IN_FLIGHT: [flight.entry for flight in queue.in_flight],
@@ -38,14 +38,15 @@ def _check_places(queue: SchedulingQueue) -> None:
     doubled = [pod_id for pod_id, count in times.items() if count > 1]
     assert not doubled, f"pods in two places: {doubled}"
     waiting = {entry.id: entry for place, entries in found.items() for entry in entries if place is not Place.IN_FLIGHT}
-    assert waiting == queue.waiting, f"known and found differ: {sorted(waiting.keys() ^ queue.waiting.keys())}"
-    for heap in (queue.active, queue.backoff.refused, queue.backoff.failed):
+    known = queue.places.entries
+    assert waiting == known, f"known and found differ: {sorted(waiting.keys() ^ known.keys())}"
+    for heap in (queue.places.active, queue.places.backoff.refused, queue.places.backoff.failed):
         assert len(heap) == len(list(heap)), "the count of a heap differs from its pods"
 
 
 def _check_states(queue: SchedulingQueue) -> None:
     """Check the table of `docs/queue.md`: what is known of a pod in each place."""
-    for entry in queue.waiting.values():
+    for entry in queue.places.entries.values():
         name = entry.pod.key
         assert bool(entry.ticket) is (entry.place not in POOLED), f"pod {name}: in a heap or in the pool, not both"
         assert bool(entry.gated_by) is (entry.place is Place.GATED), f"pod {name}: gated by {entry.gated_by!r}"
@@ -62,10 +63,10 @@ def _check_states(queue: SchedulingQueue) -> None:
 
 def _check_index(queue: SchedulingQueue) -> None:
     expected: dict[tuple[str, str], set[str]] = {}
-    for entry in queue.unschedulable:
+    for entry in queue.places.unschedulable:
         for rejector in entry.rejectors:
             expected.setdefault(rejector, set()).add(entry.id)
-    assert queue.unschedulable.index() == expected, "the index by rejecting plugin differs from the pods"
+    assert queue.places.unschedulable.index() == expected, "the index by rejecting plugin differs from the pods"
 
 
 def _check_in_flight(queue: SchedulingQueue) -> None:

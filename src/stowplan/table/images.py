@@ -1,6 +1,7 @@
 """Which images the nodes hold: the size the scheduler believes in, and how many nodes have each.
 
-An image's size is the one reported by the first node that came with it and stays while any node holds the image.
+An image's size is the one reported by the first node that came with it and stays while any other node holds the image;
+a node that alone holds it corrects the size with its next report.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ class Images:
     def replace(self, old: Node | None, new: Node | None) -> None:
         """Account for a node that came (`old` None), changed, or went (`new` None)."""
         before, after = image_names(old), image_names(new)
-        if before.keys() == after.keys():
+        if before == after:
             return
-        for name in before.keys() - after.keys():
+        for name in before:
             self._release(name)
-        for name in after.keys() - before.keys():
+        for name in after:
             self._size.setdefault(name, after[name])
             self._holders[name] = self._holders.get(name, 0) + 1
         self.journal.mark_all()
@@ -42,7 +43,11 @@ class Images:
 
 
 def image_names(node: Node | None) -> dict[str, int]:
-    """Return every name of every image on a node, with the size the node reports for it."""
+    """Return every name of every image on a node, with the first size the node reports for it."""
     if node is None:
         return {}
-    return {name: image.size_bytes for image in node.status.images for name in image.names}
+    sizes: dict[str, int] = {}
+    for image in node.status.images:
+        for name in image.names:
+            sizes.setdefault(name, image.size_bytes)
+    return sizes

@@ -164,6 +164,7 @@ class Nodes:
         gathered = self._gathered.get(key)
         if gathered is None:
             gathered = self._gathered[key] = matrix[:, self.rows]
+            gathered.flags.writeable = False
         return gathered
 
     # Facts
@@ -237,7 +238,9 @@ class Nodes:
         if self.feasible_rows is None or self.feasible_journal is None:
             raise AttributeError("nodes.feasible is known in pre_score only: filters have not finished before it")
         self._note(self.feasible_journal)
-        return self.feasible_rows
+        feasible = self.feasible_rows.view()
+        feasible.flags.writeable = False
+        return feasible
 
     def _values(self, column: Column) -> NDArray[Any]:
         self._note(column.journal)
@@ -246,6 +249,7 @@ class Nodes:
         gathered = self._gathered.get(column)
         if gathered is None:
             gathered = self._gathered[column] = column.view[self.rows]
+            gathered.flags.writeable = False
         return gathered
 
     def _note(self, journal: Journal) -> None:

@@ -7,6 +7,7 @@ rows as they would be.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,8 +82,7 @@ class Moves:
         entries = zip(self.codes.tolist(), self.signs.tolist(), strict=True)
         pods = [self.shapes[code].pod if sign != COMES else None for code, sign in entries]
         bounds = self.offsets.tolist()
-        rows = zip(bounds, bounds[1:], strict=False)
-        return [[pod for pod in pods[start:end] if pod is not None] for start, end in rows]
+        return [[pod for pod in pods[start:end] if pod is not None] for start, end in pairwise(bounds)]
 
     def _sum(self, rule: Hashable, amount: Callable[[PodShape], int]) -> Scores:
         amounts = self._amounts.get(rule)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stowplan.cache.objects import Objects
+from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.model.binding import Binding
 from stowplan.model.kinds import ApiObject
 from stowplan.table.journal import Reads
@@ -14,6 +15,8 @@ class LocalHandle:
     def __init__(self, *objects: ApiObject) -> None:
         self.listers: Objects = Objects(Reads())
         self.bindings: list[Binding] = []
+        #: Set other gates before the plugin is made: `feature_gates.parse("A=true")`.
+        self.feature_gates = DEFAULT_GATES
         self.put(*objects)
 
     def put(self, *objects: ApiObject) -> None:

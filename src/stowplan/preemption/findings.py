@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import numpy as np
 
 from stowplan.framework.contract import Preemption
@@ -9,12 +11,12 @@ from stowplan.framework.verdict import Code, Rejection, Verdict, Words
 from stowplan.model.label_syntax import aggregate
 from stowplan.preemption.choice import least_harmful
 from stowplan.preemption.tried import Tried
-from stowplan.table.columns import Rows
+from stowplan.table.columns import Mask, Rows
 
 NOT_HELPFUL = Rejection(("Preemption is not helpful for scheduling",), Code.UNRESOLVABLE)
 
 
-class Found:
+class Findings:
     """The candidates, and for every other row that was looked at the word against it."""
 
     def __init__(self, verdict: Verdict, enough: int) -> None:
@@ -34,12 +36,6 @@ class Found:
         return self._harmless > 0 and self._harmless + self._violating >= self._enough
 
     @property
-    def missing(self) -> int:
-        """How many rows to look at next."""
-        missing = self._enough - self._harmless - self._violating
-        return missing if missing > 0 else self._enough
-
-    @property
     def candidates(self) -> list[Preemption]:
         """Every candidate, written out."""
         return [self._preemption(tried, position) for tried, kept in self._kept for position in kept.tolist()]
@@ -48,7 +44,12 @@ class Found:
         """Return the candidate that does the least harm."""
         members = [(tried, position) for tried, kept in self._kept for position in kept.tolist()]
         harm = np.concatenate([tried.harm[:, kept] for tried, kept in self._kept], axis=1)
-        return self._preemption(*members[least_harmful(harm, lambda index: members[index][0].started_at(members[index][1]))])
+
+        def started_at(index: int) -> datetime:
+            tried, position = members[index]
+            return tried.started_at(position)
+
+        return self._preemption(*members[least_harmful(harm, started_at)])
 
     def refuse(self, rows: list[int], rejection: Rejection) -> None:
         """Note why rows are no candidates."""
@@ -56,22 +57,29 @@ class Found:
             self._words[rows] = self._verdict.vocabulary.number(rejection)
 
     def add(self, tried: Tried) -> None:
-        """Take in the rows of a dry run."""
-        rows = tried.evictable.rows
-        self._words[rows] = tried.words
-        fits = tried.words == 0
+        """Take in the rows of a dry run, in their order, as far as they are still needed."""
+        rows, fits = tried.evictable.rows, tried.words == 0
         has_victims = tried.harm[3] > 0
+        self._words[rows] = tried.words
         for row in rows[fits & ~has_victims].tolist():
             self.refuse([row], _no_victim(self._verdict.names[row]))
         is_violating = tried.harm[0] > 0
-        harmless = np.flatnonzero(fits & has_victims & ~is_violating)
-        violating = np.flatnonzero(fits & has_victims & is_violating)
-        if self._violating >= self._enough:
-            # The search went on only for one that violates nothing.
-            harmless, violating = harmless[:1], violating[:0]
+        needed = self._up_to_enough(fits & has_victims, is_violating)
+        harmless = np.flatnonzero(needed & ~is_violating)[: self._enough - self._harmless]
+        violating = np.flatnonzero(needed & is_violating)[: self._enough - self._violating]
         self._harmless += len(harmless)
         self._violating += len(violating)
         self._kept.append((tried, np.concatenate((harmless, violating))))
+
+    def _up_to_enough(self, is_candidate: Mask, is_violating: Mask) -> Mask:
+        """Leave out the candidates that come after the one with which there are enough."""
+        harmless = self._harmless + np.cumsum(is_candidate & ~is_violating)
+        total = self._violating + harmless + np.cumsum(is_candidate & is_violating)
+        is_enough = (harmless > 0) & (total >= self._enough)
+        is_needed = is_candidate.copy()
+        if is_enough.any():
+            is_needed[int(is_enough.argmax()) + 1 :] = False
+        return is_needed
 
     def error(self) -> str:
         """Return the faults met on the way, joined; empty if there were none."""

@@ -1,0 +1,119 @@
+"""Feature gates: which gates there are, how `--feature-gates` is read, and which are on.
+
+The names, stages and defaults are those of kube-scheduler 1.36, as far as they concern scheduling: `GATES` in
+`gate_list.py`. A plugin reads them from its handle (`handle.feature_gates.enabled(...)`), the configuration while it
+is defaulted and validated.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from stowplan.config.gate_list import GATES, Stage
+
+_COMPONENT: Final = "kube"
+_ALL_OF: Final[Mapping[str, Stage]] = {"AllAlpha": "alpha", "AllBeta": "beta"}
+_BOOLS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+class FeatureGateError(ValueError):
+    """A gate that cannot be set as asked; the text is upstream's where upstream has wording."""
+
+
+class FeatureGates(msgspec.Struct, frozen=True):
+    """Which gates are on."""
+
+    on: frozenset[str]
+
+    def enabled(self, name: str) -> bool:
+        """Say whether a gate is on. Asking for one that does not exist is a fault of the caller."""
+        if name not in GATES:
+            raise KeyError(f"feature gate {name!r} is not registered; add it to GATES in config/gate_list.py")
+        return name in self.on
+
+
+DEFAULT_GATES: Final = FeatureGates(frozenset(name for name, gate in GATES.items() if gate.default))
+
+
+def parse(*texts: str) -> FeatureGates:
+    """Read texts such as `A=true,B=false`, each the value of one flag; of several values for a gate the last counts."""
+    asked: dict[str, bool] = {}
+    for text in texts:
+        for piece in filter(None, text.split(",")):
+            name, value = _read(piece)
+            asked[name] = value
+    return with_settings(asked)
+
+
+def with_settings(asked: Mapping[str, bool]) -> FeatureGates:
+    """Switch gates on and off; raise FeatureGateError if one cannot be, or if one that is on needs one that is off."""
+    _check_settable(asked)
+    state = {name: gate.default for name, gate in GATES.items()}
+    # A gate set by its own name keeps that value, wherever it stands in the text.
+    for toggle, stage in _ALL_OF.items():
+        if toggle in asked:
+            state |= {name: asked[toggle] for name, gate in GATES.items() if gate.stage == stage}
+    state |= {name: value for name, value in asked.items() if name not in _ALL_OF}
+    _check_needs(state)
+    return FeatureGates(frozenset(name for name, is_on in state.items() if is_on))
+
+
+def _read(piece: str) -> tuple[str, bool]:
+    name, equals, value = (part.strip() for part in piece.partition("="))
+    component, colon, own = name.partition(":")
+    if colon:
+        if component != _COMPONENT:
+            raise FeatureGateError(f"component not registered: {component}; write {_COMPONENT}:{own} or just {own}")
+        name = own
+    if not equals:
+        raise FeatureGateError(f"missing bool value for {name}; write {name}=true or {name}=false")
+    if value not in _BOOLS:
+        why = f'strconv.ParseBool: parsing "{value}": invalid syntax'
+        raise FeatureGateError(f"invalid value of {name}={value}, err: {why}; write true or false")
+    return name, _BOOLS[value]
+
+
+def _check_settable(asked: Mapping[str, bool]) -> None:
+    for name in asked:
+        if name not in GATES and name not in _ALL_OF:
+            raise FeatureGateError(f"unrecognized feature gate: {name}; {_suggestion(name)}")
+    locked = [
+        f"cannot set feature gate {name} to {_spell(value)}, feature is locked to {_spell(GATES[name].default)}"
+        for name, value in asked.items()
+        if name in GATES and GATES[name].is_locked and value != GATES[name].default
+    ]
+    _raise_all(locked)
+
+
+def _suggestion(name: str) -> str:
+    by_lower = {known.lower(): known for known in (*_ALL_OF, *GATES)}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
+    if near:
+        return f"did you mean {' or '.join(by_lower[match] for match in near)}?"
+    return f"known: {', '.join(sorted(GATES))}"
+
+
+def _check_needs(state: Mapping[str, bool]) -> None:
+    faults = []
+    for name, gate in GATES.items():
+        missing = [needed for needed in gate.needs if not state[needed]]
+        if state[name] and missing:
+            faults.append(f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]")
+    _raise_all(faults)
+
+
+def _raise_all(faults: Iterable[str]) -> None:
+    faults = list(faults)
+    if faults:
+        raise FeatureGateError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
+
+
+def _spell(value: bool) -> str:
+    return "true" if value else "false"

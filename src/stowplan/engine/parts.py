@@ -1,0 +1,34 @@
+"""The parts that the flow moves pods between. `app` puts them together; the flow itself owns none of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from stowplan.cache.cache import Cache
+from stowplan.engine.choose import Field
+from stowplan.engine.intake import Intake
+from stowplan.engine.ports import Listener, Report, Writer
+from stowplan.framework.profile import Profile
+from stowplan.framework.waiting import WaitingPods
+from stowplan.queue.queue import SchedulingQueue
+
+
+def _nobody(report: Report) -> None:
+    """Listen to nothing."""
+
+
+@dataclass(slots=True)
+class Parts:
+    """Owners of state, ports, and the profiles in force (replaced as a whole on reload, between two cycles)."""
+
+    cache: Cache
+    queue: SchedulingQueue
+    intake: Intake
+    field: Field
+    profiles: Mapping[str, Profile]
+    writer: Writer
+    now_ns: Callable[[], int]
+    waiting: WaitingPods = dataclasses.field(default_factory=WaitingPods)
+    tell: Listener = _nobody

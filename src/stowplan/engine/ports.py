@@ -1,0 +1,88 @@
+"""What the flow needs of the world outside: a cluster to write to, and somebody who listens.
+
+`kube/` writes to an API server, the embedded cluster to itself, tests to a list. Nothing here is awaited inside a
+scheduling cycle.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from stowplan.model.binding import Binding
+from stowplan.model.meta import Condition
+from stowplan.model.pod import Pod
+
+
+class Note(msgspec.Struct, frozen=True):
+    """An event to be recorded about a pod, in upstream's words."""
+
+    pod: Pod
+    type: str
+    reason: str
+    action: str
+    text: str
+    related: Pod | None = None
+
+
+class Writer(Protocol):
+    """Write access to pods. Every method raises if the cluster does not take the write."""
+
+    async def bind(self, binding: Binding) -> None:
+        """Post a binding."""
+
+    async def update_status(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
+        """Patch a pod's status: a condition (None: leave as it is) and the nominated node ("" clears it)."""
+
+    async def evict(self, victim: Pod, condition: Condition) -> None:
+        """Set the condition that says why, then delete the pod."""
+
+    def record(self, note: Note) -> None:
+        """Record an event; best effort, never waits."""
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """The pod is counted on its node and goes on to be bound."""
+
+    pod: Pod
+    node_name: str
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """The cluster has taken the binding."""
+
+    pod: Pod
+    node_name: str
+    attempts: int
+
+
+class GivenBack(msgspec.Struct, frozen=True):
+    """The pod went back to the queue. `plugins` refused it; none means that the attempt failed for another reason."""
+
+    pod: Pod
+    message: str
+    plugins: frozenset[str]
+    nominated_node_name: str = ""
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """The pod needs no node any more."""
+
+    pod: Pod
+    why: str
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """Something went wrong that decides nothing, but that somebody should read."""
+
+    text: str
+
+
+Report = Placed | Bound | GivenBack | Dropped | Trouble
+
+
+class Listener(Protocol):
+    """Hears what became of pods; metrics, logs and the decision log are listeners."""
+
+    def __call__(self, report: Report) -> None: ...

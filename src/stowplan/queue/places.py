@@ -1,0 +1,143 @@
+"""Where waiting pods are, and the ways from one place to another. Who goes where, and when, is decided in `queue.py`.
+
+A pod passes the gate whenever it comes to the active queue or to backoff from elsewhere; one that does not pass stays
+in the pool, gated.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from stowplan.framework.verdict import Rejection
+from stowplan.model.pod import Pod
+from stowplan.queue.backoff import Backoff, Limits
+from stowplan.queue.entry import BACKING_OFF, Place, QueuedPod, pod_id
+from stowplan.queue.heap import PodHeap
+from stowplan.queue.hints import Strategy
+from stowplan.queue.unschedulable import Unschedulable
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the profiles say about waiting pods."""
+
+    #: Says who keeps a pod from being tried; None if nobody does.
+    gate: Callable[[Pod], Rejection | None]
+    #: Orders pods by themselves and the time they came, in nanoseconds.
+    sort_key: Callable[[Pod, int], Any]
+
+
+class Places:
+    """All pods that wait, each in one place."""
+
+    def __init__(self, rules: Rules, limits: Limits) -> None:
+        self._rules = rules
+        tickets = count(1)
+        self.active = PodHeap(tickets)
+        self.backoff = Backoff(limits, self._key, tickets)
+        self.unschedulable = Unschedulable()
+        self.entries: dict[str, QueuedPod] = {}
+        #: How often a pod came to a place, by the place's name and the label of what brought it there.
+        self.incoming: Counter[tuple[str, str]] = Counter()
+
+    def get(self, pod: Pod) -> QueuedPod | None:
+        return self.entries.get(pod_id(pod))
+
+    # A pod that is nowhere
+
+    def requeue(self, entry: QueuedPod, strategy: Strategy, label: str, now_ns: int) -> None:
+        """Put a pod where a strategy wants it."""
+        if strategy is Strategy.SKIP:
+            self._to_pool(entry, label)
+        elif strategy is Strategy.AFTER_BACKOFF and self.backoff.is_backing_off(entry, now_ns):
+            self._to_backoff(entry, label)
+        else:
+            self.to_active(entry, label, now_ns)
+
+    def to_active(self, entry: QueuedPod, label: str, now_ns: int) -> None:
+        """Let a pod be tried, if its gate opens."""
+        if self._is_gated(entry):
+            self._to_pool(entry, label)
+        else:
+            self.let_in(entry, label, now_ns)
+
+    def let_in(self, entry: QueuedPod, label: str, now_ns: int) -> None:
+        """Let a pod be tried that has passed the gate."""
+        self.entries[entry.id] = entry
+        entry.place = Place.ACTIVE
+        note_ready(entry, now_ns)
+        self.active.put(entry, self._key(entry))
+        self.count(Place.ACTIVE, label)
+
+    # A pod that is somewhere
+
+    def pop(self, now_ns: int) -> QueuedPod | None:
+        """Take out the first active pod, else the one whose wait ends first."""
+        entry = self.active.pop()
+        if entry is None:
+            entry = self.backoff.pop_early()
+            if entry is None:
+                return None
+            self.count(Place.ACTIVE, "PopFromBackoffQ")
+            note_ready(entry, now_ns)
+        del self.entries[entry.id]
+        entry.place = Place.GONE
+        return entry
+
+    def take_out(self, entry: QueuedPod) -> None:
+        """Take a pod out of where it is."""
+        if entry.place is Place.ACTIVE:
+            self.active.remove(entry)
+        elif entry.place in BACKING_OFF:
+            self.backoff.remove(entry)
+        else:
+            self.unschedulable.remove(entry)
+        del self.entries[entry.id]
+        entry.place = Place.GONE
+
+    def put_right(self, entry: QueuedPod) -> None:
+        """Put a pod that has changed where it now belongs in the order of its place."""
+        if entry.place is Place.ACTIVE:
+            self.active.put(entry, self._key(entry))
+        elif entry.place in BACKING_OFF:
+            self.backoff.put(entry)
+
+    def pop_completed(self, now_ns: int) -> list[QueuedPod]:
+        """Take out the pods that need not back off any longer."""
+        return list(self.backoff.pop_completed(now_ns))
+
+    def count(self, place: Place, label: str) -> None:
+        self.incoming[place.value, label] += 1
+
+    def _to_backoff(self, entry: QueuedPod, label: str) -> None:
+        if self._is_gated(entry):
+            self._to_pool(entry, label)
+            return
+        self.entries[entry.id] = entry
+        self.backoff.put(entry)
+        self.count(Place.BACKOFF, label)
+
+    def _to_pool(self, entry: QueuedPod, label: str) -> None:
+        self.entries[entry.id] = entry
+        self.unschedulable.put(entry)
+        self.count(entry.place, label)
+
+    def _is_gated(self, entry: QueuedPod) -> bool:
+        rejection = self._rules.gate(entry.pod)
+        entry.gated_by = rejection.plugin if rejection is not None else ""
+        if rejection is not None:
+            entry.unschedulable_plugins |= {rejection.plugin}
+        return rejection is not None
+
+    def _key(self, entry: QueuedPod) -> Any:
+        return self._rules.sort_key(entry.pod, entry.queued_at_ns)
+
+
+def note_ready(entry: QueuedPod, now_ns: int) -> None:
+    """Note when a pod could first be tried."""
+    if entry.ready_at_ns is None:
+        entry.ready_at_ns = now_ns

@@ -1,0 +1,107 @@
+"""The listers over objects that are neither nodes nor pods, and that reading them is noted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stowplan.cache.objects import Objects
+from stowplan.model.meta import NamespacedMeta, ObjectMeta
+from stowplan.model.namespace import Namespace
+from stowplan.model.workload import ReplicaSet, ReplicationController, Service, StatefulSet
+from stowplan.table.journal import Reads
+
+META = NamespacedMeta(name="web", namespace="shop")
+
+
+def test_objects_are_found_by_kind_namespace_and_name() -> None:
+    objects = Objects(Reads())
+    service, replicas = Service(metadata=META), ReplicaSet(metadata=META)
+    objects.put(service)
+    objects.put(replicas)
+    assert objects.get("Service", "shop", "web") is service
+    assert objects.replica_set("shop", "web") is replicas
+    assert objects.replica_set("other", "web") is None
+    assert objects.stateful_set("shop", "web") is None
+    assert list(objects.services("shop")) == [service]
+    assert list(objects.services("other")) == []
+
+
+def test_a_new_version_takes_the_place_of_the_old() -> None:
+    objects = Objects(Reads())
+    for team in ("red", "blue"):
+        objects.put(Namespace(metadata=ObjectMeta(name="shop", labels={"team": team})))
+    assert objects.namespace_labels("shop") == {"team": "blue"}
+    assert len(list(objects.namespaces())) == 1
+
+
+def test_an_unknown_namespace_has_no_labels() -> None:
+    assert Objects(Reads()).namespace_labels("shop") == {}
+    assert Objects(Reads()).namespace("shop") is None
+
+
+def test_what_is_removed_is_no_longer_listed() -> None:
+    objects = Objects(Reads())
+    objects.put(Service(metadata=META))
+    objects.remove("Service", "shop", "nothing")
+    objects.remove("Service", "shop", "web")
+    assert list(objects.services("shop")) == []
+
+
+@pytest.mark.parametrize(
+    ("read", "changed", "unrelated"),
+    [
+        pytest.param(
+            lambda objects: list(objects.services("shop")),
+            Service(metadata=META),
+            ReplicaSet(metadata=META),
+            id="services",
+        ),
+        pytest.param(
+            lambda objects: objects.namespace_labels("shop"),
+            Namespace(metadata=ObjectMeta(name="shop")),
+            Service(metadata=META),
+            id="a namespace",
+        ),
+        pytest.param(
+            lambda objects: objects.replica_set("shop", "web"),
+            ReplicaSet(metadata=META),
+            StatefulSet(metadata=META),
+            id="a replica set that is not there yet",
+        ),
+        pytest.param(
+            lambda objects: objects.replication_controller("shop", "web"),
+            ReplicationController(metadata=META),
+            ReplicaSet(metadata=META),
+            id="a replication controller",
+        ),
+    ],
+)
+def test_a_read_is_void_once_an_object_of_its_kind_changes(
+    read: Callable[[Objects], Any], changed: Any, unrelated: Any
+) -> None:
+    reads = Reads()
+    objects = Objects(reads)
+    noted = reads.start()
+    read(objects)
+    reads.stop()
+    ((journal, position),) = noted.items()
+    objects.put(unrelated)
+    assert journal.since(position) == []
+    objects.put(changed)
+    assert journal.since(position) is None
+    position = journal.position
+    objects.remove(changed.kind, changed.metadata.namespace, changed.metadata.name)
+    assert journal.since(position) is None
+
+
+def test_removing_what_is_not_there_voids_nothing() -> None:
+    reads = Reads()
+    objects = Objects(reads)
+    noted = reads.start()
+    list(objects.services("shop"))
+    objects.remove("Service", "shop", "web")
+    ((journal, position),) = noted.items()
+    assert journal.since(position) == []

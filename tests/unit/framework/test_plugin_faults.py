@@ -1,0 +1,262 @@
+"""A plugin that fails ends the attempt, by name; the next attempt starts from nothing that it left half-done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from stowplan.engine.results import Chosen, Failed
+from stowplan.framework.contract import (
+    Filter,
+    FilterNode,
+    Normalize,
+    PreFilter,
+    PreScore,
+    Reject,
+    Score,
+    ScoreNode,
+    reject,
+)
+from stowplan.model.pod import Pod
+from stowplan.table.columns import Scores
+from stowplan.table.nodes import Nodes
+from stowplan.testing import make_node, make_pod
+from tests.unit.framework.stand import Stand, nodes
+
+Fault = Callable[[Nodes], Any]
+POD = make_pod("web").build()
+
+
+class Broken:
+    """Does as it is told while it is broken."""
+
+    fault: Fault | None
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+
+
+class BrokenFilter(Broken, Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        if self.fault is None:
+            return
+        mask = self.fault(nodes)
+        yield mask if isinstance(mask, Reject) else reject(mask, "no")
+
+
+class BrokenPreFilter(Broken, PreFilter):
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> Any:
+        return None if self.fault is None else self.fault(nodes)
+
+
+class BrokenPreScore(Broken, PreScore):
+    def pre_score(self, pod: Pod, nodes: Nodes) -> Any:
+        return None if self.fault is None else self.fault(nodes)
+
+
+class BrokenScore(Broken, Score):
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        scores: Scores = np.full(len(nodes), 50) if self.fault is None else self.fault(nodes)
+        return scores
+
+
+class BrokenNormalize(Broken, Normalize):
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        return nodes.allocatable[0] // 1000
+
+    def normalize(self, scores: Scores, low: int, high: int, state: Any) -> Scores:
+        found: Scores = scores if self.fault is None else self.fault(scores)  # type: ignore[arg-type]
+        return found
+
+
+class BrokenFilterNode(Broken, FilterNode):
+    def filter_node(self, pod: Pod, node: Any, state: Any) -> Any:
+        return None if self.fault is None else self.fault(node)
+
+
+class BrokenScoreNode(Broken, ScoreNode):
+    def score_node(self, pod: Pod, node: Any, state: Any) -> int:
+        return 50 if self.fault is None else int(self.fault(node))
+
+
+class BrokenSign(Broken, Score):
+    def sign(self, pod: Pod) -> Any:
+        return None if self.fault is None else self.fault(None)  # type: ignore[arg-type]
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        return np.full(len(nodes), 50)
+
+
+class Even(Score):
+    """Makes sure that somebody scores."""
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        return np.zeros(len(nodes), dtype=np.int64)
+
+
+def raises(_: Any) -> Any:
+    raise LookupError("no such thing")
+
+
+def writes_to_a_matrix(nodes: Nodes) -> Any:
+    nodes.allocatable[0] = 0
+    return np.zeros(len(nodes), dtype=bool)
+
+
+def writes_to_a_label(nodes: Nodes) -> Any:
+    nodes.label("kubernetes.io/hostname").codes[0] = 0
+    return np.zeros(len(nodes), dtype=bool)
+
+
+def writes_to_the_feasible_rows(nodes: Nodes) -> Any:
+    nodes.feasible[:] = True
+
+
+def normalizes_in_place(scores: Any) -> Any:
+    scores *= 10
+    return scores
+
+
+@pytest.mark.parametrize(
+    ("plugin", "problem"),
+    [
+        pytest.param(BrokenFilter(raises), "Filter.*LookupError: no such thing", id="a filter raises"),
+        pytest.param(
+            BrokenFilter(lambda nodes: np.zeros(2, dtype=bool)),
+            r"Filter.*reject\(\) takes one boolean per row \(3\), got an array of shape \(2,\) and type bool",
+            id="a filter answers for other rows",
+        ),
+        pytest.param(
+            BrokenFilter(lambda nodes: np.zeros(3)),
+            r"Filter.*one boolean per row \(3\), got an array of shape \(3,\) and type float64",
+            id="a filter answers with numbers",
+        ),
+        pytest.param(
+            BrokenFilter(lambda nodes: True), "Filter.*one boolean per row.*got bool True", id="with one word"
+        ),
+        pytest.param(
+            BrokenFilter(lambda nodes: reject(np.ones(3, dtype=bool), "no", unresolvable=np.ones(2, dtype=bool))),
+            "Filter.*could not be broadcast",
+            id="a filter says for other rows that nothing helps",
+        ),
+        pytest.param(
+            BrokenFilter(lambda nodes: reject(np.ones(3, dtype=bool), "")),
+            "Filter.*a reason in words, got str ''",
+            id="a filter gives no reason",
+        ),
+        pytest.param(BrokenFilter(writes_to_a_matrix), "Filter.*read-only", id="a filter writes to a matrix"),
+        pytest.param(BrokenFilter(writes_to_a_label), "Filter.*read-only", id="a filter writes to a label"),
+        pytest.param(BrokenPreFilter(raises), "PreFilter.*LookupError", id="a pre-filter raises"),
+        pytest.param(BrokenPreScore(raises), "PreScore.*LookupError", id="a pre-score raises"),
+        pytest.param(
+            BrokenPreScore(writes_to_the_feasible_rows), "PreScore.*read-only", id="a pre-score writes what is feasible"
+        ),
+        pytest.param(BrokenScore(raises), "Score.*LookupError", id="a score raises"),
+        pytest.param(
+            BrokenScore(lambda nodes: np.zeros((3, 1), dtype=np.int64)),
+            r"Score.*one number per row \(3\), got an array of shape \(3, 1\) and type int64",
+            id="a score of another shape",
+        ),
+        pytest.param(
+            BrokenScore(lambda nodes: np.array(["high"] * 3)), "Score.*one number per row.*<U4", id="a score in words"
+        ),
+        pytest.param(BrokenScore(lambda nodes: [1, 2, 3]), "Score.*got list", id="a score that is a list"),
+        pytest.param(BrokenScore(lambda nodes: None), "Score.*got NoneType", id="no score"),
+        pytest.param(
+            BrokenScore(lambda nodes: np.array([0, 101, 100])), "Score.*invalid score 101", id="a score above a hundred"
+        ),
+        pytest.param(
+            BrokenScore(lambda nodes: np.array([0, -1, 100])), "Score.*invalid score -1", id="a score below zero"
+        ),
+        pytest.param(BrokenNormalize(raises), "NormalizeScore.*LookupError", id="a normalisation raises"),
+        pytest.param(
+            BrokenNormalize(lambda scores: scores[:1]), "one number per row", id="a normalisation of other rows"
+        ),
+        pytest.param(BrokenNormalize(lambda scores: scores * 1000), "invalid score", id="a normalisation out of range"),
+        pytest.param(BrokenNormalize(normalizes_in_place), "read-only", id="a normalisation in place"),
+        pytest.param(BrokenFilterNode(raises), "Filter.*LookupError", id="a filter of one node raises"),
+        pytest.param(
+            BrokenFilterNode(lambda node: False),
+            "a reason in words, got bool False",
+            id="a filter of one node says False",
+        ),
+        pytest.param(BrokenScoreNode(raises), "Score.*LookupError", id="a score of one node raises"),
+        pytest.param(BrokenScoreNode(lambda node: 300), "Score.*invalid score 300", id="a score of one node too high"),
+        pytest.param(BrokenSign(raises), "sign.*LookupError", id="a signature raises"),
+        pytest.param(BrokenSign(lambda _: []), "sign.*unhashable", id="a signature that cannot be looked up"),
+    ],
+)
+def test_a_fault_is_named_and_the_next_pod_is_scheduled(plugin: Any, problem: str) -> None:
+    stand = Stand(nodes("a", "b", "c"), plugin, Even())
+    result = stand.choose(POD)
+    assert isinstance(result, Failed), result
+    assert result.plugin == type(plugin).__name__
+    name = type(plugin).__name__
+    assert result.message.startswith(f"plugin '{name}' failed in ")
+    assert " for pod 'default/web': " in result.message
+    assert re.search(problem, result.message), result.message
+    plugin.fault = None
+    assert isinstance(stand.choose(POD), Chosen)
+
+
+class Moody(Filter):
+    """Refuses nodes with many pods; may fail after the first row."""
+
+    is_broken = False
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield reject(nodes.requested[3] > 0, "taken")
+        if self.is_broken:
+            raise LookupError("lost")
+
+
+def test_nothing_is_kept_of_an_attempt_that_failed_half_way() -> None:
+    plugin = Moody()
+    stand = Stand(nodes("a", "b", "c"), plugin, Even())
+    assert isinstance(stand.choose(POD), Chosen)
+    stand.cache.add_pod(make_pod("other").on("a").build())
+    plugin.is_broken = True
+    assert isinstance(stand.choose(POD), Failed)
+    plugin.is_broken = False
+    assert list(stand.verdict(POD).rejected) == ["a"]
+    stand.cache.add_pod(make_pod("another").on("b").build())
+    assert list(stand.verdict(POD).rejected) == ["a", "b"]
+
+
+class Hot(Normalize):
+    """Scores with a column as it is, which must not be written to when a few rows are scored again."""
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        scores: Scores = nodes.fact("celsius", lambda node: int(node.metadata.annotations.get("celsius", "0")))
+        return scores
+
+    def normalize(self, scores: Scores, low: int, high: int, state: Any) -> Scores:
+        return scores - low
+
+
+def test_a_score_may_be_a_column_itself() -> None:
+    stand = Stand([make_node(name).annotation("celsius", "20").build() for name in "abc"], Hot())
+    assert stand.totals(POD) == {"a": 0, "b": 0, "c": 0}
+    stand.cache.add_node(make_node("b").annotation("celsius", "30").build())
+    assert stand.totals(POD) == {"a": 0, "b": 10, "c": 0}
+    stand.cache.add_node(make_node("a").annotation("celsius", "25").build())
+    assert stand.totals(POD) == {"a": 5, "b": 10, "c": 0}
+
+
+class Unlike(Score):
+    """Reads of a pod what no in-tree plugin reads."""
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        return np.full(len(nodes), len(pod.spec.service_account_name) + len(pod.metadata.annotations))
+
+
+def test_pods_that_differ_in_what_only_a_foreign_plugin_reads_get_answers_of_their_own() -> None:
+    stand = Stand(nodes("a"), Unlike())
+    robot = replace(POD, spec=replace(POD.spec, service_account_name="robot"))
+    noted = make_pod("web").annotation("note", "x").build()
+    assert [stand.totals(pod) for pod in (POD, robot, noted, POD)] == [{"a": 0}, {"a": 5}, {"a": 1}, {"a": 0}]

@@ -1,0 +1,68 @@
+"""Nominations: who waits for room on which node, and for whom it counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from stowplan.model.pod import Pod
+from stowplan.queue.nominations import Nominations
+from stowplan.testing import make_pod
+
+
+def pod(name: str, priority: int = 0) -> Pod:
+    return make_pod(name).priority(priority).build()
+
+
+def names(standing: dict[str, list[Pod]]) -> dict[str, list[str]]:
+    return {node: [one.name for one in pods] for node, pods in standing.items()}
+
+
+def test_a_nomination_holds_until_it_is_taken_back() -> None:
+    nominations = Nominations()
+    assert not nominations
+    nominations.put(pod("web"), "a")
+    assert nominations
+    assert nominations.node_of(pod("web")) == "a"
+    nominations.remove(pod("web"))
+    assert not nominations
+    assert nominations.node_of(pod("web")) == ""
+
+
+def test_a_pod_waits_for_one_node_at_a_time() -> None:
+    nominations = Nominations()
+    nominations.put(pod("web"), "a")
+    nominations.put(pod("web"), "b")
+    assert names(nominations.standing_before(pod("other"))) == {"b": ["web"]}
+
+
+def test_a_nomination_to_no_node_takes_the_earlier_one_back() -> None:
+    nominations = Nominations()
+    nominations.put(pod("web"), "a")
+    nominations.put(pod("web"), "")
+    assert not nominations
+
+
+def test_taking_back_what_is_not_there_changes_nothing() -> None:
+    nominations = Nominations()
+    nominations.put(pod("web"), "a")
+    nominations.remove(pod("other"))
+    assert nominations.node_of(pod("web")) == "a"
+
+
+@pytest.mark.parametrize(
+    ("asking", "expected"),
+    [
+        pytest.param(pod("new", 5), {"a": ["equal", "higher"]}, id="pods of at least its priority"),
+        pytest.param(
+            pod("new", 0), {"a": ["equal", "higher"], "b": ["lower"]}, id="all of them for the least important"
+        ),
+        pytest.param(pod("new", 10), {}, id="nobody for the most important"),
+        pytest.param(pod("equal", 5), {"a": ["higher"]}, id="not the pod itself"),
+    ],
+)
+def test_for_whom_room_is_left(asking: Pod, expected: dict[str, list[str]]) -> None:
+    nominations = Nominations()
+    nominations.put(pod("equal", 5), "a")
+    nominations.put(pod("lower", 1), "b")
+    nominations.put(pod("higher", 9), "a")
+    assert names(nominations.standing_before(asking)) == expected

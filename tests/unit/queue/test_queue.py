@@ -1,0 +1,450 @@
+"""The scheduling queue: who waits where, who is next, and what brings a pod back."""
+
+from __future__ import annotations
+
+import pytest
+
+from stowplan.framework import changes
+from stowplan.framework.changes import Action, Change, Event
+from stowplan.queue.backoff import Limits
+from stowplan.queue.queue import QueueError
+from stowplan.testing import make_node, make_pod
+from tests.unit.queue.waiting_room import NODE_ADDED, WaitingRoom, ns, pod, relabelled
+
+# Order
+
+
+def test_the_most_important_pod_goes_first_and_among_equals_the_oldest() -> None:
+    room = WaitingRoom()
+    for name, priority, at in [("young", 0, 2), ("old", 0, 1), ("late and important", 5, 3)]:
+        room.add(pod(name, priority), at)
+    assert [room.pop() for _ in range(4)] == ["late and important", "old", "young", None]
+
+
+def test_a_pod_that_comes_back_counts_as_young() -> None:
+    room = WaitingRoom()
+    room.add(pod("first"), 1)
+    room.add(pod("second"), 2)
+    room.pop(2)
+    room.give_back("first", 3, pending=["Roomy"])
+    room.happens(at=4)
+    assert room.active == ["second", "first"]
+
+
+def test_an_updated_pod_is_put_where_it_now_belongs() -> None:
+    room = WaitingRoom()
+    room.add(pod("a"), 1)
+    room.add(pod("b"), 2)
+    room.update(pod("b"), pod("b", 7), 3)
+    assert room.active == ["b", "a"]
+
+
+# After a refusal
+
+
+@pytest.mark.parametrize(
+    ("plugin", "event", "place"),
+    [
+        pytest.param("Roomy", NODE_ADDED, "active", id="a change that its plugin awaits brings it back"),
+        pytest.param("Picky", NODE_ADDED, "unschedulable", id="a hint that says no leaves it"),
+        pytest.param("Broken", NODE_ADDED, "active", id="a hint that fails counts as yes"),
+        pytest.param(
+            "Roomy",
+            Event(Change(changes.NODE, Action.UPDATE_NODE_LABEL)),
+            "unschedulable",
+            id="a change that nobody awaits leaves it",
+        ),
+        pytest.param("Unheard of", NODE_ADDED, "unschedulable", id="a plugin that awaits nothing leaves it"),
+    ],
+)
+def test_a_refused_pod_comes_back_by_what_its_plugins_await(plugin: str, event: Event, place: str) -> None:
+    room = WaitingRoom()
+    room.refuse(pod("p"), plugin)
+    assert room.places == {"p": "unschedulable"}
+    room.happens(event, at=60)
+    assert room.places == {"p": place}
+
+
+def test_one_plugin_of_several_is_enough() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    room.give_back("p", rejected_by=["Picky", "Roomy"])
+    room.happens(at=60)
+    assert room.active == ["p"]
+
+
+def test_a_pod_that_only_awaits_something_need_not_back_off() -> None:
+    room = WaitingRoom()
+    for name in ("pending", "refused"):
+        room.add(pod(name))
+        room.pop()
+    room.give_back("pending", pending=["Roomy"])
+    room.give_back("refused", rejected_by=["Roomy"])
+    room.happens()
+    assert room.places == {"pending": "active", "refused": "backoff"}
+
+
+def test_who_cannot_be_concerned_is_left_out() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("low", 1), "Roomy")
+    room.refuse(pod("high", 9), "Roomy")
+    room.happens(at=60, only=lambda waiting: waiting.priority <= 5)
+    assert room.places == {"low": "active", "high": "unschedulable"}
+
+
+def test_a_pod_of_another_profile_is_not_woken_by_a_plugin_of_the_same_name() -> None:
+    room = WaitingRoom()
+    room.refuse(make_pod("p").scheduler_name("other").build(), "Roomy")
+    room.happens(at=60)
+    assert room.places == {"p": "unschedulable"}
+
+
+# Backoff
+
+
+def test_pods_back_off_and_are_let_in_by_the_flush() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("p"), "Roomy", at=0.4)
+    room.happens(at=0.5)
+    assert room.places == {"p": "backoff"}
+    room.flush(at=1.9)
+    assert room.places == {"p": "backoff"}
+    room.flush(at=2)
+    assert room.places == {"p": "active"}
+
+
+def test_a_pod_that_has_waited_long_enough_is_let_in_at_once() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("p"), "Roomy")
+    room.happens(at=2)
+    assert room.places == {"p": "active"}
+
+
+def test_backing_off_pods_are_popped_when_nothing_else_is_there() -> None:
+    room = WaitingRoom()
+    for name, priority in [("a", 0), ("b", 3), ("c", 1)]:
+        room.refuse(pod(name, priority), "Roomy")
+    room.happens()
+    room.add(pod("fresh"), 1)
+    assert [room.pop() for _ in range(5)] == ["fresh", "b", "c", "a", None]
+
+
+def test_pods_that_failed_are_never_popped_early() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    room.give_back("p")
+    assert room.places == {"p": "error backoff"}
+    assert not room.queue.has_ready
+    assert room.pop() is None
+    room.flush(at=2)
+    assert room.queue.has_ready
+    assert room.pop() == "p"
+
+
+def test_errors_and_refusals_are_counted_apart() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    waits = []
+    for rejected_by in ([], [], ["Roomy"], ["Roomy"], ["Roomy"], []):
+        room.pop(1000)
+        entry = room.taken["p"]
+        room.give_back("p", 1000, rejected_by)
+        waits.append(room.queue.places.backoff.until(entry) - 1000)
+        room.activate(entry.pod, 1000)
+    assert waits == [1, 2, 1, 2, 4, 1]
+    assert entry.attempts == 6
+
+
+def test_limits_are_as_configured() -> None:
+    room = WaitingRoom(Limits(initial_backoff_seconds=5, max_backoff_seconds=6))
+    room.add(pod("p"))
+    for wait in (5, 6, 6):
+        room.pop(0)
+        entry = room.taken["p"]
+        room.give_back("p", 0, ["Roomy"])
+        assert room.queue.places.backoff.until(entry) == wait
+        room.activate(entry.pod)
+
+
+# In flight
+
+
+def test_what_happened_while_a_pod_was_tried_brings_it_back() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.happens()
+    room.pop()
+    room.happens()
+    room.give_back("p", rejected_by=["Roomy"])
+    assert room.places == {"p": "backoff"}
+
+
+def test_what_happened_before_a_pod_was_taken_does_not() -> None:
+    room = WaitingRoom()
+    room.add(pod("other"), 0)
+    room.add(pod("p"), 1)
+    room.pop()
+    room.happens()
+    room.pop()
+    room.give_back("p", rejected_by=["Roomy"])
+    room.give_back("other", rejected_by=["Roomy"])
+    assert room.places == {"other": "backoff", "p": "unschedulable"}
+
+
+def test_an_update_in_flight_is_kept_for_later() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    room.update(pod("p"), relabelled(pod("p")))
+    entry = room.taken["p"]
+    assert entry.pod == pod("p")
+    room.give_back("p", rejected_by=["Gate"])
+    assert room.places == {"p": "backoff"}
+    assert entry.pod == relabelled(pod("p"))
+
+
+def test_a_pod_deleted_in_flight_does_not_come_back() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    room.delete(pod("p"))
+    assert room.places == {"p": "in flight"}
+    room.give_back("p", rejected_by=["Roomy"])
+    assert room.places == {}
+
+
+def test_a_placed_pod_is_forgotten() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    room.happens()
+    room.done("p")
+    assert room.places == {}
+    assert room.queue.in_flight.event_count == 0
+
+
+def test_only_a_pod_in_flight_can_be_given_back() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    entry = room.taken["p"]
+    room.give_back("p", rejected_by=["Roomy"])
+    with pytest.raises(QueueError, match="pod 'default/p' is unschedulable; only a pod in flight"):
+        room.queue.give_back(entry, 0)
+
+
+# The gate
+
+
+def test_a_gated_pod_is_held_and_let_in_by_what_its_gate_awaits() -> None:
+    room = WaitingRoom()
+    room.shut.add("p")
+    room.add(pod("p"))
+    assert room.places == {"p": "gated"}
+    room.happens(at=60)
+    room.shut.clear()
+    room.happens(at=60)
+    assert room.places == {"p": "gated"}
+    room.update(pod("p"), relabelled(pod("p")), 60)
+    assert room.places == {"p": "active"}
+
+
+def test_a_gate_that_stays_shut_keeps_the_pod() -> None:
+    room = WaitingRoom()
+    room.shut.add("p")
+    room.add(pod("p"))
+    room.update(pod("p"), relabelled(pod("p")), 60)
+    assert room.places == {"p": "gated"}
+
+
+def test_a_refused_pod_passes_the_gate_before_it_backs_off() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("p"), "Roomy")
+    room.shut.add("p")
+    room.happens()
+    assert room.places == {"p": "gated"}
+
+
+def test_the_gate_is_not_asked_again_when_the_wait_is_over() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("p"), "Roomy")
+    room.happens()
+    room.shut.add("p")
+    room.flush(at=60)
+    assert room.places == {"p": "active"}
+
+
+def test_a_gated_pod_was_never_tried_and_need_not_back_off() -> None:
+    room = WaitingRoom()
+    room.shut.add("p")
+    room.add(pod("p"))
+    room.shut.clear()
+    room.update(pod("p"), relabelled(pod("p")))
+    assert room.places == {"p": "active"}
+
+
+# Updates and deletions
+
+
+def test_an_update_that_helps_nobody_leaves_the_pod() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("p"), "Roomy")
+    room.update(pod("p"), relabelled(pod("p")), 60)
+    assert room.places == {"p": "unschedulable"}
+
+
+def test_an_update_of_an_unknown_pod_takes_it_in() -> None:
+    room = WaitingRoom()
+    room.update(pod("p"), relabelled(pod("p")))
+    assert room.places == {"p": "active"}
+
+
+def test_a_pod_that_is_added_twice_is_there_once() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.add(pod("p"))
+    assert room.active == ["p"]
+
+
+@pytest.mark.parametrize("place", ["active", "backoff", "error backoff", "unschedulable", "gated"])
+def test_a_pod_is_deleted_wherever_it_is(place: str) -> None:
+    room = WaitingRoom()
+    if place == "gated":
+        room.shut.add("p")
+    room.add(pod("p"))
+    if place in ("backoff", "error backoff", "unschedulable"):
+        room.pop()
+        room.give_back("p", rejected_by=[] if place == "error backoff" else ["Roomy"])
+    if place == "backoff":
+        room.happens()
+    assert room.places == {"p": place}
+    room.delete(pod("p"))
+    assert room.places == {}
+
+
+# By force and by time
+
+
+@pytest.mark.parametrize(
+    ("rejected_by", "is_shut", "place"),
+    [
+        pytest.param(["Roomy"], False, "active", id="a refused pod is tried at once"),
+        pytest.param([], False, "active", id="a pod that backs off is tried at once"),
+        pytest.param(["Roomy"], True, "gated", id="a refused pod still has to pass the gate"),
+        pytest.param([], True, "active", id="a pod that backs off has passed it already"),
+    ],
+)
+def test_forced_activation(rejected_by: list[str], is_shut: bool, place: str) -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    room.give_back("p", rejected_by=rejected_by)
+    room.shut |= {"p"} if is_shut else set()
+    room.activate(pod("p"))
+    assert room.places == {"p": place}
+
+
+def test_a_pod_activated_in_flight_is_tried_again_and_no_other() -> None:
+    room = WaitingRoom()
+    for name in ("p", "other"):
+        room.add(pod(name))
+        room.pop()
+    room.activate(pod("p"))
+    room.give_back("p", rejected_by=["Picky"])
+    room.give_back("other", rejected_by=["Picky"])
+    assert room.places == {"p": "backoff", "other": "unschedulable"}
+
+
+def test_an_unknown_pod_is_not_activated() -> None:
+    room = WaitingRoom()
+    room.activate(pod("p"))
+    assert room.places == {}
+
+
+@pytest.mark.parametrize(
+    ("at", "place"),
+    [
+        pytest.param(300, "unschedulable", id="not yet after five minutes"),
+        pytest.param(300.001, "active", id="but after more"),
+    ],
+)
+def test_a_pod_that_nothing_brought_back_is_tried_all_the_same(at: float, place: str) -> None:
+    room = WaitingRoom()
+    room.refuse(pod("p"), "Picky")
+    room.flush_unschedulable(at)
+    assert room.places == {"p": place}
+
+
+def test_a_gated_pod_is_looked_at_again_only_after_another_five_minutes() -> None:
+    room = WaitingRoom()
+    room.shut.add("p")
+    room.add(pod("p"))
+    room.flush_unschedulable(301)
+    room.shut.clear()
+    room.flush_unschedulable(331)
+    assert room.places == {"p": "gated"}
+    room.flush_unschedulable(602)
+    assert room.places == {"p": "active"}
+
+
+def test_a_flush_that_moves_somebody_also_helps_pods_in_flight() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("stale"), "Picky")
+    room.add(pod("p"), 301)
+    room.pop(301)
+    room.flush_unschedulable(301)
+    room.give_back("p", 301, ["Picky"])
+    assert room.places == {"stale": "active", "p": "backoff"}
+
+
+# What others read
+
+
+def test_moves_are_counted_by_place_and_cause() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    room.give_back("p", rejected_by=["Roomy"])
+    room.happens()
+    room.pop(1)
+    assert room.queue.places.incoming == {
+        ("active", "UnschedulablePodAdd"): 1,
+        ("unschedulable", "ScheduleAttemptFailure"): 1,
+        ("backoff", "NodeAdd"): 1,
+        ("active", "PopFromBackoffQ"): 1,
+    }
+
+
+def test_the_first_moment_a_pod_could_be_tried_is_kept() -> None:
+    room = WaitingRoom()
+    room.shut.add("p")
+    room.add(pod("p"), 1)
+    room.shut.clear()
+    room.update(pod("p"), relabelled(pod("p")), 5)
+    room.pop(7)
+    assert room.taken["p"].ready_at_ns == ns(5)
+
+
+def test_nominations_follow_the_pods() -> None:
+    room = WaitingRoom()
+    nominated = make_pod("p").nominated_to("n").build()
+    room.add(nominated)
+    assert room.queue.nominations.node_of(nominated) == "n"
+    room.update(nominated, pod("p"))
+    assert room.queue.nominations.node_of(pod("p")) == ""
+    room.queue.nominations.put(pod("p"), "m")
+    room.update(pod("p"), relabelled(pod("p")))
+    assert room.queue.nominations.node_of(pod("p")) == "m"
+    room.delete(pod("p"))
+    assert not room.queue.nominations
+
+
+def test_a_node_that_is_updated_wakes_who_awaits_that_update() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("p"), "Roomy")
+    old, new = make_node("n").build(), make_node("n").taint("t").build()
+    for change in changes.of_node(old, new):
+        room.happens(Event(change, old, new), at=60)
+    assert room.places == {"p": "unschedulable"}

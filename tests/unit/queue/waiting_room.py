@@ -1,0 +1,115 @@
+"""A queue under test: plugins that await what a test says, a gate that is open or shut, time in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from stowplan.framework import changes
+from stowplan.framework.changes import Action, Event
+from stowplan.framework.contract import Awaited
+from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.pod import Pod
+from stowplan.plugins.priority_sort import PrioritySort
+from stowplan.queue.backoff import SECOND, Limits
+from stowplan.queue.entry import Place, QueuedPod
+from stowplan.queue.places import Rules
+from stowplan.queue.queue import SchedulingQueue
+from stowplan.queue.validate import contents, validate
+from stowplan.testing import make_node, make_pod
+
+NODE_ADDED = Event(changes.NODE_ADD, None, make_node("new").build())
+
+#: Who awaits what: `Roomy` any new node, `Picky` none that comes, `Gate` the pod's own labels.
+AWAITED: dict[str, tuple[Awaited, ...]] = {
+    "Roomy": (Awaited(changes.NODE, Action.ADD),),
+    "Picky": (Awaited(changes.NODE, Action.ADD, lambda pod, old, new: False),),
+    "Broken": (Awaited(changes.NODE, Action.ADD, lambda pod, old, new: bool(1 // 0)),),
+    "Gate": (Awaited(changes.POD, Action.UPDATE_POD_LABEL, lambda pod, old, new: changes.is_same(pod, new)),),
+}
+
+
+class WaitingRoom:
+    """A queue, asked and looked at by the names of pods; every step checks its invariants."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.shut: set[str] = set()
+        rules = Rules(self._gate, PrioritySort().sort_key)
+        self.queue = SchedulingQueue(rules, {"default-scheduler": AWAITED}, limits)
+        self.taken: dict[str, QueuedPod] = {}
+
+    def add(self, pod: Pod, at: float = 0) -> None:
+        self._step(lambda: self.queue.add(pod, ns(at)))
+
+    def update(self, old: Pod, new: Pod, at: float = 0) -> None:
+        self._step(lambda: self.queue.update(old, new, ns(at)))
+
+    def delete(self, pod: Pod) -> None:
+        self._step(lambda: self.queue.delete(pod))
+
+    def pop(self, at: float = 0) -> str | None:
+        entry = self.queue.try_pop(ns(at))
+        validate(self.queue)
+        if entry is None:
+            return None
+        self.taken[entry.pod.name] = entry
+        return entry.pod.name
+
+    def give_back(self, name: str, at: float = 0, rejected_by: Iterable[str] = (), pending: Iterable[str] = ()) -> None:
+        entry = self.taken.pop(name)
+        self._step(lambda: self.queue.give_back(entry, ns(at), tuple(rejected_by), tuple(pending)))
+
+    def refuse(self, pod: Pod, by: str, at: float = 0) -> None:
+        """Take in a pod, try it, and refuse it."""
+        self.add(pod, at)
+        assert self.pop(at) == pod.name
+        self.give_back(pod.name, at, [by])
+
+    def happens(self, event: Event = NODE_ADDED, at: float = 0, only: Callable[[Pod], bool] | None = None) -> None:
+        self._step(lambda: self.queue.on_change(event, ns(at), only))
+
+    def flush(self, at: float) -> None:
+        self._step(lambda: self.queue.flush_backoff(ns(at)))
+
+    def flush_unschedulable(self, at: float) -> None:
+        self._step(lambda: self.queue.flush_unschedulable(ns(at)))
+
+    def activate(self, pod: Pod, at: float = 0) -> None:
+        self._step(lambda: self.queue.activate([pod], ns(at)))
+
+    def done(self, name: str) -> None:
+        pod = self.taken.pop(name).pod
+        self._step(lambda: self.queue.done(pod))
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Where each pod is."""
+        found = contents(self.queue)
+        return {entry.pod.name: place.value for place, entries in found.items() for entry in entries}
+
+    @property
+    def active(self) -> list[str]:
+        return [entry.pod.name for entry in contents(self.queue)[Place.ACTIVE]]
+
+    def _gate(self, pod: Pod) -> Rejection | None:
+        return Rejection(("shut",), Code.UNRESOLVABLE, "Gate") if pod.name in self.shut else None
+
+    def _step(self, act: Callable[[], Any]) -> None:
+        act()
+        validate(self.queue)
+
+
+def ns(seconds: float) -> int:
+    return round(seconds * SECOND)
+
+
+def pod(name: str, priority: int = 0) -> Pod:
+    return make_pod(name).priority(priority).build()
+
+
+def relabelled(old: Pod) -> Pod:
+    """Return the pod with one more label."""
+    meta = msgspec.structs.replace(old.metadata, labels={**old.metadata.labels, "changed": "yes"})
+    return msgspec.structs.replace(old, metadata=meta)

@@ -1,0 +1,116 @@
+"""The journal of changed rows, and the recorder of who looked at it."""
+
+from __future__ import annotations
+
+import pytest
+
+from stowplan.table import journal
+from stowplan.table.journal import KEPT_ENTRIES, MANY, Journal, Reads
+
+
+def test_a_journal_tells_the_rows_marked_after_a_position() -> None:
+    changes = Journal()
+    changes.mark(4)
+    position = changes.position
+    changes.mark(7)
+    changes.mark(7)
+    changes.mark_many([1, 2])
+    assert changes.since(position) == [7, 7, 1, 2]
+    assert changes.since(0) == [4, 7, 7, 1, 2]
+
+
+def test_nothing_has_changed_since_the_last_mark() -> None:
+    changes = Journal()
+    assert changes.since(changes.position) == []
+    changes.mark(3)
+    assert changes.since(changes.position) == []
+
+
+def test_after_mark_all_every_earlier_position_means_every_row() -> None:
+    changes = Journal()
+    changes.mark(1)
+    before = changes.position
+    changes.mark_all()
+    assert changes.position > before
+    assert changes.since(before) is None
+    assert changes.since(changes.position) == []
+    changes.mark(5)
+    assert changes.since(before) is None
+    assert changes.since(before + 1) == [5]
+
+
+def test_marking_no_rows_changes_nothing() -> None:
+    changes = Journal()
+    changes.mark_many([])
+    assert changes.position == 0
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        pytest.param(MANY, list(range(MANY)), id="many rows are told apart"),
+        pytest.param(MANY + 1, None, id="very many are not"),
+    ],
+)
+def test_how_many_rows_are_told_apart(count: int, expected: list[int] | None) -> None:
+    changes = Journal()
+    changes.mark_many(list(range(count)))
+    assert changes.since(0) == expected
+    assert changes.since(changes.position) == []
+
+
+@pytest.mark.parametrize("many", [pytest.param(False, id="one by one"), pytest.param(True, id="in bunches")])
+def test_a_full_journal_forgets_its_older_half(many: bool) -> None:
+    changes = Journal()
+    for row in range(KEPT_ENTRIES):
+        changes.mark(row)
+    assert changes.since(0) is not None
+    if many:
+        changes.mark_many([-1])
+    else:
+        changes.mark(-1)
+    half = KEPT_ENTRIES // 2
+    assert changes.since(half - 1) is None
+    assert changes.since(half) == [*range(half, KEPT_ENTRIES), -1]
+    assert changes.since(KEPT_ENTRIES) == [-1]
+    assert changes.position == KEPT_ENTRIES + 1
+
+
+def test_a_journal_never_grows_beyond_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "KEPT_ENTRIES", 8)
+    changes = Journal()
+    for row in range(1000):
+        changes.mark(row)
+        assert changes.since(changes.position - 1) == [row]
+        kept = [position for position in range(changes.position) if changes.since(position) is not None]
+        assert len(kept) <= 8
+
+
+def test_reads_are_noted_where_the_journal_stands() -> None:
+    reads, looked_at, ignored = Reads(), Journal(), Journal()
+    looked_at.mark(0)
+    noted = reads.start()
+    reads.note(looked_at)
+    assert noted == {looked_at: 1}
+    assert ignored not in noted
+    looked_at.mark(1)
+    reads.note(looked_at)
+    assert noted == {looked_at: 2}
+
+
+def test_nothing_is_noted_unless_somebody_records() -> None:
+    reads, changes = Reads(), Journal()
+    reads.note(changes)
+    noted = reads.start()
+    reads.stop()
+    reads.note(changes)
+    assert noted == {}
+
+
+def test_each_recording_starts_empty() -> None:
+    reads, changes = Reads(), Journal()
+    first = reads.start()
+    reads.note(changes)
+    second = reads.start()
+    assert first == {changes: 0}
+    assert second == {}
