@@ -10,8 +10,8 @@ It wires the same parts as the live scheduler: cache, profiles, memo and the cho
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ import msgspec
 from stowplan.app.settings import installed_plugins
 from stowplan.cache.cache import Cache, Placed
 from stowplan.cache.objects import Objects
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import default_configuration
 from stowplan.config.types import Configuration
 from stowplan.engine import choose
@@ -62,18 +63,21 @@ class Cluster:
         ties: Ties = "random",
         seed: int = 0,
         keep_answers: bool = True,
+        feature_gates: FeatureGates = DEFAULT_GATES,
     ) -> None:
-        self.config = config if config is not None else default_configuration()
+        self.feature_gates = feature_gates
+        self.registry = installed_plugins()
+        self.config = config if config is not None else default_configuration(gates=feature_gates)
         self.cache = Cache()
         self.nominations = Nominations()
         #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
-        self.draw = random.Random(seed).randrange
+        self.draw: Callable[[int], int] = random.Random(seed).randrange
         self.extenders: tuple[PreemptionExtender, ...] = ()
         self.waiting_pods = WaitingPods()
         self.evictions = Evictions()
         #: Where bind plugins post to; without one, placing a pod here is binding it.
         self.writer: Binder | None = None
-        self.profiles = self._build_profiles()
+        self.profiles: Mapping[str, Profile] = self.build_profiles(self.config)
         rule: TieRule = UpstreamOrder() if ties == "upstream" else RandomTie(random.Random(seed).randrange)
         self.field = Field(
             table=self.cache.table,
@@ -83,6 +87,7 @@ class Cluster:
             sampler=Sampler(),
             percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score or ALL_NODES,
         )
+        self._keeps_answers = keep_answers
 
     @classmethod
     def from_yaml(cls, *sources: str | Path, **options: Any) -> Cluster:
@@ -183,14 +188,25 @@ class Cluster:
         else:
             self.nominations.put(pod, pod.status.nominated_node_name)
 
-    def _build_profiles(self) -> dict[str, Profile]:
-        registry = installed_plugins()
-        profiles = [registry.profile(profile, self) for profile in self.config.profiles]
+    # Profiles
+
+    def build_profiles(self, config: Configuration) -> Mapping[str, Profile]:
+        """Make the profiles of a configuration, by scheduler name, without using them yet."""
+        profiles = [self.registry.profile(profile, self) for profile in config.profiles]
         for profile in profiles:
             for plugin in profile.foreign:
                 for name, read in plugin.columns.items():
                     self.cache.table.declare(name, read)
         return {profile.name: profile for profile in profiles}
+
+    def use(self, config: Configuration, profiles: Mapping[str, Profile]) -> None:
+        """Schedule with other profiles from now on; nothing that the old ones answered is kept."""
+        self.config, self.profiles = config, profiles
+        self.field = replace(
+            self.field,
+            memo=Memo(self.cache.table, is_on=self._keeps_answers),
+            percentage_of_nodes_to_score=config.percentage_of_nodes_to_score or ALL_NODES,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import load
 from stowplan.config.points import IN_TREE
 from stowplan.config.types import Configuration
@@ -14,9 +15,9 @@ from stowplan.framework.registry import Registry
 from stowplan.plugins import NOT_BUILT, in_tree
 
 
-def read_configuration(text: str) -> Configuration:
+def read_configuration(text: str, gates: FeatureGates = DEFAULT_GATES) -> Configuration:
     """Read the text of a configuration file; raise ConfigError or RegistryError if it cannot be used."""
-    return load(text, KnownPlugins(installed_plugins()))
+    return load(text, KnownPlugins(installed_plugins()), gates)
 
 
 def installed_plugins() -> Registry:

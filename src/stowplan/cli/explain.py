@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 
 from stowplan.cli import options, output
-from stowplan.cli.inputs import Inputs, make_cluster, read_objects
+from stowplan.cli.inputs import Inputs, make_cluster, read_objects, read_settings
 from stowplan.cli.problems import BadInputError
 from stowplan.model.pod import Pod
 from stowplan.observe.explain import Explanation, NodeReport, render
@@ -19,6 +19,8 @@ from stowplan.observe.summary import node_summary, summary
 @click.argument("pod_name", metavar="NS/NAME")
 @options.files
 @options.config
+@options.config_text
+@options.feature_gates
 @options.top
 @click.option("--node", "nodes", multiple=True, metavar="NAME", help="Say everything about this node, too.")
 @click.option("-o", "--output", "form", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
@@ -29,7 +31,7 @@ def command(**given: Any) -> None:
     """
     inputs = read_objects(given["files"])
     pod = _as_pending(inputs, given["pod_name"])
-    cluster = make_cluster(inputs, given["config_path"])
+    cluster = make_cluster(inputs, read_settings(given))
     if pod.spec.scheduler_name not in cluster.profiles:
         raise BadInputError(_no_profile(pod, cluster.profiles))
     explanation = cluster.explain(pod)

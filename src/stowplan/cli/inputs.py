@@ -5,7 +5,7 @@ Every way in which they can be wrong ends in a `BadInputError` that says which f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,10 @@ from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster, Ties
 from stowplan.app.settings import read_configuration
-from stowplan.cli.problems import BadInputError
+from stowplan.cli.problems import BadConfigError, BadInputError
 from stowplan.config.errors import ConfigError
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.load import default_configuration
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import RegistryError
 from stowplan.model import decode
@@ -64,23 +66,38 @@ def read_objects(paths: Sequence[str]) -> Inputs:
     return inputs
 
 
-def read_config(path: str | None) -> Configuration | None:
-    """Read a configuration file; None if there is none to read."""
-    if path is None:
-        return None
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to schedule, and where that was written."""
+
+    origin: str
+    config: Configuration
+    gates: FeatureGates
+
+
+def read_settings(given: Mapping[str, Any]) -> Settings:
+    """Read the configuration that the options name, or the default one, under their feature gates."""
+    path, text, gates = given.get("config_path"), given.get("config_text"), given["gates"]
+    if path is not None and text is not None:
+        raise click.UsageError("--config and --config-text exclude each other; give one of them")
+    if path is None and text is None:
+        return Settings("the default configuration", default_configuration(gates=gates), gates)
+    origin = "--config-text" if path is None else path
     try:
-        return read_configuration(_read_text(path))
-    except (ConfigError, RegistryError) as error:
-        raise BadInputError(f"{path}: {error}") from None
+        config = read_configuration(_read_text(path) if path is not None else str(text), gates)
+    except ConfigError as error:
+        raise BadConfigError(f"{origin}: {error.stage}: {error}") from None
+    except RegistryError as error:
+        raise BadConfigError(f"{origin}: construct: {error}") from None
+    return Settings(origin, config, gates)
 
 
-def make_cluster(inputs: Inputs, config_path: str | None, ties: Ties = "random", seed: int = 0) -> Cluster:
+def make_cluster(inputs: Inputs, settings: Settings, ties: Ties = "random", seed: int = 0) -> Cluster:
     """Build the cluster that the files describe, its pending pods not yet placed."""
-    config = read_config(config_path)
     try:
-        cluster = Cluster(config, ties=ties, seed=seed)
+        cluster = Cluster(settings.config, ties=ties, seed=seed, feature_gates=settings.gates)
     except (ConfigError, RegistryError, ValueError, TypeError) as error:
-        raise BadInputError(f"{config_path or 'the default configuration'}: {error}") from None
+        raise BadConfigError(f"{settings.origin}: construct: {error}") from None
     cluster.add_all(inputs.others)
     cluster.add_all(inputs.nodes.values())
     cluster.add_all(inputs.pods.values())

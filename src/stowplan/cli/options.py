@@ -4,8 +4,27 @@ from __future__ import annotations
 
 import click
 
+from stowplan.config.feature_gates import FeatureGateError, FeatureGates, parse
+
+
+def _read_gates(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> FeatureGates:
+    try:
+        return parse(*texts)
+    except FeatureGateError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 files = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 config = click.option("--config", "config_path", metavar="FILE", help="KubeSchedulerConfiguration to schedule with.")
+config_text = click.option("--config-text", metavar="YAML", help="The KubeSchedulerConfiguration itself, not a file.")
+feature_gates = click.option(
+    "--feature-gates",
+    "gates",
+    multiple=True,
+    metavar="NAME=true|false,...",
+    callback=_read_gates,
+    help="Feature gates to switch, by kube-scheduler's names; AllAlpha and AllBeta switch all of a stage.",
+)
 top = click.option(
     "--top",
     type=click.IntRange(min=1),

@@ -9,3 +9,7 @@ class BadInputError(click.ClickException):
     """What was given cannot be used; the text names the file, the object, the field and what to do."""
 
     exit_code = 2
+
+
+class BadConfigError(BadInputError):
+    """A configuration that cannot be used; the text names its source, the stage that refused it and the field."""

@@ -9,7 +9,7 @@ import click
 
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.cli import options, output
-from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, read_objects
+from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, read_objects, read_settings
 from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.model.pod import Pod
 from stowplan.observe.explain import Explanation, render
@@ -29,6 +29,8 @@ class Outcomes:
 @click.command("schedule")
 @options.files
 @options.config
+@options.config_text
+@options.feature_gates
 @click.option(
     "--ties",
     type=click.Choice(["random", "upstream"]),
@@ -52,7 +54,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     """
     inputs = read_objects(given["files"])
     wanted = {inputs.find(name).key for name in given["explained"]}
-    cluster = make_cluster(inputs, given["config_path"], given["ties"], given["seed"])
+    cluster = make_cluster(inputs, read_settings(given), given["ties"], given["seed"])
     outcomes = _schedule_all(cluster, inputs, wanted)
     output.write_notes(inputs.notes)
     if given["form"] == "table":

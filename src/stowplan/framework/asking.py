@@ -135,6 +135,8 @@ def _speak(words: Words, mask: Mask, rejection: Rejection, vocabulary: Vocabular
     if not earlier.size:
         return
     words[mask] = vocabulary.number(rejection)
+    if not earlier.any():
+        return
     for number in np.unique(earlier).tolist():
         if number:
             again = mask.copy()

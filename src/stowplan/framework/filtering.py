@@ -23,6 +23,8 @@ from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
 NOT_EVALUATED = -1
+# Rows are few if there are so many times as many in all.
+FEW = 8
 
 # Who refused each row, as an index into the active steps; one past the last means nobody.
 Refusers = NDArray[np.int16]
@@ -163,9 +165,14 @@ class Filtering:
         onward: Mask = np.zeros(len(words), dtype=bool)
         is_walking = False
         for index, step in enumerate(self._active):
-            if not is_walking and stale[index] == []:
+            void = stale[index]
+            if not is_walking and void == []:
                 continue
-            asked = onward | (_positions(rows, stale[index], len(words)) & (refused_by >= index))
+            asked = refused_by >= index
+            if void is not None:
+                asked &= _positions(rows, void, len(words))
+            if is_walking:
+                asked |= onward
             said = self._ask(pod, step, nodes, asked)
             onward |= asked & (refused_by == index)
             if said is not None:
@@ -174,17 +181,31 @@ class Filtering:
                 refused_by[refused] = index
                 words[refused] = said[refused]
             is_walking = bool(onward.any())
-        refused_by[onward] = len(self._active)
-        words[onward] = 0
+        if is_walking:
+            refused_by[onward] = len(self._active)
+            words[onward] = 0
         self._keep(rows, refused_by, words)
 
     def _ask(self, pod: Pod, step: _Step, nodes: Nodes, asked: Mask | None) -> Words | None:
         step.is_new = False
-        if asked is not None and not asked.any():
-            # No row depends on this filter's word: each is refused by somebody before it.
-            return None
+        if asked is not None:
+            count = np.count_nonzero(asked)
+            if not count:
+                # No row depends on this filter's word: each is refused by somebody before it.
+                return None
+            if nodes.rows is None and count * FEW < len(asked):
+                return self._ask_few(pod, step, np.flatnonzero(asked))
         nodes.asked = asked
         return self._put(pod, step, nodes)
+
+    def _ask_few(self, pod: Pod, step: _Step, rows: Rows) -> Words | None:
+        """Ask about some of all rows: cheaper than about all of them if they are few."""
+        said = self._put(pod, step, self.nodes.take(rows))
+        if said is None:
+            return None
+        words: Words = np.zeros(len(self._words), dtype=np.int32)
+        words[rows] = said
+        return words
 
     def _put(self, pod: Pod, step: _Step, nodes: Nodes) -> Words | None:
         blame = (step.plugin.name, "Filter", pod)
@@ -204,10 +225,8 @@ class Filtering:
             self.feasible_journal.mark_many(flipped.tolist())
 
 
-def _positions(rows: Rows | None, stale: list[int] | None, count: int) -> Mask:
+def _positions(rows: Rows | None, stale: list[int], count: int) -> Mask:
     """Say which of the rows at hand are stale."""
-    if stale is None:
-        return np.ones(count, dtype=bool)
     if rows is not None:
         return np.isin(rows, stale)
     mask = np.zeros(count, dtype=bool)

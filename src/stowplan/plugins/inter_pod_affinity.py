@@ -33,7 +33,7 @@ from stowplan.table.columns import Mask, Scores
 from stowplan.table.domains import Domains, Weighted, by_key, change_of
 from stowplan.table.matched_pods import MatchedPods, Selection, selection
 from stowplan.table.nodes import Nodes
-from stowplan.table.terms import CarriedTerm, Term, TermKind, terms_of
+from stowplan.table.terms import CarriedTerm, Term, TermKind
 
 AFFINITY_REASON = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY_REASON = "node(s) didn't match pod anti-affinity rules"
@@ -88,7 +88,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     # Filter
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> _Required | Skip | Rejection:
-        terms, problem = terms_of(pod)
+        terms, problem = nodes.terms_of(pod)
         if problem:
             return refuse(f"parsing pod: {problem}")
         affinity = [term for kind, _, term in terms if kind == "affinity"]
@@ -126,7 +126,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     # Score
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Domains, ...] | Skip:
-        terms, problem = terms_of(pod)
+        terms, problem = nodes.terms_of(pod)
         if problem:
             raise ValueError(f"failed to parse pod: {problem}")
         preferred = [(weight, term) for kind, weight, term in terms if kind == "preferred"]

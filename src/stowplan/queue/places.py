@@ -1,7 +1,7 @@
 """Where waiting pods are, and the ways from one place to another. Who goes where, and when, is decided in `queue.py`.
 
 A pod passes the gate whenever it comes to the active queue or to backoff from elsewhere; one that does not pass stays
-in the pool, gated.
+in the pool, gated. Where pods are not popped early from backoff, they pass the gate when they leave it instead.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Places:
 
     def __init__(self, rules: Rules, limits: Limits) -> None:
         self._rules = rules
+        self._pops_early = limits.pops_early
         tickets = count(1)
         self.active = PodHeap(tickets)
         self.backoff = Backoff(limits, self._key, tickets)
@@ -63,9 +64,16 @@ class Places:
         if self._is_gated(entry):
             self._to_pool(entry, label)
         else:
-            self.let_in(entry, label, now_ns)
+            self._let_in(entry, label, now_ns)
 
-    def let_in(self, entry: QueuedPod, label: str, now_ns: int) -> None:
+    def leave_backoff(self, entry: QueuedPod, label: str, now_ns: int) -> None:
+        """Let a pod be tried that was taken out of backoff."""
+        if self._pops_early:
+            self._let_in(entry, label, now_ns)
+        else:
+            self.to_active(entry, label, now_ns)
+
+    def _let_in(self, entry: QueuedPod, label: str, now_ns: int) -> None:
         """Let a pod be tried that has passed the gate."""
         self.entries[entry.id] = entry
         entry.place = Place.ACTIVE
@@ -114,7 +122,7 @@ class Places:
         self.incoming[place.value, label] += 1
 
     def _to_backoff(self, entry: QueuedPod, label: str) -> None:
-        if self._is_gated(entry):
+        if self._pops_early and self._is_gated(entry):
             self._to_pool(entry, label)
             return
         self.entries[entry.id] = entry

@@ -56,7 +56,8 @@ class SchedulingQueue:
     @property
     def has_ready(self) -> bool:
         """Whether `try_pop` would give a pod."""
-        return bool(len(self.places.active) or len(self.places.backoff.refused))
+        can_pop_early = self._limits.pops_early and len(self.places.backoff.refused)
+        return bool(len(self.places.active) or can_pop_early)
 
     # Pods come, change and go
 
@@ -161,15 +162,14 @@ class SchedulingQueue:
                 if self.in_flight.get(pod_id(pod)) is not None:
                     self.in_flight.record([Event(changes.FORCE_ACTIVATE, None, pod)])
             elif entry.place is not Place.ACTIVE:
-                enter = self.places.let_in if entry.place in BACKING_OFF else self.places.to_active
+                enter = self.places.leave_backoff if entry.place in BACKING_OFF else self.places.to_active
                 self.places.take_out(entry)
                 enter(entry, changes.FORCE_ACTIVATE.label, now_ns)
 
     def flush_backoff(self, now_ns: int) -> None:
         """Let pods be tried whose wait is over. Called every second."""
         for entry in self.places.pop_completed(now_ns):
-            # They passed the gate when they began to wait.
-            self.places.let_in(entry, BACKOFF_COMPLETE, now_ns)
+            self.places.leave_backoff(entry, BACKOFF_COMPLETE, now_ns)
 
     def flush_unschedulable(self, now_ns: int) -> None:
         """Bring back pods that nothing has brought back for too long. Called every 30 seconds."""

@@ -22,7 +22,7 @@ from stowplan.table.resources import Matrix
 from stowplan.table.shape import PodShape
 from stowplan.table.supposition import Moves
 from stowplan.table.table import Table
-from stowplan.table.terms import CarriedTerm, TermKind
+from stowplan.table.terms import CarriedTerm, PodTerms, TermKind
 
 
 class Coded(NamedTuple):
@@ -219,6 +219,10 @@ class Nodes:
         """Return the distinct terms carried by pods that may be about a pod with these labels; see `carriers(term)`."""
         self._note(self._table.terms.journal)
         return self._table.terms.about(kind, labels)
+
+    def terms_of(self, pod: Pod) -> PodTerms:
+        """Return the affinity terms of a pod, compiled once for all pods like it."""
+        return self._table.shape_of(pod).own_terms
 
     def carriers(self, term: CarriedTerm) -> Scores:
         """Return how many pods of each node carry a term."""

@@ -6,8 +6,6 @@ differs between the replicas of a workload.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +13,8 @@ from numpy.typing import NDArray
 from stowplan.model.pod import Pod
 from stowplan.model.pod_status import PodStatus
 from stowplan.model.volumes import Volume
-
-if TYPE_CHECKING:
-    from stowplan.table.columns import CountColumn
-    from stowplan.table.terms import CarriedTerm
+from stowplan.table.columns import CountColumn
+from stowplan.table.terms import NO_TERMS, CarriedTerm, PodTerms
 
 _SOURCES = tuple(name for name in Volume.__struct_fields__ if name not in ("name", "empty_dir"))
 _RESIZE = ("PodResizePending", "PodResizeInProgress")
@@ -28,13 +24,26 @@ _encoder = msgspec.msgpack.Encoder(enc_hook=str)
 class PodShape:
     """What all pods of one signature have in common, as the table counts it."""
 
-    __slots__ = ("__weakref__", "amounts", "deltas", "deltas_upto", "indices", "key", "pod", "rows", "terms")
+    __slots__ = (
+        "__weakref__",
+        "amounts",
+        "deltas",
+        "deltas_upto",
+        "indices",
+        "key",
+        "own_terms",
+        "pod",
+        "rows",
+        "terms",
+    )
 
     def __init__(self, key: bytes, pod: Pod) -> None:
         self.key = key
         self.pod = pod
         self.indices: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         self.amounts: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        #: The (anti-)affinity terms as the pod has them, and the same as the table counts their carriers.
+        self.own_terms: PodTerms = NO_TERMS
         self.terms: tuple[CarriedTerm, ...] = ()
         self.deltas: list[tuple[CountColumn, int]] = []
         # Which count columns `deltas` already covers: (generation of the list of columns, how many of it).

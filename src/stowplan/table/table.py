@@ -6,6 +6,7 @@ when a node goes, the last row moves into its place, and `layout` moves on so th
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -23,7 +24,7 @@ from stowplan.table.journal import Journal, Reads
 from stowplan.table.order import NodeTree
 from stowplan.table.resources import Resources
 from stowplan.table.shape import PodShape, signature
-from stowplan.table.terms import TermBook
+from stowplan.table.terms import TermBook, terms_of
 
 FIRST_CAPACITY = 64
 # Of facts, and of counts: pods may name any label, image or selector.
@@ -57,6 +58,9 @@ class Table:
         self._tree = NodeTree()
         self._order: Rows | None = None
         self._names: list[str] | None = None
+        # The pod at hand is asked about again and again during its attempt.
+        self._last_pod: Pod | None = None
+        self._last_shape: Callable[[], PodShape | None] = lambda: None
         self._weighed: tuple[Pod, Requests, Requests] | None = None
 
     def __len__(self) -> int:
@@ -148,12 +152,17 @@ class Table:
 
     def shape_of(self, pod: Pod) -> PodShape:
         """Return the shape that `pod` shares with all pods like it."""
+        last = self._last_shape() if self._last_pod is pod else None
+        if last is not None:
+            return last
         key = signature(pod)
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._shapes[key] = PodShape(key, pod)
             shape.indices, shape.amounts = self.resources.vector(self.accounted(pod))
-            shape.terms = self.terms.carried_by(pod, self._capacity, len(self.nodes))
+            shape.own_terms = terms_of(pod)
+            shape.terms = self.terms.carried(shape.own_terms, self._capacity, len(self.nodes))
+        self._last_pod, self._last_shape = pod, weakref.ref(shape)
         return shape
 
     def incoming(self, pod: Pod) -> Requests:

@@ -90,9 +90,9 @@ class TermBook:
         # By a label that the pods it is about must have, or None: a pod finds the terms about it by its own labels.
         self._about: dict[tuple[TermKind, Label | None], WeakSet[CarriedTerm]] = {}
 
-    def carried_by(self, pod: Pod, capacity: int, rows: int) -> tuple[CarriedTerm, ...]:
-        """Return the terms of `pod`, interned."""
-        return tuple(self._intern(kind, weight, term, (capacity, rows)) for kind, weight, term in terms_of(pod).terms)
+    def carried(self, written: PodTerms, capacity: int, rows: int) -> tuple[CarriedTerm, ...]:
+        """Return the terms that a pod carries, interned."""
+        return tuple(self._intern(kind, weight, term, (capacity, rows)) for kind, weight, term in written.terms)
 
     def about(self, kind: TermKind, labels: Mapping[str, str]) -> list[CarriedTerm]:
         """Return every term of a kind that may be about a pod with these labels, used or only known."""

@@ -36,8 +36,10 @@ def claiming(*entries: PodResourceClaim, statuses: tuple[PodResourceClaimStatus,
 NAMED = PodResourceClaim(name="gpu", resource_claim_name="claim")
 FROM_TEMPLATE = PodResourceClaim(name="gpu", resource_claim_template_name="template")
 GENERATED = PodResourceClaimStatus(name="gpu", resource_claim_name="claim")
-OWNED = {"owner_references": (OwnerReference(kind="Pod", uid=make_pod("p").build().uid, controller=True),)}
-GONE = {"deletion_timestamp": datetime(2026, 1, 1, tzinfo=UTC)}
+OWNED: dict[str, Any] = {
+    "owner_references": (OwnerReference(kind="Pod", uid=make_pod("p").build().uid, controller=True),)
+}
+GONE: dict[str, Any] = {"deletion_timestamp": datetime(2026, 1, 1, tzinfo=UTC)}
 
 
 @pytest.mark.parametrize(

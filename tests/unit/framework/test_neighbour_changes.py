@@ -37,7 +37,7 @@ WEB = make_pod("other").label("app", "web")
 def test_pods_that_come_change_or_go(
     waiting: PodBuilder, old: PodBuilder | None, new: PodBuilder | None, helps: bool
 ) -> None:
-    before, after = (version and version.build() for version in (old, new))
+    before, after = (None if version is None else version.build() for version in (old, new))
     assert neighbour_changes.is_company_better(waiting.build(), before, after) is helps
 
 

@@ -28,7 +28,7 @@ from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node, make_pod
 from tests.unit.framework.stand import Stand, nodes
 
-Fault = Callable[[Nodes], Any]
+Fault = Callable[[Any], Any]
 POD = make_pod("web").build()
 
 
@@ -67,10 +67,11 @@ class BrokenScore(Broken, Score):
 
 class BrokenNormalize(Broken, Normalize):
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
-        return nodes.allocatable[0] // 1000
+        scores: Scores = nodes.allocatable[0] // 1000
+        return scores
 
     def normalize(self, scores: Scores, low: int, high: int, state: Any) -> Scores:
-        found: Scores = scores if self.fault is None else self.fault(scores)  # type: ignore[arg-type]
+        found: Scores = scores if self.fault is None else self.fault(scores)
         return found
 
 
@@ -86,7 +87,7 @@ class BrokenScoreNode(Broken, ScoreNode):
 
 class BrokenSign(Broken, Score):
     def sign(self, pod: Pod) -> Any:
-        return None if self.fault is None else self.fault(None)  # type: ignore[arg-type]
+        return None if self.fault is None else self.fault(None)
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         return np.full(len(nodes), 50)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -98,16 +99,16 @@ def test_volumes_that_move(old: dict[str, str] | None, new: dict[str, str], help
     assert volume_changes.is_zone_new(POD, before, after) is helps
 
 
-def make_csi_node(plugins: str = "", **limits: int | None) -> CSINode:
+def make_csi_node(limits: Mapping[str, int | None], plugins: str = "") -> CSINode:
     annotations = {"storage.alpha.kubernetes.io/migrated-plugins": plugins} if plugins else {}
     drivers = [CSINodeDriver(name=name, allocatable=VolumeNodeResources(count=n)) for name, n in limits.items()]
     return CSINode(metadata=named("n", annotations=annotations), spec=CSINodeSpec(drivers=tuple(drivers)))
 
 
 def test_in_tree_volumes_that_other_drivers_serve() -> None:
-    assert volume_changes.migrates_other_plugins(POD, None, make_csi_node()) is True
-    assert volume_changes.migrates_other_plugins(POD, make_csi_node("a"), make_csi_node("b")) is True
-    assert volume_changes.migrates_other_plugins(POD, make_csi_node("a"), make_csi_node("a", x=1)) is False
+    assert volume_changes.migrates_other_plugins(POD, None, make_csi_node({})) is True
+    assert volume_changes.migrates_other_plugins(POD, make_csi_node({}, "a"), make_csi_node({}, "b")) is True
+    assert volume_changes.migrates_other_plugins(POD, make_csi_node({}, "a"), make_csi_node({"x": 1}, "a")) is False
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_in_tree_volumes_that_other_drivers_serve() -> None:
     ],
 )
 def test_limits_of_drivers(old: dict[str, int | None], new: dict[str, int | None], helps: bool) -> None:
-    assert volume_changes.attaches_more(POD, make_csi_node(**old), make_csi_node(**new)) is helps
+    assert volume_changes.attaches_more(POD, make_csi_node(old), make_csi_node(new)) is helps
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.cache.objects import Objects
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.contract import Skip
 from stowplan.model.affinity import TopologySpreadConstraint
 from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
@@ -69,6 +70,7 @@ def make_pod(*constraints: TopologySpreadConstraint, app: str = "web", **extra: 
 @dataclass
 class Handle:
     listers: Objects
+    feature_gates: FeatureGates = DEFAULT_GATES
 
 
 @dataclass

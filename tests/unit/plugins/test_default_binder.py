@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from stowplan.cache.objects import Objects
+from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.model.binding import Binding
 from stowplan.model.meta import NamespacedMeta, ObjectReference
 from stowplan.plugins.default_binder import DefaultBinder
@@ -19,6 +20,7 @@ class FakeHandle:
 
     def __init__(self, refuses: bool = False) -> None:
         self.listers = Objects(Reads())
+        self.feature_gates = DEFAULT_GATES
         self.posted: list[Binding] = []
         self._refuses = refuses
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.plugins.node_unschedulable import NodeUnschedulable
+from stowplan.testing import LocalHandle
 from tests.unit.plugins.small_cluster import SmallCluster, make_node, make_pod
 
 KEY = "node.kubernetes.io/unschedulable"
@@ -27,11 +28,11 @@ REFUSED = {"cordoned": ("node(s) were unschedulable", "unresolvable")}
 )
 def test_cordoned_nodes(tolerations: list[dict[str, Any]], expected: dict[str, Any]) -> None:
     cluster = SmallCluster(make_node("open"), make_node("cordoned", spec={"unschedulable": True}))
-    assert cluster.refusals(NodeUnschedulable(), make_pod(tolerations=tolerations)) == expected
+    assert cluster.refusals(NodeUnschedulable(LocalHandle()), make_pod(tolerations=tolerations)) == expected
 
 
 def test_an_uncordoned_node_takes_pods_again() -> None:
     cluster = SmallCluster(make_node("node", spec={"unschedulable": True}))
-    assert list(cluster.refusals(NodeUnschedulable(), make_pod())) == ["node"]
+    assert list(cluster.refusals(NodeUnschedulable(LocalHandle()), make_pod())) == ["node"]
     cluster.table.update_node(make_node("node"))
-    assert cluster.refusals(NodeUnschedulable(), make_pod()) == {}
+    assert cluster.refusals(NodeUnschedulable(LocalHandle()), make_pod()) == {}

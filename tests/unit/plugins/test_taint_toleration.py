@@ -9,6 +9,7 @@ import pytest
 
 from stowplan.framework.contract import SKIP
 from stowplan.plugins.taint_toleration import TaintToleration
+from stowplan.testing import LocalHandle
 from tests.unit.plugins.small_cluster import SmallCluster, make_node, make_pod
 
 UNTOLERATED = ("node(s) had untolerated taint(s)", "unresolvable")
@@ -52,7 +53,7 @@ FILTERED = (
     ],
 )
 def test_untolerated_taints_repel(tolerations: list[dict[str, str]], refused: list[str]) -> None:
-    said = SmallCluster(*FILTERED).refusals(TaintToleration(), make_pod(tolerations=tolerations))
+    said = SmallCluster(*FILTERED).refusals(TaintToleration(LocalHandle()), make_pod(tolerations=tolerations))
     assert said == dict.fromkeys(refused, UNTOLERATED)
 
 
@@ -79,7 +80,7 @@ def test_raw_score_counts_aversions(tolerations: list[dict[str, str]], expected:
         tainted("two", taint("x", "PreferNoSchedule"), taint("y", "PreferNoSchedule")),
         tainted("hard", taint("x", "NoSchedule")),
     )
-    assert cluster.scores(TaintToleration(), make_pod(tolerations=tolerations)) == expected
+    assert cluster.scores(TaintToleration(LocalHandle()), make_pod(tolerations=tolerations)) == expected
 
 
 @pytest.mark.parametrize(
@@ -90,9 +91,9 @@ def test_raw_score_counts_aversions(tolerations: list[dict[str, str]], expected:
     ],
 )
 def test_fewer_aversions_are_better(raw: list[int], high: int, expected: list[int]) -> None:
-    assert TaintToleration().normalize(np.array(raw), 0, high, None).tolist() == expected
+    assert TaintToleration(LocalHandle()).normalize(np.array(raw), 0, high, None).tolist() == expected
 
 
 def test_scoring_is_never_skipped() -> None:
     cluster = SmallCluster(tainted("clean"))
-    assert TaintToleration().pre_score(make_pod(), cluster.nodes) is not SKIP  # type: ignore[func-returns-value]
+    assert TaintToleration(LocalHandle()).pre_score(make_pod(), cluster.nodes) is not SKIP  # type: ignore[func-returns-value]

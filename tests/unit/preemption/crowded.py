@@ -47,9 +47,7 @@ def budget(name: str, allowed: int, disrupted: Iterable[str] = (), **labels: str
     return PodDisruptionBudget(
         metadata=NamespacedMeta(name=name),
         spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels=labels)),
-        status=PodDisruptionBudgetStatus(
-            disruptions_allowed=allowed, disrupted_pods=dict.fromkeys(disrupted, EPOCH)
-        ),
+        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed, disrupted_pods=dict.fromkeys(disrupted, EPOCH)),
     )
 
 

@@ -31,7 +31,9 @@ def test_a_pod_of_policy_never_does_not_preempt() -> None:
     ("on_node", "expected"),
     [
         pytest.param(placed("low", "a", cpu="4"), "", id="nobody is terminating"),
-        pytest.param(terminating(placed("low", "a", cpu="4"), BEING_PREEMPTED), WAITING, id="a victim of preemption is"),
+        pytest.param(
+            terminating(placed("low", "a", cpu="4"), BEING_PREEMPTED), WAITING, id="a victim of preemption is"
+        ),
         pytest.param(terminating(placed("low", "a", cpu="4")), "", id="a pod is, but nobody preempted it"),
         pytest.param(
             terminating(placed("low", "a", cpu="4"), replace(BEING_PREEMPTED, reason="EvictionByEvictionAPI")),

@@ -139,7 +139,7 @@ def test_a_pod_finds_the_terms_about_it_by_its_labels(
     selector: LabelSelector | None, labels: dict[str, str], is_found: bool
 ) -> None:
     book = TermBook()
-    carried = book.carried_by(make_pod(away=terms(make_term(label_selector=selector))), 8, 4)
+    carried = book.carried(terms_of(make_pod(away=terms(make_term(label_selector=selector)))), 8, 4)
     assert book.about("anti-affinity", labels) == (list(carried) if is_found else [])
     assert book.about("affinity", labels) == []
 
@@ -147,7 +147,7 @@ def test_a_pod_finds_the_terms_about_it_by_its_labels(
 def test_a_term_is_filed_under_its_rarest_label() -> None:
     book = TermBook()
     kept = [
-        book.carried_by(make_pod(near=terms(make_term(label_selector=selector))), 8, 4)
+        book.carried(terms_of(make_pod(near=terms(make_term(label_selector=selector)))), 8, 4)
         for selector in (
             LabelSelector(match_labels={"tier": "front"}),
             LabelSelector(match_labels={"tier": "front", "app": "web"}),
@@ -160,7 +160,7 @@ def test_a_term_is_filed_under_its_rarest_label() -> None:
 
 def test_a_term_goes_with_the_last_pod_that_is_known_to_carry_it() -> None:
     book = TermBook()
-    carried = book.carried_by(make_pod(near=terms(make_term())), 8, 4)
+    carried = book.carried(terms_of(make_pod(near=terms(make_term()))), 8, 4)
     assert len(book.all()) == 1
     del carried
     gc.collect()
@@ -171,7 +171,7 @@ def test_a_term_goes_with_the_last_pod_that_is_known_to_carry_it() -> None:
 def test_labels_that_no_term_asks_for_any_more_are_forgotten() -> None:
     book = TermBook()
     for number in range(1000):
-        book.carried_by(make_pod(near=terms(make_term(f"app-{number}"))), 8, 4)
+        book.carried(terms_of(make_pod(near=terms(make_term(f"app-{number}")))), 8, 4)
     assert len(book._about) < 300
 
 

@@ -1,0 +1,121 @@
+"""Where the text of the configuration comes from: a file, a ConfigMap, or the command line itself.
+
+A source gives the text and says when it may have changed; what the text means is up to `settings` at start and to
+`reload` later on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+CONFIG_KEY: Final = "config.yaml"
+POLL_SECONDS: Final = 5.0
+
+
+class SourceError(Exception):
+    """The text could not be had; the message names the source and what to do."""
+
+
+class ConfigurationSource(Protocol):
+    """Somewhere a configuration is written down."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    async def read(self) -> str:
+        """Return the text as it is now; raise SourceError if there is none."""
+
+    async def changed(self) -> None:
+        """Return once the text may be another than the one read last; never, if it cannot change."""
+
+
+class FileSource:
+    """A file, looked at every few seconds: a ConfigMap mounted as a volume changes by having its link replaced."""
+
+    def __init__(self, path: str | Path, poll_seconds: float = POLL_SECONDS) -> None:
+        self._path = Path(path)
+        self._poll_seconds = poll_seconds
+        #: What was read last; None if nothing could be.
+        self._seen: str | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self._path)
+
+    async def read(self) -> str:
+        self._seen = None
+        try:
+            self._seen = await asyncio.to_thread(self._path.read_text, encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise SourceError(f"{self.name}: not a text file in UTF-8: {error.reason} at byte {error.start}") from None
+        except OSError as error:
+            raise SourceError(f"{self.name}: cannot be read: {error.strerror}; check the path") from None
+        return self._seen
+
+    async def changed(self) -> None:
+        # Comparing the text, not its time: times are coarse, and links are replaced by links to older files.
+        while True:
+            await asyncio.sleep(self._poll_seconds)
+            if await asyncio.to_thread(self._look) != self._seen:
+                return
+
+    def _look(self) -> str | None:
+        try:
+            return self._path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+
+class ConfigMapSource:
+    """A ConfigMap object with the configuration under `config.yaml`; whoever watches it puts in new versions."""
+
+    def __init__(self, config_map: Mapping[str, Any]) -> None:
+        self._config_map = config_map
+        self._is_new = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        metadata = self._config_map.get("metadata") or {}
+        return f"ConfigMap {metadata.get('namespace', 'default')}/{metadata.get('name', '')}"
+
+    def put(self, config_map: Mapping[str, Any]) -> None:
+        """Take in a new version of the object."""
+        if config_map.get("data") != self._config_map.get("data"):
+            self._is_new.set()
+        self._config_map = config_map
+
+    async def read(self) -> str:
+        self._is_new.clear()
+        return text_of_config_map(self.name, self._config_map)
+
+    async def changed(self) -> None:
+        await self._is_new.wait()
+
+
+class InlineSource:
+    """A text given on the command line; it cannot change."""
+
+    name = "--config-text"
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    async def read(self) -> str:
+        return self._text
+
+    async def changed(self) -> None:
+        await asyncio.Event().wait()
+
+
+def text_of_config_map(name: str, config_map: Mapping[str, Any]) -> str:
+    """Return the configuration that a ConfigMap holds."""
+    data = config_map.get("data") or {}
+    if CONFIG_KEY not in data:
+        keys = ", ".join(sorted(data)) or "none"
+        raise SourceError(f"{name}: data.{CONFIG_KEY}: Required value; put the configuration there (keys: {keys})")
+    text: str = data[CONFIG_KEY]
+    return text

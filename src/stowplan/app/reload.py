@@ -1,0 +1,159 @@
+"""Another configuration for a scheduler that runs: checked in full first, then put in force between two cycles.
+
+`reloaded` decides and changes nothing. `Reloader` builds the new profiles, holds them until the scheduler says that no
+cycle is under way, and hands them over. Pods in the queue stay there: what is refused or waits is tried again with
+the new profiles like after any change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import msgspec
+
+from stowplan.app.configuration_source import ConfigurationSource, SourceError
+from stowplan.app.settings import KnownPlugins
+from stowplan.config.errors import ConfigError
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.config.load import load
+from stowplan.config.resolve import resolve
+from stowplan.config.types import Configuration
+from stowplan.framework.profile import Profile
+from stowplan.framework.registry import Registry, RegistryError
+
+# Read once, by what is made of them at start: the client, the lease, the server and the queue.
+NEEDS_RESTART: Final = frozenset(
+    {
+        "leader_election",
+        "client_connection",
+        "enable_profiling",
+        "enable_contention_profiling",
+        "pod_initial_backoff_seconds",
+        "pod_max_backoff_seconds",
+        "delay_cache_until_active",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A configuration that can be put in force; fields are named as in the file."""
+
+    #: As it will be in force: what needs a restart is still as it was.
+    configuration: Configuration
+    changes: tuple[str, ...] = ()
+    needs_restart: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A configuration that cannot be used; the one in force stays."""
+
+    reason: str
+
+
+def reloaded(
+    current: Configuration, text: str, registry: Registry, gates: FeatureGates = DEFAULT_GATES
+) -> Accepted | Refused:
+    """Check a new text through all stages and say what it changes."""
+    known = KnownPlugins(registry)
+    try:
+        wanted = load(text, known, gates)
+    except ConfigError as error:
+        return Refused(f"{error.stage}: {error}")
+    except RegistryError as error:
+        return Refused(f"construct: {error}")
+    if _sorter(wanted, known) != _sorter(current, known):
+        what = f"the queue is sorted by {_sorter(current, known)[0]!r}, and pods wait in that order"
+        return Refused(f"profiles: {what}; restart the scheduler to sort it otherwise")
+    return _compare(current, wanted)
+
+
+def _sorter(config: Configuration, known: Mapping[str, frozenset[str]]) -> tuple[str, object]:
+    """Return the plugin that sorts the queue and its arguments; they are the same in all profiles."""
+    profile = config.profiles[0]
+    [(name, _)] = resolve(profile, known)["queue_sort"]
+    return name, profile.plugin_config.get(name)
+
+
+def _compare(current: Configuration, wanted: Configuration) -> Accepted:
+    changes: list[str] = []
+    needs_restart: list[str] = []
+    kept: dict[str, object] = {}
+    for each in msgspec.structs.fields(Configuration):
+        old, new = getattr(current, each.name), getattr(wanted, each.name)
+        if old == new:
+            continue
+        if each.name in NEEDS_RESTART:
+            needs_restart.append(each.encode_name)
+            kept[each.name] = old
+        elif each.name == "profiles":
+            changes += _changed_profiles(current, wanted)
+        else:
+            changes.append(each.encode_name)
+    return Accepted(msgspec.structs.replace(wanted, **kept), tuple(changes), tuple(needs_restart))
+
+
+def _changed_profiles(current: Configuration, wanted: Configuration) -> list[str]:
+    old = {profile.scheduler_name: profile for profile in current.profiles}
+    new = {profile.scheduler_name: profile for profile in wanted.profiles}
+    changed = [f"profile {name!r} added" for name in new if name not in old]
+    changed += [f"profile {name!r} removed" for name in old if name not in new]
+    changed += [f"profile {name!r} changed" for name in new if name in old and new[name] != old[name]]
+    return changed or ["order of profiles"]
+
+
+Build: TypeAlias = Callable[[Configuration], Mapping[str, Profile]]
+Swap: TypeAlias = Callable[[Configuration, Mapping[str, Profile]], None]
+
+
+@dataclass(slots=True)
+class Reloader:
+    """Owns the configuration in force, and at most one that waits to replace it.
+
+    `build` makes profiles without using them; `swap` puts them in force and is called by `apply` only.
+    """
+
+    configuration: Configuration
+    registry: Registry
+    build: Build
+    swap: Swap
+    gates: FeatureGates = DEFAULT_GATES
+    _waiting: tuple[Configuration, Mapping[str, Profile]] | None = field(default=None, init=False)
+
+    def offer(self, text: str) -> Accepted | Refused:
+        """Check a new text; if it is good, hold it until `apply`, in place of one that waits already."""
+        answer = reloaded(self.configuration, text, self.registry, self.gates)
+        if isinstance(answer, Refused):
+            return answer
+        try:
+            # A plugin may refuse its arguments only when it is made.
+            profiles = self.build(answer.configuration)
+        except Exception as error:
+            return Refused(f"construct: {error}")
+        self._waiting = (answer.configuration, profiles) if answer.changes else None
+        return answer
+
+    def apply(self) -> bool:
+        """Put in force what waits, if anything does. Called between two cycles, never inside one."""
+        if self._waiting is None:
+            return False
+        self.configuration, profiles = self._waiting
+        self._waiting = None
+        self.swap(self.configuration, profiles)
+        return True
+
+    async def reread(self, source: ConfigurationSource) -> Accepted | Refused:
+        """Read a source again and offer what it says: all that a signal to reload has to call."""
+        try:
+            return self.offer(await source.read())
+        except SourceError as error:
+            return Refused(str(error))
+
+    async def follow(self, source: ConfigurationSource, tell: Callable[[Accepted | Refused], None]) -> None:
+        """Offer every new text of a source, and tell what became of it, until cancelled."""
+        while True:
+            await source.changed()
+            tell(await self.reread(source))

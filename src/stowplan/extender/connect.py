@@ -1,0 +1,14 @@
+"""From the configuration to extenders that can be asked. Nothing is contacted before the first question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stowplan.config.types import Extender
+from stowplan.extender.client import HttpExtender
+from stowplan.extender.transport import HttpTransport
+
+
+def connect(extenders: Iterable[Extender]) -> tuple[HttpExtender, ...]:
+    """Make the extenders, in their order; raise ConfigError if a certificate of one cannot be used."""
+    return tuple(HttpExtender(settings, HttpTransport(settings)) for settings in extenders)

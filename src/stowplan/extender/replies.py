@@ -1,0 +1,153 @@
+"""What extenders answer, read the way Go reads JSON: the case of keys does not matter, and null is as good as absent.
+
+A reply that cannot be meant so is a `ReplyError` that names the field and the remedy; `client.py` adds whose it is.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+import msgspec
+
+_INT64 = range(-(2**63), 2**63)
+_FAULTS = (msgspec.DecodeError, UnicodeError, RecursionError)
+
+
+class ReplyError(Exception):
+    """A reply that says nothing usable."""
+
+
+class FilterReply(msgspec.Struct, frozen=True):
+    """`nodes` and `node_names` are None where the reply has no such list: that is not the same as an empty one."""
+
+    nodes: tuple[str, ...] | None
+    node_names: tuple[str, ...] | None
+    failed: dict[str, str]
+    unresolvable: dict[str, str]
+    error: str
+
+
+class Score(msgspec.Struct, frozen=True):
+    node_name: str
+    score: int
+
+
+class MetaVictims(msgspec.Struct, frozen=True):
+    """The uids of pods to evict from a node."""
+
+    uids: tuple[str, ...]
+    pdb_violations: int
+
+
+def read_filter(data: bytes) -> FilterReply:
+    found = _record(_document(data), "", ("Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"))
+    names = found.get("NodeNames")
+    return FilterReply(
+        nodes=_node_list(found["Nodes"]) if "Nodes" in found else None,
+        node_names=None if names is None else _texts(names, "NodeNames"),
+        failed=_text_by_text(found.get("FailedNodes"), "FailedNodes"),
+        unresolvable=_text_by_text(found.get("FailedAndUnresolvableNodes"), "FailedAndUnresolvableNodes"),
+        error=_text(found.get("Error"), "Error"),
+    )
+
+
+def read_priorities(data: bytes) -> list[Score]:
+    scores = []
+    for index, item in enumerate(_items(_document(data), "")):
+        found = _record(item, f"[{index}]", ("Host", "Score"))
+        node_name = _text(found.get("Host"), f"[{index}].Host")
+        scores.append(Score(node_name, _integer(found.get("Score"), f"[{index}].Score")))
+    return scores
+
+
+def read_binding(data: bytes) -> str:
+    """Return the error of a reply to the verb bind; empty if the pod was bound."""
+    return _text(_record(_document(data), "", ("Error",)).get("Error"), "Error")
+
+
+def read_preemption(data: bytes) -> dict[str, MetaVictims]:
+    """Return, by node, the victims of a reply to the verb preempt."""
+    found = _record(_document(data), "", ("NodeNameToMetaVictims",))
+    by_node = _mapping(found.get("NodeNameToMetaVictims"), "NodeNameToMetaVictims")
+    return {name: _meta_victims(value, f'NodeNameToMetaVictims["{name}"]') for name, value in by_node.items()}
+
+
+def _meta_victims(value: Any, path: str) -> MetaVictims:
+    found = _record(value, path, ("Pods", "NumPDBViolations"))
+    uids = []
+    for index, pod in enumerate(_items(found.get("Pods"), f"{path}.Pods")):
+        where = f"{path}.Pods[{index}]"
+        uids.append(_text(_record(pod, where, ("UID",)).get("UID"), f"{where}.UID"))
+    violations = _integer(found.get("NumPDBViolations"), f"{path}.NumPDBViolations")
+    return MetaVictims(tuple(uids), violations)
+
+
+def _node_list(value: Any) -> tuple[str, ...]:
+    """Return the names in a NodeList; the rest of the nodes is known better here."""
+    names = []
+    for index, node in enumerate(_items(_record(value, "Nodes", ("Items",)).get("Items"), "Nodes.items")):
+        path = f"Nodes.items[{index}]"
+        metadata = _record(_record(node, path, ("Metadata",)).get("Metadata"), f"{path}.metadata", ("Name",))
+        names.append(_text(metadata.get("Name"), f"{path}.metadata.name"))
+    return tuple(names)
+
+
+def _document(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except _FAULTS:
+        pass
+    # As Go does, take the first value and leave what follows it; and take broken characters as they come.
+    try:
+        return json.JSONDecoder().raw_decode(data.decode(errors="replace").lstrip())[0]
+    except (ValueError, RecursionError) as fault:
+        raise ReplyError(f"not a JSON document ({fault}); reply with JSON and nothing else") from None
+
+
+def _record(value: Any, path: str, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return what there is of the named fields, under these names."""
+    name_of = {name.casefold(): name for name in names}
+    folded = ((name_of.get(key.casefold()), content) for key, content in _mapping(value, path).items())
+    return {name: content for name, content in folded if name is not None and content is not None}
+
+
+def _mapping(value: Any, path: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else _fail(path, "an object", value)
+
+
+def _items(value: Any, path: str) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else _fail(path, "an array", value)
+
+
+def _texts(value: Any, path: str) -> tuple[str, ...]:
+    return tuple(_text(item, f"{path}[{index}]") for index, item in enumerate(_items(value, path)))
+
+
+def _text_by_text(value: Any, path: str) -> dict[str, str]:
+    return {key: _text(item, f'{path}["{key}"]') for key, item in _mapping(value, path).items()}
+
+
+def _text(value: Any, path: str) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else _fail(path, "a string", value)
+
+
+def _integer(value: Any, path: str) -> int:
+    if value is None:
+        return 0
+    if not isinstance(value, int) or isinstance(value, bool) or value not in _INT64:
+        _fail(path, "a whole number of 64 bits", value)
+    return value
+
+
+def _fail(path: str, expected: str, value: Any) -> NoReturn:
+    where = f"{path}: " if path else ""
+    got = json.dumps(value)
+    shown = got if len(got) <= 60 else f"{got[:60]}..."
+    raise ReplyError(f"{where}expected {expected}, got {shown}; correct what the extender replies")

@@ -1,0 +1,299 @@
+"""Plugins by name: in the tree, from entry points, or written out; with arguments as files and programs give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stowplan.config.resolve import POINTS as CONFIGURED_POINTS
+from stowplan.config.types import Plugin as Listed
+from stowplan.config.types import PluginArguments, Plugins, PluginSet
+from stowplan.config.types import Profile as ProfileConfig
+from stowplan.framework import registry as registry_module
+from stowplan.framework.contract import Bind, Filter, FilterNode, Plugin, QueueSort, Reject, Score, ScoreNode
+from stowplan.framework.handle import Handle
+from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
+from stowplan.framework.profile import Profile
+from stowplan.framework.registry import Registry, RegistryError, load
+from stowplan.model.pod import Pod
+from stowplan.table.columns import Scores
+from stowplan.table.nodes import Nodes
+from stowplan.testing import LocalHandle
+
+
+class Sorts(QueueSort):
+    def sort_key(self, pod: Pod, queued_at: float) -> Any:
+        return queued_at
+
+
+class Binds(Bind):
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        return None
+
+
+class Cool(Score):
+    def __init__(self, handle: Handle, *, most_celsius: int = 30, zones: tuple[str, ...] = ()) -> None:
+        self.handle = handle
+        self.most_celsius = most_celsius
+        self.zones = zones
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        return np.zeros(len(nodes), dtype=np.int64)
+
+
+class Needy(ScoreNode):
+    def __init__(self, threshold: int) -> None:
+        self.threshold = threshold
+
+    def score_node(self, pod: Pod, node: Any, state: Any) -> int:
+        return self.threshold
+
+
+class Twins(Filter, FilterNode):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield from ()
+
+    def filter_node(self, pod: Pod, node: Any, state: Any) -> None:
+        return None
+
+
+class OneByOne(FilterNode):
+    def filter_node(self, pod: Pod, node: Any, state: Any) -> None:
+        return None
+
+
+class Idle(Plugin):
+    pass
+
+
+def registry_of(*classes: type[Plugin]) -> Registry:
+    return Registry((Sorts, Binds, *classes), {})
+
+
+def config(*names: str, **arguments: Any) -> ProfileConfig:
+    """Enable plugins everywhere they take part, with arguments by plugin name."""
+    enabled = tuple(Listed(name) for name in ("Sorts", "Binds", *names))
+    given = tuple(PluginArguments(name, args) for name, args in arguments.items())
+    return ProfileConfig("default-scheduler", plugins=Plugins(multi_point=PluginSet(enabled)), arguments=given)
+
+
+def build(registry: Registry, *names: str, **arguments: Any) -> Profile:
+    return registry.profile(config(*names, **arguments), LocalHandle())
+
+
+def test_every_point_of_the_contract_is_one_that_can_be_configured() -> None:
+    assert set(registry_module.POINTS) <= set(CONFIGURED_POINTS)
+
+
+def test_a_plugin_takes_part_where_its_class_says() -> None:
+    profile = build(registry_of(Cool, OneByOne), "Cool", "OneByOne")
+    assert [plugin.name for plugin, _ in profile.score] == ["Cool"]
+    assert [plugin.name for plugin in profile.filter] == ["OneByOne"]
+    assert [plugin.name for plugin in profile.queue_sort] == ["Sorts"]
+    assert profile.pre_filter == ()
+
+
+def test_weights_and_the_percentage_of_nodes_come_from_the_configuration() -> None:
+    listed = config("Cool")
+    plugins = Plugins(multi_point=listed.plugins.multi_point, score=PluginSet((Listed("Cool", 7),)))
+    profile = registry_of(Cool).profile(
+        ProfileConfig("batch", percentage_of_nodes_to_score=40, plugins=plugins), LocalHandle()
+    )
+    assert [(plugin.name, weight) for plugin, weight in profile.score] == [("Cool", 7)]
+    assert (profile.name, profile.percentage_of_nodes_to_score) == ("batch", 40)
+
+
+def test_two_classes_of_one_name_are_refused() -> None:
+    registry = registry_of(Cool)
+    registry.add(Cool)
+    other = type("Cool", (Score,), {"__module__": "elsewhere"})
+    message = f"plugin 'Cool' is registered twice: {__name__}.Cool and elsewhere.Cool; rename one of them"
+    with pytest.raises(RegistryError, match=message):
+        registry.add(other)
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    message = "profile 'default-scheduler': plugin 'Col' is not registered; known: Binds, Cool, Sorts"
+    with pytest.raises(RegistryError, match=message):
+        build(registry_of(Cool), "Col")
+
+
+def test_a_plugin_that_is_known_but_not_built_is_left_out() -> None:
+    registry = Registry((Sorts, Binds), {"Later": frozenset({"filter"})})
+    assert build(registry, "Later").filter == ()
+    assert registry.points()["Later"] == {"filter"}
+
+
+# Arguments
+
+
+def test_arguments_come_as_files_write_them_or_as_constructors_name_them() -> None:
+    for given in ({"mostCelsius": 45, "zones": ["a", "b"]}, {"most_celsius": 45, "zones": ("a", "b")}):
+        ((plugin, _),) = build(registry_of(Cool), "Cool", Cool=given).score
+        assert isinstance(plugin, Cool)
+        assert (plugin.most_celsius, plugin.zones) == (45, ("a", "b"))
+
+
+def test_a_plugin_without_arguments_is_built_with_its_defaults_and_the_handle() -> None:
+    handle = LocalHandle()
+    ((plugin, _),) = registry_of(Cool).profile(config("Cool"), handle).score
+    assert isinstance(plugin, Cool)
+    assert (plugin.most_celsius, plugin.handle) == (30, handle)
+
+
+def test_the_kind_of_the_arguments_is_no_argument() -> None:
+    given = {"apiVersion": "example.com/v1", "kind": "CoolArgs", "mostCelsius": 1}
+    ((plugin, _),) = build(registry_of(Cool), "Cool", Cool=given).score
+    assert isinstance(plugin, Cool)
+    assert plugin.most_celsius == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            {"leastCelsius": 1},
+            "plugin 'Cool': unknown argument 'least_celsius'; it takes: most_celsius, zones",
+            id="an unknown argument",
+        ),
+        pytest.param(
+            {"mostCelsius": "warm"},
+            "plugin 'Cool': argument 'most_celsius': Expected `int`, got `str`",
+            id="an argument of another type",
+        ),
+        pytest.param(
+            ["warm"], "plugin 'Cool': args must be a mapping of argument names to values", id="arguments without names"
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(given: Any, message: str) -> None:
+    with pytest.raises(RegistryError, match=message):
+        build(registry_of(Cool), "Cool", Cool=given)
+
+
+def test_a_missing_argument_is_named() -> None:
+    message = "plugin 'Needy': argument 'threshold' is missing; give it in the plugin's args"
+    with pytest.raises(RegistryError, match=message):
+        build(registry_of(Needy), "Needy")
+
+
+# One node at a time
+
+
+def test_a_plugin_for_one_node_is_lifted_to_all() -> None:
+    profile = build(registry_of(Needy, OneByOne), "Needy", "OneByOne", Needy={"threshold": 3})
+    ((scorer, _),) = profile.score
+    assert isinstance(scorer, EachNodeScore)
+    assert isinstance(profile.filter[0], EachNodeFilter)
+
+
+def test_a_plugin_that_answers_both_ways_is_asked_for_all_nodes_at_once() -> None:
+    (plugin,) = build(registry_of(Twins), "Twins").filter
+    assert isinstance(plugin, Twins)
+
+
+# Plugins from elsewhere
+
+SOURCE = """
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stowplan.framework.contract import ScoreNode
+
+
+@dataclass
+class Setting:
+    warm: int = 3
+
+
+class FromFile(ScoreNode):
+    def __init__(self, *, warm: int = 3) -> None:
+        self.setting = Setting(warm)
+
+    def score_node(self, pod, node, state):
+        return self.setting.warm
+"""
+
+
+@pytest.fixture
+def plugin_file(tmp_path: Path) -> Path:
+    path = tmp_path / "json.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    return path
+
+
+def test_a_plugin_is_loaded_from_a_module() -> None:
+    assert load(f"{__name__}:Cool") is Cool
+
+
+def test_a_plugin_is_loaded_from_a_file_whatever_its_name(plugin_file: Path) -> None:
+    import json
+
+    registry = registry_of()
+    reference = f"{plugin_file}:FromFile"
+    profile = build(registry, reference, **{reference: {"warm": 5}})
+    ((plugin, _),) = profile.score
+    assert plugin.name == "FromFile"
+    assert [one.name for one in profile.foreign] == ["FromFile"]
+    assert __import__("json") is json
+    assert registry.load(reference) is registry.load(reference)
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        pytest.param("no.such.module:Cool", "cannot load 'no.such.module': No module named 'no'", id="no module"),
+        pytest.param(
+            "nowhere/cool.py:Cool", "cannot load 'nowhere/cool.py': no such file: nowhere/cool.py", id="no file"
+        ),
+        pytest.param(f"{__name__}:Warm", f"'{__name__}' has no class 'Warm'", id="no class"),
+        pytest.param(f"{__name__}:SOURCE", "not a plugin class; inherit the extension points", id="no class at all"),
+        pytest.param(f"{__name__}:Idle", "takes part in no extension point; inherit at least one of", id="no point"),
+    ],
+)
+def test_what_cannot_be_loaded_is_named(reference: str, message: str) -> None:
+    with pytest.raises(RegistryError, match=message) as raised:
+        load(reference)
+    assert str(raised.value).startswith(f"plugin '{reference}': ")
+
+
+def test_a_file_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("1 / 0\n", encoding="utf-8")
+    with pytest.raises(RegistryError, match="cannot load .*: division by zero"):
+        load(f"{path}:Broken")
+    path.write_text(SOURCE, encoding="utf-8")
+    assert load(f"{path}:FromFile").__name__ == "FromFile"
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    """Let an installed package offer a plugin."""
+    entry = EntryPoint(name="offered", value=value, group=registry_module.GROUP)
+    monkeypatch.setattr(registry_module, "entry_points", lambda group: EntryPoints((entry,)).select(group=group))
+
+
+def test_installed_packages_offer_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, f"{__name__}:Cool")
+    registry = registry_of()
+    registry.add_entry_points()
+    assert registry.points()["Cool"] == {"score"}
+    assert [plugin.name for plugin in build(registry, "Cool").foreign] == ["Cool"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        pytest.param("no.such.module:Cool", "entry point 'offered': cannot load 'no.such.module:Cool'", id="no module"),
+        pytest.param(f"{__name__}:Idle", "entry point 'offered': takes part in no extension point", id="no plugin"),
+    ],
+)
+def test_an_offer_that_is_no_plugin_is_named(monkeypatch: pytest.MonkeyPatch, value: str, message: str) -> None:
+    offer(monkeypatch, value)
+    with pytest.raises(RegistryError, match=message):
+        registry_of().add_entry_points()

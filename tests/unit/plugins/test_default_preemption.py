@@ -1,0 +1,91 @@
+"""DefaultPreemption in the words of the plugin contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from stowplan.app.cluster import Cluster
+from stowplan.config.load import from_mapping
+from stowplan.framework.contract import Nominated, Preemption
+from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.pod import Pod
+from tests.unit.preemption import crowded
+from tests.unit.preemption.crowded import node, placed, urgent
+
+VICTIM = placed("a1", "a", cpu="4", started=10)
+
+
+def only_preemption(**arguments: int) -> Cluster:
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [{"name": "DefaultPreemption", "args": arguments}]}],
+    }
+    return Cluster(from_mapping(config), seed=1)
+
+
+def test_the_pod_is_nominated_to_the_node_where_room_can_be_made() -> None:
+    cluster = crowded.cluster_of(node("a"), node("b"), VICTIM, placed("b1", "b", cpu="4", started=5))
+    result = crowded.post_filter(cluster, urgent())
+    assert result.nominated == Nominated("a", Preemption("a", (VICTIM,)))
+    assert (result.rejection, result.message) == (None, "")
+
+
+def test_deciding_changes_nothing() -> None:
+    cluster = crowded.cluster_of(node("a"), VICTIM)
+    assert crowded.post_filter(cluster, urgent()) == crowded.post_filter(cluster, urgent())
+    assert cluster.pods_on("a") == [VICTIM]
+
+
+def test_a_nomination_is_withdrawn_when_nothing_helps() -> None:
+    cluster = crowded.cluster_of(node("a"), placed("a1", "a", cpu="4", priority=100))
+    result = crowded.post_filter(cluster, urgent())
+    text = "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    assert result.rejection == Rejection((text,), Code.UNSCHEDULABLE, "DefaultPreemption")
+    assert result.withdraws
+
+
+def test_a_nomination_stands_while_its_victims_go() -> None:
+    cluster = crowded.cluster_of(node("a"), crowded.terminating(VICTIM, crowded.BEING_PREEMPTED))
+    pod = urgent()
+    result = crowded.post_filter(cluster, replace(pod, status=replace(pod.status, nominated_node_name="a")))
+    assert result.message == "preemption: not eligible due to a terminating pod on the nominated node."
+    assert not result.withdraws
+
+
+def test_as_many_candidates_are_looked_for_as_configured() -> None:
+    cluster = only_preemption(minCandidateNodesPercentage=0, minCandidateNodesAbsolute=1)
+    cluster.add_all([node("a"), node("b"), VICTIM, placed("b1", "b", cpu="4", started=5)])
+    drawn = [0, 1]
+    cluster.draw = lambda below: drawn.pop(0)
+    for expected in ("a", "b"):
+        nominated = crowded.post_filter(cluster, urgent()).nominated
+        assert nominated is not None
+        assert nominated.node_name == expected
+
+
+class Veto:
+    """An extender that refuses some nodes."""
+
+    is_ignorable = False
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def is_interested(self, pod: Pod) -> bool:
+        return True
+
+    def process_preemption(self, pod: Pod, candidates: Sequence[Preemption]) -> Sequence[Preemption]:
+        return [candidate for candidate in candidates if candidate.node_name not in self._names]
+
+
+def test_extenders_have_a_say() -> None:
+    cluster = crowded.cluster_of(node("a"), node("b"), VICTIM, placed("b1", "b", cpu="4", started=5))
+    cluster.extenders = (Veto("a"),)
+    nominated = crowded.post_filter(cluster, urgent()).nominated
+    assert nominated is not None
+    assert nominated.node_name == "b"
+    cluster.extenders = (Veto("a", "b"),)
+    assert crowded.post_filter(cluster, urgent()).message == "preemption: no candidate node for preemption"
