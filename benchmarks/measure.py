@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from benchmarks.workloads import WORKLOADS, Workload, node
 from stowplan.app.cluster import Chosen, Cluster
+from stowplan.model.pod import Pod
 
 WARM_UP = 40
 FEWEST_PODS, MOST_PODS = 1_000, 10_000
@@ -54,8 +55,8 @@ def measure(workload: Workload, nodes: int, seconds: float) -> Row:
     return Row(workload.name, nodes, done, rate, workload.bar_at_5000 if nodes == 5_000 else None)
 
 
-def _schedule(cluster: Cluster, waiting: list[object]) -> None:
-    result = cluster.schedule(waiting.pop())  # type: ignore[arg-type]
+def _schedule(cluster: Cluster, waiting: list[Pod]) -> None:
+    result = cluster.schedule(waiting.pop())
     if not isinstance(result, Chosen):
         raise SystemExit(f"a pod that should fit was not placed: {result}")
 

@@ -42,7 +42,7 @@ def histories(draw: st.DrawFn) -> list[world.Event]:
     return draw(st.lists(st.one_of(world.node_events(names), pods, pods), max_size=25))
 
 
-@settings(max_examples=300)
+@settings(max_examples=250)
 @given(histories(), strategies.pods)
 def test_every_step_leaves_what_a_rebuild_would_give(events: list[world.Event], asked: Pod) -> None:
     cluster = Cluster(world.configuration("default"))
@@ -54,7 +54,7 @@ def test_every_step_leaves_what_a_rebuild_would_give(events: list[world.Event], 
             world.answer(cluster, named(asked, "asked"))
 
 
-@settings(max_examples=300)
+@settings(max_examples=250)
 @given(histories(), strategies.pods, st.randoms(use_true_random=False))
 def test_the_order_of_events_does_not_matter(events: list[world.Event], asked: Pod, chance: Any) -> None:
     cluster = Cluster(world.configuration("default"))

@@ -31,7 +31,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Pod], list[tuple[world.Event, int]]
     return templates, draw(st.lists(st.tuples(events, st.integers(0, TEMPLATES - 1)), max_size=14))
 
 
-@settings(max_examples=300)
+@settings(max_examples=250)
 @given(configurations, strategies.clusters(most=10), histories())
 def test_a_kept_answer_is_the_one_that_would_be_given_anew(
     config: str, nodes: list[Node], history: tuple[list[Pod], list[tuple[world.Event, int]]]
@@ -49,7 +49,7 @@ def test_a_kept_answer_is_the_one_that_would_be_given_anew(
             assert world.answer(kept, named(pod, "asked")) == world.answer(anew, named(pod, "asked"))
 
 
-@settings(max_examples=200)
+@settings(max_examples=150)
 @given(
     configurations,
     strategies.clusters(),

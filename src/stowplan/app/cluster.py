@@ -10,7 +10,7 @@ It wires the same parts as the live scheduler: cache, profiles, memo and the cho
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -181,6 +181,7 @@ class Cluster:
 
     def _add_pod(self, pod: Pod) -> None:
         if pod.is_terminal:
+            self.nominations.remove(pod)
             self.cache.remove_pod(pod)
         elif pod.spec.node_name:
             self.nominations.remove(pod)

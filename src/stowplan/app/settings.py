@@ -13,6 +13,7 @@ from stowplan.config.points import IN_TREE
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry
 from stowplan.plugins import NOT_BUILT, in_tree
+from stowplan.queue.backoff import Limits
 
 
 def read_configuration(text: str, gates: FeatureGates = DEFAULT_GATES) -> Configuration:
@@ -25,6 +26,15 @@ def installed_plugins() -> Registry:
     registry = Registry(in_tree(), {name: IN_TREE[name] for name in NOT_BUILT})
     registry.add_entry_points()
     return registry
+
+
+def queue_limits(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> Limits:
+    """Return how long pods wait under a configuration."""
+    return Limits(
+        initial_backoff_seconds=config.pod_initial_backoff_seconds,
+        max_backoff_seconds=config.pod_max_backoff_seconds,
+        pops_early=gates.enabled("SchedulerPopFromBackoffQ"),
+    )
 
 
 class KnownPlugins(Mapping[str, frozenset[str]]):

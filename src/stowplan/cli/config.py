@@ -43,4 +43,6 @@ def show(path: str | None, gates: FeatureGates) -> None:
 
     This is what kube-scheduler writes with --write-config-to, with keys in the order of their names.
     """
-    click.echo(to_yaml(read_settings({"config_path": path, "gates": gates}).config), nl=False)
+    # Building the profiles, too, so that nothing is shown that a scheduler would refuse.
+    cluster = make_cluster(Inputs(), read_settings({"config_path": path, "gates": gates}))
+    click.echo(to_yaml(cluster.config), nl=False)

@@ -94,7 +94,7 @@ def _check_settable(asked: Mapping[str, bool]) -> None:
 
 def _suggestion(name: str) -> str:
     by_lower = {known.lower(): known for known in (*_ALL_OF, *GATES)}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.7)
     if near:
         return f"did you mean {' or '.join(by_lower[match] for match in near)}?"
     return f"known: {', '.join(sorted(GATES))}"

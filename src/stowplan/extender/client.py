@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 
 from stowplan.config import types as config
 from stowplan.extender import replies, requests
-from stowplan.extender.replies import FilterReply, ReplyError, MetaVictims
+from stowplan.extender.replies import FilterReply, MetaVictims, ReplyError
 from stowplan.framework.contract import MAX_SCORE, Preemption
 from stowplan.framework.extending import Filtered, NodesByName, PodsOn
 from stowplan.framework.handle import ExtenderError

@@ -23,14 +23,16 @@ def trust(extender: Extender) -> Trust:
     authority = _pem(extender, tls.ca_data, tls.ca_file, "ca")
     certificate = _pem(extender, tls.cert_data, tls.cert_file, "cert")
     key = _pem(extender, tls.key_data, tls.key_file, "key")
-    is_blind = tls.insecure or (extender.enable_https and not authority)
-    if not (authority or is_blind or (certificate and key)):
+    # What is named counts, not what is in it: an empty CA file must not switch the check off.
+    is_blind = tls.insecure or (extender.enable_https and not (tls.ca_data or tls.ca_file))
+    shows = bool((tls.cert_data or tls.cert_file) and (tls.key_data or tls.key_file))
+    if not (authority or is_blind or shows):
         return True
     context = _context(extender, authority)
     if is_blind:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    if certificate and key:
+    if shows:
         _show(extender, context, certificate, key)
     return context
 
@@ -63,7 +65,7 @@ def _show(extender: Extender, context: ssl.SSLContext, certificate: bytes, key: 
 def _pem(extender: Extender, data: str, file: str, what: str) -> bytes:
     try:
         if data:
-            return base64.b64decode(data)
+            return base64.b64decode("".join(data.split()), validate=True)
         return Path(file).read_bytes() if file else b""
     except (OSError, ValueError) as fault:
         raise _unusable(extender, what, str(fault)) from None

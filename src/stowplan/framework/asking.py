@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from stowplan.framework.contract import Filter, Normalize, Reject, Score
+from stowplan.framework.stopwatch import Blame, Stopwatch
 from stowplan.framework.verdict import Code, Rejection, Vocabulary, Words
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows, Scores
@@ -18,9 +19,6 @@ from stowplan.table.journal import Journal, Reads
 from stowplan.table.nodes import Nodes
 
 T = TypeVar("T")
-
-# Who is asked what about whom: plugin, extension point, pod.
-Blame = tuple[str, str, Pod]
 
 NO_ROWS: list[int] = []
 SIGN = "sign"
@@ -41,10 +39,11 @@ class Watch:
     One look at every journal that any of them read tells; answers are known by their index.
     """
 
-    __slots__ = ("_positions", "_readers", "_reads")
+    __slots__ = ("_positions", "_readers", "_reads", "_stopwatch")
 
-    def __init__(self, reads: Reads) -> None:
+    def __init__(self, reads: Reads, stopwatch: Stopwatch | None = None) -> None:
         self._reads = reads
+        self._stopwatch = stopwatch if stopwatch is not None else Stopwatch()
         self._positions: dict[Journal, int] = {}
         self._readers: dict[Journal, list[int]] = {}
 
@@ -66,6 +65,7 @@ class Watch:
     def ask(self, reader: int, blame: Blame, question: Callable[..., T], *details: Any) -> T:
         """Put a question to a plugin, note what it reads, and name it if it fails."""
         noted = self._reads.start()
+        started_ns = self._stopwatch.now_ns()
         try:
             answer = question(*details)
         except PluginError:
@@ -74,6 +74,7 @@ class Watch:
             raise PluginError(*blame, f"{type(error).__name__}: {error}") from error
         finally:
             self._reads.stop()
+            self._stopwatch.stop(started_ns, blame)
         for journal, position in noted.items():
             readers = self._readers.get(journal)
             if readers is None:

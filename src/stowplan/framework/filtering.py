@@ -60,7 +60,7 @@ class Filtering:
         self._refused_by: Refusers = np.zeros(len(table), dtype=np.int16)
         self._table = table
         self._steps = [_Step(index, plugin) for index, plugin in enumerate(profile.filter)]
-        self._watch = Watch(table.reads)
+        self._watch = Watch(table.reads, profile.stopwatch)
         self._active: list[_Step] = []
         self._narrowed: frozenset[str] | None = None
         self._is_void = True

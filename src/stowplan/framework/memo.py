@@ -17,6 +17,7 @@ from stowplan.table.table import Table
 
 # 8 bytes each: 256 MiB of kept arrays.
 KEPT_CELLS = 1 << 25
+MOST_GLIMPSED = 1 << 16
 
 
 class Kept:
@@ -32,35 +33,61 @@ class Kept:
 
 
 class Memo:
-    """Finds the kept answer for a pod, or an empty one to be filled in."""
+    """Finds the kept answer for a pod, or an empty one to be filled in.
+
+    A signature is kept from its second pod on: pods that are like no other would only push out the answers of those
+    that come again.
+    """
 
     def __init__(self, table: Table, *, is_on: bool = True) -> None:
         self._table = table
         self._is_on = is_on
         self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
         self._layout = -1
+        # The answer given last, kept or not, and the hashes of signatures that were seen once.
+        self._last: tuple[Hashable, Kept] | None = None
+        self._glimpsed: dict[int, None] = {}
 
     def find(self, profile: Profile, pod: Pod, shape: PodShape) -> Kept:
         """Return what is kept for `pod` under `profile`."""
         if not self._is_on:
             return Kept(profile, self._table, shape)
         if self._layout != self._table.layout.position:
-            self._kept.clear()
-            self._layout = self._table.layout.position
+            self._clear()
         key = (profile.name, shape.key, profile.sign(pod))
         kept = self._kept.get(key)
-        if kept is None:
-            kept = self._kept[key] = Kept(profile, self._table, shape)
-            self._drop_oldest(profile)
-        else:
+        if kept is not None:
             self._kept.move_to_end(key)
+            return kept
+        if self._last is not None and self._last[0] == key:
+            kept = self._last[1]
+            self._keep(key, kept, profile)
+        else:
+            kept = Kept(profile, self._table, shape)
+            if hash(key) in self._glimpsed:
+                self._keep(key, kept, profile)
+            else:
+                self._glimpse(hash(key))
+            self._last = (key, kept)
         return kept
 
     def forget(self, profile: Profile, pod: Pod, shape: PodShape) -> None:
         """Drop what is kept for a pod: a plugin failed half-way, so nothing of it can be trusted."""
         self._kept.pop((profile.name, shape.key, profile.sign(pod)), None)
+        self._last = None
 
-    def _drop_oldest(self, profile: Profile) -> None:
+    def _clear(self) -> None:
+        self._kept.clear()
+        self._last = None
+        self._layout = self._table.layout.position
+
+    def _keep(self, key: Hashable, kept: Kept, profile: Profile) -> None:
+        self._kept[key] = kept
         cells = max(1, len(self._table)) * (2 * len(profile.score) + 2)
         while len(self._kept) > max(1, KEPT_CELLS // cells):
             self._kept.popitem(last=False)
+
+    def _glimpse(self, signature: int) -> None:
+        if len(self._glimpsed) >= MOST_GLIMPSED:
+            self._glimpsed.pop(next(iter(self._glimpsed)))
+        self._glimpsed[signature] = None

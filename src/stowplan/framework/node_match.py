@@ -84,7 +84,7 @@ def tolerated(
         repelling = (taint for taint in taints if taint.effect in effects)
         return all(is_tolerated(taint, tolerations, comparison_operators) for taint in repelling)
 
-    return nodes.taints.by_meaning(puts_up_with)
+    return nodes.taints.by_meaning(puts_up_with, missing=True)
 
 
 def _has_field(field: FieldRequirement, nodes: Nodes) -> Mask:

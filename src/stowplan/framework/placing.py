@@ -1,28 +1,36 @@
 """The points between the choice of a node and the bound pod: Reserve, Permit, PreBind, Bind, PostBind, Unreserve.
 
 Each asks the plugins of a profile in order and answers with the first refusal, which carries the name of its plugin. A
-plugin that raises refuses with `Code.ERROR`. `engine.scheduler` has the order in which these happen.
+plugin that raises, takes too long or answers with something that is no answer refuses with `Code.ERROR`.
+`engine.scheduler` has the order in which these happen.
 """
 
 from __future__ import annotations
 
-from stowplan.framework.contract import Plugin, Skip, Wait
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from stowplan.framework.contract import Plugin, PreBind, Skip, Wait
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 
-MAX_WAIT_SECONDS = 15 * 60.0
+MAX_WAIT_SECONDS: Final = 15 * 60.0
+
+#: Ends what is awaited inside it with a TimeoutError when it has taken too long.
+Limit = Callable[[], AbstractAsyncContextManager[Any]]
 
 
 def run_reserve(profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
     """Let every plugin take what the pod needs on its node."""
     for plugin in profile.reserve:
         try:
-            rejection = plugin.reserve(pod, node_name)
+            answer = _ask(profile, (plugin.name, "Reserve", pod), plugin.reserve, pod, node_name)
         except Exception as error:
-            return _fault(plugin, "running Reserve plugin", error)
-        if rejection is not None:
-            return _named(rejection, plugin)
+            return _fault("Reserve plugin", plugin, error)
+        if answer is not None:
+            return _refusal("Reserve plugin", plugin, answer)
     return None
 
 
@@ -31,9 +39,9 @@ def run_unreserve(profile: Profile, pod: Pod, node_name: str) -> list[str]:
     problems = []
     for plugin in reversed(profile.reserve):
         try:
-            plugin.unreserve(pod, node_name)
+            _ask(profile, (plugin.name, "Unreserve", pod), plugin.unreserve, pod, node_name)
         except Exception as error:
-            problems.append(f"plugin {plugin.name!r} failed in Unreserve for pod {pod.key!r}: {error}")
+            problems.append(f"plugin {plugin.name!r} failed in Unreserve for pod {pod.key!r}: {_spelled(error)}")
     return problems
 
 
@@ -42,71 +50,96 @@ def run_permit(profile: Profile, pod: Pod, node_name: str) -> Rejection | dict[s
     held: dict[str, float] = {}
     for plugin in profile.permit:
         try:
-            answer = plugin.permit(pod, node_name)
+            answer = _ask(profile, (plugin.name, "Permit", pod), plugin.permit, pod, node_name)
+            if isinstance(answer, Wait):
+                held[plugin.name] = max(0.0, min(float(answer.timeout_seconds), MAX_WAIT_SECONDS))
+                continue
         except Exception as error:
-            return _fault(plugin, "running Permit plugin", error)
-        if isinstance(answer, Rejection):
-            return _named(answer, plugin)
-        if isinstance(answer, Wait):
-            held[plugin.name] = min(answer.timeout_seconds, MAX_WAIT_SECONDS)
+            return _fault("Permit plugin", plugin, error)
+        if answer is not None:
+            return _refusal("Permit plugin", plugin, answer)
     return held
 
 
-def has_work_before_binding(profile: Profile, pod: Pod, node_name: str) -> Rejection | bool:
-    """Say whether a PreBind plugin has something to do for the pod, so that its node is worth announcing."""
-    has_work = False
+def plan_pre_bind(profile: Profile, pod: Pod, node_name: str) -> Rejection | tuple[PreBind, ...]:
+    """Find the plugins that have something to do for the pod before it is bound; an answer but that is a fault."""
+    busy = []
     for plugin in profile.pre_bind:
         try:
-            answer = plugin.pre_bind_pre_flight(pod, node_name)
+            blame = (plugin.name, "PreBindPreFlight", pod)
+            answer = _ask(profile, blame, plugin.pre_bind_pre_flight, pod, node_name)
         except Exception as error:
-            return _fault(plugin, "running PreBindPreFlight plugin", error)
-        if isinstance(answer, Rejection):
-            return _named(answer, plugin)
-        has_work = has_work or not isinstance(answer, Skip)
-    return has_work
+            return _fault("PreBindPreFlight", plugin, error)
+        if isinstance(answer, Skip):
+            continue
+        if answer is not None:
+            refusal = _refusal("PreBindPreFlight", plugin, answer)
+            return Rejection(refusal.reasons, Code.ERROR, plugin.name)
+        busy.append(plugin)
+    return tuple(busy)
 
 
-async def run_pre_bind(profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
-    """Do what must be done before binding; plugins that said beforehand that there is nothing are not called."""
-    for plugin in profile.pre_bind:
+async def run_pre_bind(plugins: Sequence[PreBind], pod: Pod, node_name: str, limit: Limit) -> Rejection | None:
+    """Do what must be done before binding, by the plugins that said they have something to do."""
+    for plugin in plugins:
         try:
-            if isinstance(plugin.pre_bind_pre_flight(pod, node_name), Skip):
-                continue
-            rejection = await plugin.pre_bind(pod, node_name)
+            async with limit():
+                answer = await plugin.pre_bind(pod, node_name)
         except Exception as error:
-            return _fault(plugin, "running PreBind plugin", error)
-        if rejection is not None:
-            return _named(rejection, plugin)
+            return _fault("PreBind plugin", plugin, error)
+        if answer is not None:
+            return _refusal("PreBind plugin", plugin, answer)
     return None
 
 
-async def run_bind(profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
+async def run_bind(profile: Profile, pod: Pod, node_name: str, limit: Limit) -> Rejection | None:
     """Bind the pod by the first plugin that does not skip it."""
     for plugin in profile.bind:
         try:
-            answer = await plugin.bind(pod, node_name)
+            async with limit():
+                answer = await plugin.bind(pod, node_name)
         except Exception as error:
-            return _fault(plugin, "running Bind plugin", error)
+            return _fault("Bind plugin", plugin, error)
         if isinstance(answer, Skip):
             continue
-        return None if answer is None else _named(answer, plugin)
+        return None if answer is None else _refusal("Bind plugin", plugin, answer)
     return Rejection((f"no bind plugin took pod {pod.key!r}; enable DefaultBinder",), Code.ERROR)
 
 
-async def run_post_bind(profile: Profile, pod: Pod, node_name: str) -> list[str]:
+async def run_post_bind(profile: Profile, pod: Pod, node_name: str, limit: Limit) -> list[str]:
     """Tell every plugin that the pod is bound; return what went wrong, which changes nothing."""
     problems = []
     for plugin in profile.post_bind:
         try:
-            await plugin.post_bind(pod, node_name)
+            async with limit():
+                await plugin.post_bind(pod, node_name)
         except Exception as error:
-            problems.append(f"plugin {plugin.name!r} failed in PostBind for pod {pod.key!r}: {error}")
+            problems.append(f"plugin {plugin.name!r} failed in PostBind for pod {pod.key!r}: {_spelled(error)}")
     return problems
 
 
-def _named(rejection: Rejection, plugin: Plugin) -> Rejection:
-    return Rejection(rejection.reasons, rejection.code, plugin.name)
+def _ask(profile: Profile, blame: tuple[str, str, Pod], question: Callable[..., Any], *details: Any) -> Any:
+    started_ns = profile.stopwatch.now_ns()
+    try:
+        return question(*details)
+    finally:
+        profile.stopwatch.stop(started_ns, blame)
 
 
-def _fault(plugin: Plugin, doing: str, error: Exception) -> Rejection:
-    return Rejection((f'{doing} "{plugin.name}": {error}',), Code.ERROR, plugin.name)
+def _refusal(what: str, plugin: Plugin, answer: Any) -> Rejection:
+    """Return an answer that is neither None nor a way on as the refusal it must be."""
+    if not isinstance(answer, Rejection):
+        return _fault(what, plugin, TypeError(f"its answer means nothing here: {type(answer).__name__} {answer!r:.60}"))
+    if answer.code is Code.ERROR:
+        return _fault(what, plugin, RuntimeError(", ".join(answer.reasons)))
+    return Rejection(answer.reasons, answer.code, plugin.name)
+
+
+def _fault(what: str, plugin: Plugin, error: Exception) -> Rejection:
+    return Rejection((f'running {what} "{plugin.name}": {_spelled(error)}',), Code.ERROR, plugin.name)
+
+
+def _spelled(error: Exception) -> str:
+    if isinstance(error, TimeoutError) and not str(error):
+        return "it took too long and was given up"
+    return str(error) or type(error).__name__

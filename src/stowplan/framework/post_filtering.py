@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from stowplan.framework.asking import PluginError
-from stowplan.framework.contract import Attempt, Nominated, Withdrawn
+from stowplan.framework.contract import Attempt, Nominated, PostFilter, Withdrawn
 from stowplan.framework.filtering import Filtering
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection, Verdict
@@ -38,12 +38,7 @@ def run_post_filter(profile: Profile, pod: Pod, attempt: Attempt) -> PostFiltere
     reasons: list[str] = []
     withdraws = False
     for plugin in profile.post_filter:
-        try:
-            answer = plugin.post_filter(pod, attempt)
-        except PluginError:
-            raise
-        except Exception as error:
-            raise PluginError(plugin.name, "PostFilter", pod, f"{type(error).__name__}: {error}") from error
+        answer = _ask(profile, plugin, pod, attempt)
         if isinstance(answer, Nominated):
             return PostFiltered(nominated=answer)
         rejection = answer.rejection if isinstance(answer, Withdrawn) else answer
@@ -55,3 +50,19 @@ def run_post_filter(profile: Profile, pod: Pod, attempt: Attempt) -> PostFiltere
     if not profile.post_filter:
         return PostFiltered()
     return PostFiltered(None, Rejection(tuple(reasons), Code.UNSCHEDULABLE, profile.post_filter[0].name), withdraws)
+
+
+def _ask(profile: Profile, plugin: PostFilter, pod: Pod, attempt: Attempt) -> Nominated | Withdrawn | Rejection:
+    started_ns = profile.stopwatch.now_ns()
+    try:
+        answer = plugin.post_filter(pod, attempt)
+    except PluginError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin.name, "PostFilter", pod, f"{type(error).__name__}: {error}") from error
+    finally:
+        profile.stopwatch.stop(started_ns, (plugin.name, "PostFilter", pod))
+    if not isinstance(answer, Nominated | Withdrawn | Rejection):
+        problem = f"it answers with Nominated, Withdrawn or refuse(...), got {type(answer).__name__} {answer!r:.60}"
+        raise PluginError(plugin.name, "PostFilter", pod, problem)
+    return answer

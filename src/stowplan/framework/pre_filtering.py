@@ -29,7 +29,7 @@ class PreFiltering:
         #: What each plugin prepared for its filter.
         self.states: dict[str, Any] = {}
         self._plugins = profile.pre_filter
-        self._watch = Watch(reads)
+        self._watch = Watch(reads, profile.stopwatch)
         # As many as plugins were asked: all, or up to the first that refused the pod.
         self._answers: list[Any] = []
         self._is_new = True

@@ -6,7 +6,7 @@ Built by `framework.registry` from the configuration; `filtering` and `ranking` 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stowplan.framework.asking import SIGN, PluginError
 from stowplan.framework.contract import (
@@ -24,7 +24,8 @@ from stowplan.framework.contract import (
     Reserve,
     Score,
 )
-from stowplan.framework.verdict import Rejection
+from stowplan.framework.stopwatch import Stopwatch
+from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod, PodSpec
 
 
@@ -48,17 +49,25 @@ class Profile:
     percentage_of_nodes_to_score: int | None = None
     #: Plugins that may read more of a pod than its signature holds: all of the spec, annotations, and what they `sign`.
     foreign: tuple[Plugin, ...] = ()
+    stopwatch: Stopwatch = field(default_factory=Stopwatch, compare=False)
 
     @property
     def foreign_names(self) -> frozenset[str]:
         return frozenset(plugin.name for plugin in self.foreign)
 
     def run_pre_enqueue(self, pod: Pod) -> Rejection | None:
-        """Return the first refusal to let `pod` into the queue."""
+        """Return the first refusal to let `pod` into the queue; a plugin that fails keeps it out."""
         for plugin in self.pre_enqueue:
-            rejection = plugin.pre_enqueue(pod)
-            if rejection is not None:
-                return Rejection(rejection.reasons, rejection.code, plugin.name)
+            started_ns = self.stopwatch.now_ns()
+            try:
+                rejection = plugin.pre_enqueue(pod)
+                if rejection is not None:
+                    return Rejection(rejection.reasons, rejection.code, plugin.name)
+            except Exception as error:
+                problem = PluginError(plugin.name, "PreEnqueue", pod, f"{type(error).__name__}: {error}")
+                return Rejection((str(problem),), Code.ERROR, plugin.name)
+            finally:
+                self.stopwatch.stop(started_ns, (plugin.name, "PreEnqueue", pod))
         return None
 
     def sign(self, pod: Pod) -> Hashable:

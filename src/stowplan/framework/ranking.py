@@ -55,8 +55,8 @@ class Ranking:
         self._unscored = tuple(pre_scores.values())
         self._skipped_unscored: frozenset[str] = frozenset()
         self._foreign = profile.foreign_names
-        self._states_watch = Watch(table.reads)
-        self._scores_watch = Watch(table.reads)
+        self._states_watch = Watch(table.reads, profile.stopwatch)
+        self._scores_watch = Watch(table.reads, profile.stopwatch)
         # Plugins whose state is new, so that what they said about any row is void.
         self._restated: set[int] = set()
 

@@ -1,13 +1,14 @@
 """Pods that hold their place while somebody decides: what Permit plugins ask for with `Wait`.
 
 A plugin finds them by `handle.waiting_pods` and allows or rejects them under its own name. The engine waits for the
-decision and for the first time-out; nothing here knows of time.
+decision and says when a plugin's time is over; nothing here knows of time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from stowplan.config.duration import Duration
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 
@@ -39,6 +40,20 @@ class WaitingPod:
     def reject(self, plugin: str, message: str) -> None:
         """Refuse the pod in the name of a plugin."""
         self._decide(Rejection((message,), Code.UNSCHEDULABLE, plugin))
+
+    def time_out(self, plugin: str) -> None:
+        """Refuse the pod because a plugin's time is over; nothing happens if that plugin has allowed it."""
+        seconds = self.held_by.get(plugin)
+        if seconds is not None:
+            waited = Duration(round(seconds * 1_000_000_000))
+            self.reject(plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
+
+    def preempt(self, plugin: str) -> bool:
+        """Turn the pod back because its room is wanted; say whether it was still time."""
+        if self._is_decided:
+            return False
+        self._decide(Rejection(("waiting on permit for pod: preempted",), Code.ERROR, plugin))
+        return True
 
     def when_decided(self, decided: Decided) -> None:
         """Have a function called with the decision, at once if it has been made."""

@@ -13,7 +13,7 @@ from stowplan.model.events import Event
 from stowplan.model.namespace import Namespace
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import PodGroup, Workload
+from stowplan.model.pod_group import CommunityPodGroup, PodGroup, Workload
 from stowplan.model.storage import (
     CSIDriver,
     CSINode,
@@ -37,6 +37,7 @@ ApiObject = (
     | CSIDriver
     | CSINode
     | CSIStorageCapacity
+    | CommunityPodGroup
     | DeviceClass
     | Event
     | Lease

@@ -19,12 +19,15 @@ from stowplan.queue.entry import Place, QueuedPod
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """One pod under way; `pod` is its newest version, None once it is deleted or bound."""
+    """One pod under way."""
 
     entry: QueuedPod
-    pod: Pod | None
     # How many events had been recorded, in all, when it was taken.
     start: int
+    #: The newest version of the pod that the queue was told of, if any.
+    update: Pod | None = None
+    #: Whether it was deleted, or bound by another, meanwhile.
+    is_gone: bool = False
 
 
 class InFlight:
@@ -54,7 +57,7 @@ class InFlight:
     def start(self, entry: QueuedPod) -> None:
         """Note that a pod is being tried."""
         entry.place = Place.IN_FLIGHT
-        self._flights[entry.id] = Flight(entry, entry.pod, self._recorded)
+        self._flights[entry.id] = Flight(entry, self._recorded)
 
     def record(self, events: Iterable[Event]) -> None:
         """Remember what happened, if anybody is under way who may want to know."""

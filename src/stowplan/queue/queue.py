@@ -73,7 +73,7 @@ class SchedulingQueue:
         events = [Event(change, old, new) for change in changes.of_pod(old, new)]
         flight = self.in_flight.get(pod_id(new))
         if flight is not None:
-            flight.pod = new
+            flight.update, flight.is_gone = new, False
             self.in_flight.record(events)
             return
         entry = self.places.get(new)
@@ -92,7 +92,7 @@ class SchedulingQueue:
         self.nominations.remove(pod)
         flight = self.in_flight.get(pod_id(pod))
         if flight is not None:
-            flight.pod = None
+            flight.is_gone = True
         entry = self.places.get(pod)
         if entry is not None:
             self.places.take_out(entry)
@@ -118,7 +118,10 @@ class SchedulingQueue:
         return entry
 
     def done(self, pod: Pod) -> None:
-        """Note that a pod has found its node; nothing happens if it is not being tried."""
+        """Note that a pod has found its node, so nothing need be remembered for it; nothing happens if it is not tried.
+
+        Should binding it fail after all, it can still be given back.
+        """
         flight = self.in_flight.get(pod_id(pod))
         if flight is not None:
             self.in_flight.finish(flight)
@@ -130,17 +133,29 @@ class SchedulingQueue:
 
         What happened while it was tried counts as if it happened now. A pod deleted meanwhile is dropped.
         """
-        flight = self.in_flight.get(entry.id)
-        if flight is None or flight.entry is not entry:
-            raise QueueError(f"pod {entry.pod.key!r} is {entry.place.value}; only a pod in flight can be given back")
-        events = list(self.in_flight.since(flight))
-        self.in_flight.finish(flight)
-        if flight.pod is None:
+        if entry.place not in (Place.IN_FLIGHT, Place.GONE):
+            raise QueueError(
+                f"pod {entry.pod.key!r} is {entry.place.value}; only a pod that was taken can be given back"
+            )
+        events = self._land(entry)
+        if events is None:
             return
-        entry.pod = flight.pod
         entry.unschedulable_plugins, entry.pending_plugins = frozenset(rejected_by), frozenset(pending)
         _note_failure(entry, now_ns)
         self.places.requeue(entry, self._hints.best(entry, events), SCHEDULE_ATTEMPT_FAILURE, now_ns)
+
+    def _land(self, entry: QueuedPod) -> list[Event] | None:
+        """End a pod's flight; return what happened meanwhile, None if it is gone or came back by another way."""
+        flight = self.in_flight.get(entry.id)
+        if self.places.get(entry.pod) is not None or (flight is not None and flight.entry is not entry):
+            return None
+        if flight is None:
+            # It was done. Nobody noted what happened since, so something may have.
+            return [Event(changes.FORCE_ACTIVATE, None, entry.pod)]
+        events = list(self.in_flight.since(flight))
+        self.in_flight.finish(flight)
+        entry.pod = flight.update or entry.pod
+        return None if flight.is_gone else events
 
     # Things happen
 

@@ -41,7 +41,10 @@ class Coded(NamedTuple):
             for code in set(codes.tolist()) - {MISSING}:
                 answers[code] = answer(meanings[code])
         else:
-            answers[:-1] = np.fromiter(map(answer, meanings), dtype=answers.dtype, count=len(meanings))
+            known = list(map(answer, meanings))
+            if known.count(missing) == len(known):
+                return np.full(len(codes), missing)
+            answers[:-1] = known
         return answers.take(codes)
 
     def is_one_of(self, meanings: Iterable[Any]) -> Mask:

@@ -1,4 +1,7 @@
-"""Bad input ends in one sentence that names the file, the object and the remedy, and in exit code 2."""
+"""Bad input ends in one sentence that names the file, the object and the remedy, and in exit code 2.
+
+Only `config check` exits with 1 where the file could be read: that it is refused is what was asked for.
+"""
 
 from pathlib import Path
 
@@ -7,18 +10,19 @@ from click.testing import CliRunner
 
 from stowplan.cli import main
 
+ROOT = Path(__file__).resolve().parents[3]
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
 
 
-def refusal(directory: Path, arguments: list[str], content: str | bytes) -> str:
-    """Run a command on a file and return its error; anything but exit code 2 fails."""
+def refusal(directory: Path, arguments: list[str], content: str | bytes, exit_code: int = 2) -> str:
+    """Run a command on a file and return its error; any other exit code fails."""
     path = directory / "given.yaml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     result = CliRunner().invoke(main, [argument.replace("FILE", str(path)) for argument in arguments])
     assert isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == 2
+    assert result.exit_code == exit_code
     assert result.stdout == ""
     return result.stderr.replace(str(path), "FILE").replace(str(directory), "DIRECTORY").removeprefix("Error: ").strip()
 
@@ -101,22 +105,65 @@ def test_a_pod_of_another_scheduler_cannot_be_explained(tmp_path: Path) -> None:
     [
         pytest.param(
             HEAD + "parallelism: -1",
-            "FILE: parallelism: Invalid value: -1: should be an integer value greater than zero",
+            "FILE: validate: parallelism: Invalid value: -1: should be an integer value greater than zero",
             id="a value that is not allowed",
         ),
         pytest.param(
             HEAD + "profiles: [{plugins: {score: {enabled: [{name: 'gone.py:X'}]}}}]",
-            "FILE: plugin 'gone.py:X': cannot load 'gone.py': no such file: gone.py",
+            "FILE: construct: plugin 'gone.py:X': cannot load 'gone.py': no such file: gone.py",
             id="a plugin file that is not there",
         ),
         pytest.param(
             HEAD + "profiles: [{plugins: {score: {enabled: [{name: Nope}]}}}]",
-            "FILE: initializing profiles: creating profile for scheduler name default-scheduler: "
+            "FILE: construct: initializing profiles: creating profile for scheduler name default-scheduler: "
             'ScorePlugin "Nope" does not exist',
             id="a plugin that does not exist",
         ),
+        pytest.param(
+            HEAD + "profiles: [{plugins: {score: {enabled: [{name: 'examples/plugins/cool.py:Cool'}]}},"
+            " pluginConfig: [{name: 'examples/plugins/cool.py:Cool', args: {warmth: 3}}]}]",
+            "FILE: construct: plugin 'Cool': unknown argument 'warmth'; it takes: none",
+            id="an argument that its plugin does not take",
+        ),
+        pytest.param(
+            HEAD + "paralelism: 1",
+            'FILE: decode: strict decoding error: unknown field "paralelism"',
+            id="a misspelling",
+        ),
     ],
 )
-@pytest.mark.parametrize("command", [["config", "check", "FILE"], ["schedule", "FILE", "--config", "FILE"]])
-def test_configurations_that_cannot_be_used(tmp_path: Path, command: list[str], content: str, expected: str) -> None:
-    assert refusal(tmp_path, command, content) == expected
+@pytest.mark.parametrize(
+    ("command", "exit_code"),
+    [
+        pytest.param(["config", "check", "FILE"], 1, id="checked"),
+        pytest.param(["config", "show", "FILE"], 2, id="shown"),
+        pytest.param(["schedule", "FILE", "--config", "FILE"], 2, id="used"),
+    ],
+)
+def test_configurations_that_cannot_be_used(
+    tmp_path: Path, command: list[str], exit_code: int, content: str, expected: str
+) -> None:
+    content = content.replace("examples/", f"{ROOT}/examples/")
+    assert refusal(tmp_path, command, content, exit_code) == expected
+
+
+@pytest.mark.parametrize(
+    "command", [["config", "check", "FILE"], ["config", "show", "FILE"], ["schedule", "FILE"], ["explain", "p", "FILE"]]
+)
+def test_a_gate_that_cannot_be_set_is_misuse(tmp_path: Path, command: list[str]) -> None:
+    error = refusal(tmp_path, [*command, "--feature-gates", "SchedulerQueueingHints=false"], "")
+    assert error.endswith(
+        "Error: Invalid value for '--feature-gates': "
+        "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true"
+    )
+
+
+def test_a_configuration_comes_from_a_file_or_from_the_command_line(tmp_path: Path) -> None:
+    error = refusal(tmp_path, ["schedule", "FILE", "--config", "FILE", "--config-text", HEAD], NODE)
+    assert error.endswith("Error: --config and --config-text exclude each other; give one of them")
+
+
+def test_a_text_on_the_command_line_is_refused_like_a_file(tmp_path: Path) -> None:
+    error = refusal(tmp_path, ["schedule", "FILE", "--config-text", HEAD + "percentageOfNodesToScore: 101"], NODE)
+    expected = "percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]"
+    assert error == f"--config-text: validate: {expected}"

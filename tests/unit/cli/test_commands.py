@@ -56,8 +56,43 @@ def test_the_default_configuration_is_shown_with_all_defaults() -> None:
 def test_what_is_shown_can_be_read_again(tmp_path: Path) -> None:
     path = tmp_path / "shown.yaml"
     path.write_text(run("config", "show"))
-    assert run("config", "check", str(path)) == f"{path} is fine; profiles: default-scheduler\n"
+    assert run("config", "check", str(path)) == f"OK: {path}; profiles: default-scheduler\n"
     assert run("config", "show", str(path)) == path.read_text()
+
+
+def test_gated_plugins_are_shown_where_their_gates_are_on() -> None:
+    gates = ["--feature-gates", "GenericWorkload=true,GangScheduling=true", "--feature-gates", "NodeDeclaredFeatures=0"]
+    shown = yaml.safe_load(
+        run("config", "show", *gates, "--feature-gates", "InPlacePodLevelResourcesVerticalScaling=0")
+    )
+    names = [plugin["name"] for plugin in shown["profiles"][0]["plugins"]["multiPoint"]["enabled"]]
+    assert names[-3:] == ["ImageLocality", "DefaultBinder", "GangScheduling"]
+
+
+def test_a_gate_changes_where_pods_go(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(
+        "{apiVersion: v1, kind: Node, metadata: {name: slow}, status: {allocatable: {cpu: 1, pods: 9}},"
+        " spec: {taints: [{key: latency, value: '30', effect: NoSchedule}]}}\n---\n"
+        "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}],"
+        " tolerations: [{key: latency, operator: Lt, value: '50'}]}}\n"
+    )
+    closed = CliRunner().invoke(main, ["schedule", str(path)])
+    assert (closed.exit_code, "had untolerated taint(s)" in closed.stdout) == (1, True)
+    opened = run("schedule", str(path), "--feature-gates", "TaintTolerationComparisonOperators=true", "-o", "json")
+    assert [placed["node"] for placed in json.loads(opened)["placements"]] == ["slow"]
+
+
+def test_the_configuration_may_be_given_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}]}}")
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    text = head + "profiles: [{schedulerName: batch}]"
+    result = CliRunner().invoke(main, ["schedule", str(path), "--config-text", text])
+    assert result.stderr == (
+        "note: pod 'default/p' is left to another scheduler: "
+        "spec.schedulerName is 'default-scheduler'; the profiles here are: batch\n"
+    )
 
 
 def test_the_examples_show_one_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:

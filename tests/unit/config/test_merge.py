@@ -2,7 +2,8 @@
 
 import pytest
 
-from stowplan.config.merge import DEFAULT_PLUGINS, merge_plugins, merge_set
+from stowplan.config.feature_gates import parse
+from stowplan.config.merge import DEFAULT_PLUGINS, default_plugins, merge_plugins, merge_set
 from stowplan.config.types import Plugin, Plugins, PluginSet
 
 A, B, C = Plugin("A", 1), Plugin("B", 2), Plugin("C", 3)
@@ -62,3 +63,30 @@ def test_each_point_merges_on_its_own() -> None:
     merged = merge_plugins(DEFAULT_PLUGINS, Plugins(filter=PluginSet(disabled=(Plugin("*"),))))
     assert merged.multi_point == DEFAULT_PLUGINS.multi_point
     assert merged.filter == PluginSet(disabled=(Plugin("*"),))
+
+
+@pytest.mark.parametrize(
+    ("gates", "last"),
+    [
+        pytest.param("", ["DefaultBinder", "NodeDeclaredFeatures"], id="the defaults"),
+        pytest.param(
+            "GenericWorkload=true,GangScheduling=true",
+            ["NodeDeclaredFeatures", "GangScheduling"],
+            id="gangs are scheduled by a plugin after all others",
+        ),
+        pytest.param(
+            "AllAlpha=true",
+            ["GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"],
+            id="placements come last",
+        ),
+        pytest.param("AllBeta=false", ["ImageLocality", "DefaultBinder"], id="declared features can be left out"),
+    ],
+)
+def test_some_default_plugins_need_a_gate(gates: str, last: list[str]) -> None:
+    names = [plugin.name for plugin in default_plugins(parse(gates)).multi_point.enabled]
+    assert names[-len(last) :] == last
+
+
+def test_pods_of_a_group_weigh_one() -> None:
+    weights = {plugin.name: plugin.weight for plugin in default_plugins(parse("AllAlpha=true")).multi_point.enabled}
+    assert weights["PodGroupPodsCount"] == 1

@@ -199,11 +199,11 @@ def test_an_assumed_pod_that_begins_to_end_is_forgotten_and_makes_room() -> None
     assert desk.queue.heard == [("AssignedPodDelete", BOUND, None)]
 
 
-def test_any_other_update_of_an_assumed_pod_waits_for_its_binding() -> None:
-    desk = Desk()
+def test_any_other_update_of_an_assumed_pod_stays_with_the_cache() -> None:
+    desk, new = Desk(), make_pod("p").label("a", "b").build()
     desk.cache.assume(PENDING, "n")
-    desk.update(PENDING, make_pod("p").label("a", "b").build())
-    assert (desk.placed, desk.queue.pods) == ([PENDING], [])
+    desk.update(PENDING, new)
+    assert (desk.placed, desk.queue.pods, desk.queue.heard) == ([new], [], [])
 
 
 # Nodes and other objects

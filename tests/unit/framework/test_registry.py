@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
@@ -10,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.config.resolve import POINTS as CONFIGURED_POINTS
+from stowplan.config.points import POINTS as CONFIGURED_POINTS
 from stowplan.config.types import Plugin as Listed
 from stowplan.config.types import PluginArguments, Plugins, PluginSet
 from stowplan.config.types import Profile as ProfileConfig
 from stowplan.framework import registry as registry_module
-from stowplan.framework.contract import Bind, Filter, FilterNode, Plugin, QueueSort, Reject, Score, ScoreNode
+from stowplan.framework.contract import POINTS, Bind, Filter, FilterNode, Plugin, QueueSort, Reject, Score, ScoreNode
 from stowplan.framework.handle import Handle
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.profile import Profile
@@ -87,7 +89,7 @@ def build(registry: Registry, *names: str, **arguments: Any) -> Profile:
 
 
 def test_every_point_of_the_contract_is_one_that_can_be_configured() -> None:
-    assert set(registry_module.POINTS) <= set(CONFIGURED_POINTS)
+    assert set(POINTS) <= set(CONFIGURED_POINTS)
 
 
 def test_a_plugin_takes_part_where_its_class_says() -> None:
@@ -233,15 +235,13 @@ def test_a_plugin_is_loaded_from_a_module() -> None:
 
 
 def test_a_plugin_is_loaded_from_a_file_whatever_its_name(plugin_file: Path) -> None:
-    import json
-
     registry = registry_of()
     reference = f"{plugin_file}:FromFile"
     profile = build(registry, reference, **{reference: {"warm": 5}})
     ((plugin, _),) = profile.score
     assert plugin.name == "FromFile"
     assert [one.name for one in profile.foreign] == ["FromFile"]
-    assert __import__("json") is json
+    assert sys.modules["json"] is json
     assert registry.load(reference) is registry.load(reference)
 
 
@@ -266,7 +266,7 @@ def test_what_cannot_be_loaded_is_named(reference: str, message: str) -> None:
 def test_a_file_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text("1 / 0\n", encoding="utf-8")
-    with pytest.raises(RegistryError, match="cannot load .*: division by zero"):
+    with pytest.raises(RegistryError, match=r"cannot load .*: division by zero"):
         load(f"{path}:Broken")
     path.write_text(SOURCE, encoding="utf-8")
     assert load(f"{path}:FromFile").__name__ == "FromFile"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stowplan.config import feature_gates
 from stowplan.framework.contract import SKIP
 from stowplan.plugins.taint_toleration import TaintToleration
 from stowplan.testing import LocalHandle
@@ -97,3 +98,28 @@ def test_fewer_aversions_are_better(raw: list[int], high: int, expected: list[in
 def test_scoring_is_never_skipped() -> None:
     cluster = SmallCluster(tainted("clean"))
     assert TaintToleration(LocalHandle()).pre_score(make_pod(), cluster.nodes) is not SKIP  # type: ignore[func-returns-value]
+
+
+@pytest.mark.parametrize(
+    ("gates", "refused", "scores"),
+    [
+        pytest.param("", ["fast", "slow"], {"fast": 0, "slow": 0, "rather not": 1}, id="off, they cover nothing"),
+        pytest.param(
+            "TaintTolerationComparisonOperators=true",
+            ["fast"],
+            {"fast": 0, "slow": 0, "rather not": 0},
+            id="on, they cover what compares",
+        ),
+    ],
+)
+def test_comparing_tolerations_need_a_gate(gates: str, refused: list[str], scores: dict[str, int]) -> None:
+    handle = LocalHandle()
+    handle.feature_gates = feature_gates.parse(gates)
+    cluster = SmallCluster(
+        tainted("fast", taint("latency", "NoSchedule", "10")),
+        tainted("slow", taint("latency", "NoSchedule", "90")),
+        tainted("rather not", taint("latency", "PreferNoSchedule", "90")),
+    )
+    pod = make_pod(tolerations=[{"key": "latency", "operator": "Gt", "value": "50"}])
+    assert list(cluster.refusals(TaintToleration(handle), pod)) == refused
+    assert cluster.scores(TaintToleration(handle), pod) == scores

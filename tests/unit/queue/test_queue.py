@@ -130,6 +130,27 @@ def test_backing_off_pods_are_popped_when_nothing_else_is_there() -> None:
     assert [room.pop() for _ in range(5)] == ["fresh", "b", "c", "a", None]
 
 
+def test_without_early_pops_backing_off_pods_wait_to_the_nanosecond() -> None:
+    room = WaitingRoom(Limits(pops_early=False))
+    room.refuse(pod("p"), "Roomy", at=0.4)
+    room.happens(at=0.5)
+    assert (room.pop(), room.queue.has_ready) == (None, False)
+    room.flush(at=1.4)
+    assert room.places == {"p": "backoff"}
+    room.flush(at=1.4 + 1e-9)
+    assert room.places == {"p": "active"}
+
+
+def test_without_early_pops_the_gate_is_passed_after_the_wait() -> None:
+    room = WaitingRoom(Limits(pops_early=False))
+    room.refuse(pod("p"), "Roomy")
+    room.shut.add("p")
+    room.happens()
+    assert room.places == {"p": "backoff"}
+    room.flush(at=2)
+    assert room.places == {"p": "gated"}
+
+
 def test_pods_that_failed_are_never_popped_early() -> None:
     room = WaitingRoom()
     room.add(pod("p"))
@@ -225,14 +246,45 @@ def test_a_placed_pod_is_forgotten() -> None:
     assert room.queue.in_flight.event_count == 0
 
 
-def test_only_a_pod_in_flight_can_be_given_back() -> None:
+def test_only_a_pod_that_was_taken_can_be_given_back() -> None:
     room = WaitingRoom()
     room.add(pod("p"))
     room.pop()
     entry = room.taken["p"]
     room.give_back("p", rejected_by=["Roomy"])
-    with pytest.raises(QueueError, match="pod 'default/p' is unschedulable; only a pod in flight"):
+    with pytest.raises(QueueError, match="pod 'default/p' is unschedulable; only a pod that was taken"):
         room.queue.give_back(entry, 0)
+
+
+def test_a_pod_that_was_done_comes_back_if_binding_it_failed() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    entry = room.taken["p"]
+    room.done("p")
+    room.queue.give_back(entry, 0, ["Picky"])
+    assert room.places == {"p": "backoff"}
+
+
+def test_a_pod_that_was_done_and_came_back_by_another_way_is_there_once() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    entry = room.taken["p"]
+    room.done("p")
+    room.update(pod("p"), relabelled(pod("p")))
+    room.queue.give_back(entry, 0, ["Picky"])
+    assert room.active == ["p"]
+
+
+def test_a_version_that_the_taker_knows_is_kept() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    room.taken["p"].pod = relabelled(pod("p"))
+    entry = room.taken["p"]
+    room.give_back("p", rejected_by=["Roomy"])
+    assert entry.pod == relabelled(pod("p"))
 
 
 # The gate

@@ -1,0 +1,49 @@
+"""Notices plugins that take long to answer. They cannot be interrupted: while one answers, nothing else is scheduled.
+
+The clock is the scheduler's; until one is given (`wind`), no time passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from stowplan.model.pod import Pod
+
+SECOND_NS: Final = 1_000_000_000
+
+#: Who is asked what about whom: plugin, extension point, pod.
+Blame = tuple[str, str, Pod]
+
+
+def _no_time() -> int:
+    return 0
+
+
+def _nobody(text: str) -> None:
+    """Tell nobody."""
+
+
+class Stopwatch:
+    """Measures every question to a plugin that answers at once, and tells of the slow ones."""
+
+    __slots__ = ("_limit_ns", "_tell", "now_ns")
+
+    def __init__(self) -> None:
+        self.now_ns: Callable[[], int] = _no_time
+        self._limit_ns = 0
+        self._tell: Callable[[str], None] = _nobody
+
+    def wind(self, now_ns: Callable[[], int], limit_seconds: float, tell: Callable[[str], None]) -> None:
+        """Measure from now on, by this clock."""
+        self.now_ns, self._limit_ns, self._tell = now_ns, round(limit_seconds * SECOND_NS), tell
+
+    def stop(self, started_ns: int, blame: Blame) -> None:
+        """Tell of a question that was put at `started_ns`, if it took too long to answer."""
+        took_ns = self.now_ns() - started_ns
+        if took_ns > self._limit_ns:
+            plugin, point, pod = blame
+            self._tell(
+                f"plugin {plugin!r} took {took_ns / SECOND_NS:.1f} s in {point} for pod {pod.key!r}, and no other pod"
+                f" was scheduled meanwhile; it should answer within {self._limit_ns / SECOND_NS:g} s"
+            )

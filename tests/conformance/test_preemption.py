@@ -1,0 +1,51 @@
+"""The check of preemption cases can fail, in every field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.conformance import corpus, preemption
+from tests.conformance.answers import Answer
+
+
+def nominated_case() -> dict[str, Any]:
+    path = next(path for path in corpus.files(corpus.SAMPLE) if corpus.kind_of(path) == "preemption")
+    cases = (corpus.decode(line) for line in corpus.lines_of(path))
+    return next(case for case in cases if len(case["expect"]["candidates"]) > 1 and "pdb" in case["features"])
+
+
+def lose_a_candidate(expect: Answer) -> None:
+    expect["candidates"].popitem()
+
+
+def count_a_violation_more(expect: Answer) -> None:
+    expect["candidates"][min(expect["candidates"])]["pdbViolations"] += 1
+
+
+def swap_victims(expect: Answer) -> None:
+    most = max(expect["candidates"].values(), key=lambda candidate: len(candidate["victims"]))
+    most["victimsInOrder"].insert(0, "nobody")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "field"),
+    [
+        pytest.param(lose_a_candidate, "candidates", id="a candidate"),
+        pytest.param(count_a_violation_more, "candidates", id="the budgets violated"),
+        pytest.param(swap_victims, "candidates", id="the order of victims"),
+        pytest.param(lambda expect: expect.update(nominatedNode="elsewhere"), "nominatedNode", id="the node"),
+        pytest.param(lambda expect: expect.update(victims=[]), "victims", id="the victims"),
+        pytest.param(lambda expect: expect["status"].update(code="Error"), "status", id="the status"),
+        pytest.param(lambda expect: expect.update(message="No."), "message", id="the message"),
+        pytest.param(lambda expect: expect["filter"].popitem(), "filter", id="the refusal of a node"),
+        pytest.param(lambda expect: expect.update(outcome="schedulable"), "outcome", id="the outcome"),
+    ],
+)
+def test_a_wrong_expectation_is_noticed(spoil: Callable[[Answer], None], field: str) -> None:
+    case = nominated_case()
+    assert preemption.check(case) == []
+    spoil(case["expect"])
+    assert field in [name for name, _, _ in preemption.check(case)]

@@ -1,0 +1,209 @@
+"""The cluster in one object: what comes in, what is chosen, and what is explained."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from stowplan.app.cluster import Cluster, Gated, read_yaml
+from stowplan.app.settings import read_configuration
+from stowplan.engine.results import Chosen, Failed, Refused
+from stowplan.model.binding import Binding
+from stowplan.model.meta import NamespacedMeta, ObjectReference
+from stowplan.model.pod import Pod
+from stowplan.table import table as table_module
+from stowplan.testing import make_node, make_pod
+
+TEXT = """
+apiVersion: v1
+kind: Node
+metadata: {name: small}
+status: {allocatable: {cpu: "1", memory: 4Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Node
+  metadata: {name: large}
+  status: {allocatable: {cpu: "8", memory: 32Gi, pods: "10"}}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: running, uid: u1}
+  spec: {nodeName: large, containers: [{name: main, resources: {requests: {cpu: "7"}}}]}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: ignored}
+"""
+PROFILES = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 50
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: packed
+  percentageOfNodesToScore: 80
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+"""
+
+
+def cluster_of(*names: str) -> Cluster:
+    cluster = Cluster()
+    cluster.add_all(make_node(name).capacity(cpu=4, memory="8Gi").build() for name in names)
+    return cluster
+
+
+def node_chosen(cluster: Cluster, pod: Pod) -> str:
+    result = cluster.schedule(pod)
+    assert isinstance(result, Chosen), result
+    return result.node_name
+
+
+def test_a_cluster_is_read_from_text() -> None:
+    cluster = Cluster.from_yaml(TEXT)
+    assert sorted(cluster.cache.table.names()) == ["large", "small"]
+    assert [pod.name for pod in cluster.pods_on("large")] == ["running"]
+
+
+def test_a_cluster_is_read_from_files(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(TEXT, encoding="utf-8")
+    for source in (path, str(path)):
+        assert len(Cluster.from_yaml(source).cache.table) == 2
+    assert len(read_yaml(path)) == 4
+
+
+def test_a_scheduled_pod_takes_room_from_the_next() -> None:
+    cluster = Cluster.from_yaml(TEXT, ties="upstream")
+    pod = make_pod("one").requests(cpu="1")
+    placements = [node_chosen(cluster, pod.name(f"pod-{number}").build()) for number in range(2)]
+    assert sorted(placements) == ["large", "small"]
+    result = cluster.schedule(pod.name("pod-2").build())
+    assert isinstance(result, Refused)
+    assert result.message == "0/2 nodes are available: 2 Insufficient cpu."
+    assert cluster.placed(pod.name("pod-2").build()) is None
+
+
+def test_choosing_places_nothing() -> None:
+    cluster, pod = cluster_of("a"), make_pod("web").requests(cpu="3").build()
+    for _ in range(2):
+        assert isinstance(cluster.choose(pod), Chosen)
+    assert cluster.placed(pod) is None
+
+
+def test_a_pod_that_was_scheduled_is_bound_where_it_was_placed() -> None:
+    cluster, pod = cluster_of("a"), make_pod("web").build()
+    node_chosen(cluster, pod)
+    meta = NamespacedMeta(name="web", namespace="default")
+    asyncio.run(cluster.binder.bind(Binding(metadata=meta, target=ObjectReference(kind="Node", name="a"))))
+    placed = cluster.placed(pod)
+    assert placed is not None
+    assert (placed.pod.spec.node_name, placed.is_assumed) == ("a", False)
+
+
+def test_a_pod_that_is_not_there_is_not_bound() -> None:
+    meta = NamespacedMeta(name="web", namespace="default")
+    binding = Binding(metadata=meta, target=ObjectReference(kind="Node", name="a"))
+    with pytest.raises(LookupError, match="pod 'web' is not assumed on node 'a'"):
+        asyncio.run(cluster_of("a").binder.bind(binding))
+
+
+def test_a_gated_pod_is_not_tried() -> None:
+    result = cluster_of("a").schedule(make_pod("web").gate("example.com/wait").build())
+    assert isinstance(result, Gated)
+    assert result.rejection.plugin == "SchedulingGates"
+
+
+def test_without_nodes_an_attempt_fails() -> None:
+    result = Cluster().schedule(make_pod("web").build())
+    assert isinstance(result, Failed)
+    assert result.message == "no nodes available to schedule pods"
+
+
+def test_a_pod_that_has_ended_takes_no_room() -> None:
+    cluster, pod = cluster_of("a"), make_pod("web").requests(cpu="4").on("a")
+    cluster.add(pod.build())
+    assert isinstance(cluster.choose(make_pod("next").requests(cpu="1").build()), Refused)
+    cluster.add(pod.phase("Succeeded").build())
+    assert isinstance(cluster.choose(make_pod("next").requests(cpu="1").build()), Chosen)
+
+
+def test_what_is_removed_is_gone() -> None:
+    cluster = cluster_of("a", "b")
+    pod = make_pod("web").requests(cpu="4").on("a").build()
+    cluster.add(pod)
+    cluster.remove(pod)
+    cluster.remove(make_node("b").build())
+    assert cluster.cache.table.names() == ["a"]
+    assert node_chosen(cluster, make_pod("next").requests(cpu="4").build()) == "a"
+
+
+def test_a_nominated_pod_keeps_its_room_until_it_is_bound() -> None:
+    cluster = cluster_of("a")
+    waiting = make_pod("waiting").requests(cpu="3")
+    cluster.add(waiting.nominated_to("a").build())
+    small = make_pod("small").requests(cpu="2").build()
+    assert isinstance(cluster.choose(small), Refused)
+    cluster.add(waiting.nominated_to("a").phase("Failed").build())
+    assert isinstance(cluster.choose(small), Chosen)
+    cluster.add(waiting.nominated_to("a").build())
+    cluster.remove(waiting.build())
+    assert isinstance(cluster.choose(small), Chosen)
+
+
+def test_a_pod_chooses_its_profile() -> None:
+    cluster = Cluster(read_configuration(PROFILES), ties="upstream")
+    cluster.add_all(make_node(name).capacity(cpu=4, memory="8Gi").build() for name in ("a", "b"))
+    cluster.add(make_pod("there").requests(cpu="1", memory="1Gi").on("b").build())
+    pod = make_pod("web").requests(cpu="1", memory="1Gi")
+    assert node_chosen(cluster, pod.build()) == "a"
+    packed = cluster.profile_of(pod.scheduler_name("packed").build())
+    assert packed.percentage_of_nodes_to_score == 80
+    assert cluster.field.percentage_of_nodes_to_score == 50
+
+
+def test_a_profile_that_is_not_configured_is_named() -> None:
+    message = "pod 'default/web': no profile for schedulerName 'mine'; known: default-scheduler"
+    with pytest.raises(KeyError, match=message):
+        cluster_of("a").schedule(make_pod("web").scheduler_name("mine").build())
+
+
+def test_the_same_seed_makes_the_same_choices() -> None:
+    def placements(seed: int) -> list[str]:
+        cluster = Cluster(seed=seed)
+        cluster.add_all(make_node(f"n{number}").capacity(cpu=4).build() for number in range(8))
+        return [node_chosen(cluster, make_pod(f"pod-{number}").build()) for number in range(8)]
+
+    assert placements(3) == placements(3)
+    assert placements(3) != placements(4)
+
+
+def test_an_explanation_names_every_node_and_reason() -> None:
+    cluster = Cluster.from_yaml(TEXT)
+    explanation = cluster.explain(make_pod("big").requests(cpu="2").build())
+    assert explanation.message == "0/2 nodes are available: 2 Insufficient cpu."
+    assert set(explanation.nodes) == {"small", "large"}
+    assert explanation.feasible == ()
+    assert cluster.explain(make_pod("little").requests(cpu="500m").build()).message == ""
+
+
+def test_choices_stay_right_when_columns_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_module, "KEPT_COLUMNS", 32)
+    clusters = [Cluster(keep_answers=keeps) for keeps in (True, False)]
+    for cluster in clusters:
+        cluster.add_all(make_node(f"n{number}").capacity(cpu=64).zone(f"z{number % 3}").build() for number in range(6))
+    for number in range(120):
+        app = f"app-{number * 7 % 40}"
+        pod = (
+            make_pod(f"pod-{number}")
+            .label("app", app)
+            .spread(match={"app": app})
+            .anti_affinity("app", app, f"key-{number % 50}")
+        )
+        pod = pod.prefer_node(1, f"label-{number % 45}", "Exists").requests(cpu="100m")
+        kept, anew = (node_chosen(cluster, pod.build()) for cluster in clusters)
+        assert kept == anew

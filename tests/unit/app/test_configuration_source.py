@@ -1,0 +1,102 @@
+"""Where configurations come from: how each source is read, and how it says that it has changed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stowplan.app.configuration_source import (
+    ConfigMapSource,
+    ConfigurationSource,
+    FileSource,
+    InlineSource,
+    SourceError,
+)
+
+
+def config_map(**data: str) -> dict[str, Any]:
+    return {"metadata": {"namespace": "kube-system", "name": "stowplan"}, "data": data}
+
+
+def keyed(text: str) -> dict[str, Any]:
+    return config_map(**{"config.yaml": text})
+
+
+async def is_told(source: ConfigurationSource, within: float = 0.05) -> bool:
+    """Say whether the source reports a change, soon."""
+    try:
+        await asyncio.wait_for(source.changed(), within)
+    except TimeoutError:
+        return False
+    return True
+
+
+def test_a_config_map_holds_the_text_under_its_key() -> None:
+    source = ConfigMapSource(keyed("parallelism: 2"))
+    assert source.name == "ConfigMap kube-system/stowplan"
+    assert asyncio.run(source.read()) == "parallelism: 2"
+
+
+@pytest.mark.parametrize(
+    ("found", "keys"),
+    [
+        pytest.param(config_map(), "none", id="no data"),
+        pytest.param({"metadata": {"namespace": "kube-system", "name": "stowplan"}}, "none", id="no data field"),
+        pytest.param(config_map(b="", a=""), "a, b", id="other keys"),
+    ],
+)
+def test_a_config_map_without_the_key_is_an_error(found: dict[str, Any], keys: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        asyncio.run(ConfigMapSource(found).read())
+    assert str(caught.value) == (
+        f"ConfigMap kube-system/stowplan: data.config.yaml: Required value; put the configuration there (keys: {keys})"
+    )
+
+
+def test_a_config_map_tells_of_new_data_only_and_once() -> None:
+    async def watch() -> list[bool]:
+        source = ConfigMapSource(keyed("a"))
+        await source.read()
+        told = [await is_told(source)]
+        source.put({**keyed("a"), "metadata": {"namespace": "kube-system", "name": "stowplan", "labels": {"x": "y"}}})
+        told.append(await is_told(source))
+        source.put(keyed("b"))
+        told.append(await is_told(source))
+        assert await source.read() == "b"
+        return [*told, await is_told(source)]
+
+    assert asyncio.run(watch()) == [False, False, True, False]
+
+
+def test_a_file_tells_when_its_text_changes_comes_or_goes(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+
+    async def watch() -> list[bool]:
+        source, told = FileSource(path, poll_seconds=0.001), []
+        with pytest.raises(SourceError, match="cannot be read: No such file"):
+            await source.read()
+        for change in (None, "a", "a", "b"):
+            if change is not None:
+                path.write_text(change)
+            told.append(await is_told(source, 1 if change else 0.05))
+            if told[-1]:
+                assert await source.read() == change
+        path.unlink()
+        return [*told, await is_told(source, 1)]
+
+    assert asyncio.run(watch()) == [False, True, False, True, True]
+
+
+def test_a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(SourceError, match="not a text file in UTF-8: invalid start byte at byte 0"):
+        asyncio.run(FileSource(path).read())
+
+
+def test_a_text_on_the_command_line_never_changes() -> None:
+    source = InlineSource("parallelism: 2")
+    assert (asyncio.run(source.read()), asyncio.run(is_told(source))) == ("parallelism: 2", False)
