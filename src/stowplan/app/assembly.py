@@ -35,6 +35,7 @@ def assemble(cluster: Cluster, writer: Writer, now_ns: Callable[[], int]) -> tup
         now_ns=now_ns,
         waiting=cluster.waiting_pods,
     )
+    cluster.stopwatch.wind(now_ns, parts.patience.slow_seconds, lambda text: parts.tell(Trouble(text)))
     return Scheduler(parts, cluster.evictions), parts
 
 

@@ -19,6 +19,7 @@ import msgspec
 
 from stowplan.app.settings import installed_plugins
 from stowplan.cache.cache import Cache, Placed
+from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import default_configuration
@@ -38,6 +39,7 @@ from stowplan.model import decode
 from stowplan.model.binding import Binding
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import CommunityPodGroup, PodGroup
 from stowplan.observe.explain import Explanation, explain
 from stowplan.queue.nominations import Nominations
 from stowplan.table.shape import PodShape
@@ -108,6 +110,11 @@ class Cluster:
         return self.cache
 
     @property
+    def groups(self) -> Groups:
+        """Where plugins that place gangs find the pod groups and their members."""
+        return self.cache.groups
+
+    @property
     def binder(self) -> Binder:
         """Where bind plugins post to."""
         return self.writer if self.writer is not None else ClusterBinder(self)
@@ -123,6 +130,8 @@ class Cluster:
                 self._add_pod(found)
             case decode.UnknownObject():
                 return
+            case PodGroup() | CommunityPodGroup():
+                self.groups.put(found)
             case _:
                 self.cache.objects.put(found)
 
@@ -137,7 +146,10 @@ class Cluster:
                 self.cache.remove_node(found.metadata.name)
             case Pod():
                 self.cache.remove_pod(found)
+                self.groups.remove_pod(found)
                 self.nominations.remove(found)
+            case PodGroup() | CommunityPodGroup():
+                self.groups.remove(found)
             case _:
                 self.cache.objects.remove(found.kind, found.metadata.namespace, found.metadata.name)
 
@@ -180,6 +192,7 @@ class Cluster:
         return profile
 
     def _add_pod(self, pod: Pod) -> None:
+        self.groups.put_pod(pod)
         if pod.is_terminal:
             self.nominations.remove(pod)
             self.cache.remove_pod(pod)

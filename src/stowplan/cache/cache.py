@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.model.importance import importance
 from stowplan.model.node import Node
@@ -43,6 +44,7 @@ class Cache:
     def __init__(self) -> None:
         self.table = Table()
         self.objects = Objects(self.table.reads)
+        self.groups = Groups()
         self._placed: dict[str, Placed] = {}
         self._on_node: dict[str, dict[str, Placed]] = {}
         # By node, as far as anybody has asked since the pods of the node changed.

@@ -36,19 +36,22 @@ class Groups:
 
     def put_pod(self, pod: Pod) -> None:
         """Take in a pod or a new version of one."""
-        if pod.uid in self._groups_of:
-            self.remove_pod(pod)
+        self.remove_pod(pod)
         keys = groups_of(pod)
         if not keys or pod.is_terminal or pod.is_terminating:
             return
-        self._groups_of[pod.uid] = keys
+        self._groups_of[_id(pod)] = keys
         for key in keys:
-            self._members.setdefault(key, {})[pod.uid] = pod
+            self._members.setdefault(key, {})[_id(pod)] = pod
 
     def remove_pod(self, pod: Pod) -> None:
         """Drop a pod; nothing happens if it is in no group."""
-        for key in self._groups_of.pop(pod.uid, ()):
+        for key in self._groups_of.pop(_id(pod), ()):
             members = self._members[key]
-            del members[pod.uid]
+            del members[_id(pod)]
             if not members:
                 del self._members[key]
+
+
+def _id(pod: Pod) -> str:
+    return pod.metadata.uid or pod.key

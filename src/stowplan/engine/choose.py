@@ -7,6 +7,7 @@ itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -16,13 +17,14 @@ from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler, nodes_to_find
 from stowplan.engine.ties import TieRule
 from stowplan.framework.asking import SIGN, PluginError
+from stowplan.framework.extending import Extender, wants_every_node
 from stowplan.framework.memo import Kept, Memo
 from stowplan.framework.profile import Profile
 from stowplan.framework.ranking import Ranking
 from stowplan.framework.verdict import Verdict, Words
 from stowplan.model.pod import Pod
 from stowplan.queue.nominations import Nominations
-from stowplan.table.columns import Mask, Rows
+from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
@@ -102,35 +104,36 @@ def _choose_among(field: Field, profile: Profile, pod: Pod, found: Found) -> Cho
     nominated = field.table.row_of.get(pod.status.nominated_node_name)
     if nominated is not None and found.feasible[nominated]:
         return Chosen(pod, names[nominated], nominated, found.count)
-    found = _sampled(field, profile, found)
+    found = sampled(field, profile, found)
     if found.count == 1:
         row = int(np.argmax(found.feasible))
         return Chosen(pod, names[row], row, 1)
     ranking = rank(field, profile, pod, found)
-    row = pick(field, ranking, found)
+    row = pick(field, ranking.total, found)
     return Chosen(pod, names[row], row, found.count, int(ranking.total[row]))
 
 
-def pick(field: Field, ranking: Ranking, found: Found) -> int:
+def pick(field: Field, total: Scores, found: Found) -> int:
     """Return the row with the highest total; the tie rule decides between equals."""
-    total = ranking.total
     best = (total == total[total.argmax()]).nonzero()[0]
     if len(best) == 1:
         return int(best[0])
-    return field.ties.pick(best, lambda: _in_order(field, found))
+    return field.ties.pick(best, lambda: in_order(field, found))
 
 
-def _in_order(field: Field, found: Found) -> Rows:
+def in_order(field: Field, found: Found) -> Rows:
+    """Return the feasible rows in the order in which they are found."""
     order = field.sampler.order(field.table.order())
     return order[found.feasible[order]]
 
 
-def _sampled(field: Field, profile: Profile, found: Found) -> Found:
+def sampled(field: Field, profile: Profile, found: Found, extenders: Sequence[Extender] = ()) -> Found:
     """Keep only as many feasible rows as are to be found; one is enough if nobody scores."""
     percentage = profile.percentage_of_nodes_to_score
     if percentage is None:
         percentage = field.percentage_of_nodes_to_score
-    enough = nodes_to_find(len(field.table), percentage) if profile.score else 1
+    is_ranked = profile.score or wants_every_node(extenders)
+    enough = nodes_to_find(len(field.table), percentage) if is_ranked else 1
     if enough >= len(field.table):
         return found
     feasible = field.sampler.sample(field.table.order(), found.feasible, enough)

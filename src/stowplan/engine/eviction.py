@@ -1,15 +1,17 @@
 """Carry out a preemption: evict the victims beside the loop, while the pod they make room for is held at the gate.
 
-The last victim is evicted after the gate has been opened: the event of its end is what brings the pod back. A victim that
-is itself only on its way (held by Permit, or before its binding) is turned back in memory; nothing is deleted.
+The last victim is evicted when all others are: the event of its end is what brings the pod back, so the gate is open as
+soon as that victim is gone or going. A victim that is itself only on its way (held by Permit, or before its binding) is
+turned back in memory; nothing is deleted.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final
 
+from stowplan.cache.cache import Cache
 from stowplan.engine.parts import Parts
 from stowplan.engine.ports import Note, Trouble
 from stowplan.framework.contract import Preemption
@@ -17,62 +19,110 @@ from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import pod_id
 
-PLUGIN = "DefaultPreemption"
+PLUGIN: Final = "DefaultPreemption"
 
 
 class Evictions:
     """Preemptions under way, by the pod that they make room for, and pods on their way that may still be turned back."""
 
-    def __init__(self) -> None:
-        self._underway: set[str] = set()
-        #: Binding tasks by pod, for as long as the pod can be turned back without asking the cluster.
-        self.on_their_way: dict[str, asyncio.Task[None]] = {}
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        # The last victim, once all the others have been evicted.
+        self._underway: dict[str, Pod | None] = {}
+        # Binding tasks by pod, for as long as the pod can be turned back without asking the cluster.
+        self._on_their_way: dict[str, asyncio.Task[Any]] = {}
+
+    def __len__(self) -> int:
+        """Count what is kept: nothing, once everything has come to its end."""
+        return len(self._underway) + len(self._on_their_way)
 
     def is_underway(self, pod: Pod) -> bool:
-        """Say whether victims of `pod` are being evicted; it is not to be tried meanwhile."""
-        return pod_id(pod) in self._underway
+        """Say whether victims of `pod` are still being evicted; it is not to be tried meanwhile."""
+        if pod_id(pod) not in self._underway:
+            return False
+        last = self._underway[pod_id(pod)]
+        if last is None:
+            return True
+        placed = self._cache.placed(last)
+        return placed is not None and not placed.pod.is_terminating
 
-    def begin(self, parts: Parts, pod: Pod, preemption: Preemption) -> Coroutine[Any, Any, None]:
-        """Hold the pod at the gate from now on, and return the work that evicts its victims."""
-        self._clear_lower_nominations(parts, pod, preemption.node_name)
-        self._underway.add(pod_id(pod))
-        return self._carry_out(parts, pod, preemption)
+    # Pods on their way to a node
 
-    async def _carry_out(self, parts: Parts, pod: Pod, preemption: Preemption) -> None:
+    def set_out(self, pod: Pod, task: asyncio.Task[Any]) -> None:
+        """Note that a pod is on its way, and the task that sees it there."""
+        self._on_their_way[pod_id(pod)] = task
+
+    def arrive(self, pod: Pod) -> bool:
+        """Note that a pod can no longer be turned back; False if it has been."""
+        return self._on_their_way.pop(pod_id(pod), None) is not None
+
+    def _turn_back(self, parts: Parts, victim: Pod) -> bool:
+        waiting = parts.waiting.get(victim)
+        if waiting is not None and waiting.preempt(PLUGIN):
+            return True
+        task = self._on_their_way.pop(pod_id(victim), None)
+        return task is not None and task.cancel(f"preempted by {PLUGIN}")
+
+    # Victims
+
+    def begin(self, parts: Parts, pod: Pod, preemption: Preemption) -> Coroutine[Any, Any, None] | None:
+        """Hold the pod at the gate from now on and return the work that evicts its victims; None if all are going."""
+        victims = [victim for victim in preemption.victims if not victim.is_terminating]
+        if not victims:
+            return None
+        self._underway[pod_id(pod)] = None
+        return self._carry_out(parts, pod, preemption.node_name, victims)
+
+    async def _carry_out(self, parts: Parts, pod: Pod, node_name: str, victims: Sequence[Pod]) -> None:
         """Evict the victims; if that fails, the pod is tried again at once."""
-        *most, last = preemption.victims
+        *most, last = victims
         try:
-            await asyncio.gather(*(self._evict(parts, victim, pod, preemption.node_name) for victim in most))
-            self._underway.discard(pod_id(pod))
-            await self._evict(parts, last, pod, preemption.node_name)
+            evicted = (self._evict(parts, victim, pod, node_name) for victim in most)
+            cleared = _clear_lower_nominations(parts, pod, node_name)
+            for problem in await asyncio.gather(*evicted, *cleared, return_exceptions=True):
+                if problem is not None:
+                    raise problem
+            self._underway[pod_id(pod)] = last
+            await self._evict(parts, last, pod, node_name)
         except Exception as error:
-            self._underway.discard(pod_id(pod))
-            parts.tell(Trouble(f"pod {pod.key!r}: making room on node {preemption.node_name!r} failed: {error}"))
+            text = str(error) or type(error).__name__
+            parts.tell(Trouble(f"pod {pod.key!r}: making room on node {node_name!r} failed: {text}"))
+            del self._underway[pod_id(pod)]
             parts.queue.activate([pod], parts.now_ns())
+        else:
+            del self._underway[pod_id(pod)]
+            _open_gate(parts, pod)
 
     async def _evict(self, parts: Parts, victim: Pod, preemptor: Pod, node_name: str) -> None:
         text = f"Preempted by pod {preemptor.uid} on node {node_name}"
         if self._turn_back(parts, victim):
             text += " (in kube-scheduler memory)."
         else:
-            scheduler = preemptor.spec.scheduler_name
-            message = f"{scheduler}: preempting to accommodate a higher priority pod"
-            condition = Condition(
-                type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message=message
-            )
-            await parts.writer.evict(victim, condition)
+            async with asyncio.timeout(parts.patience.write_seconds):
+                await parts.writer.evict(victim, _condition(victim, preemptor))
         parts.writer.record(Note(victim, "Normal", "Preempted", "Preempting", text, preemptor))
 
-    def _turn_back(self, parts: Parts, victim: Pod) -> bool:
-        waiting = parts.waiting.get(victim.uid)
-        if waiting is not None:
-            waiting.reject(PLUGIN, "preempted")
-            return True
-        task = self.on_their_way.get(pod_id(victim))
-        return task.cancel() if task is not None else False
 
-    def _clear_lower_nominations(self, parts: Parts, pod: Pod, node_name: str) -> None:
-        """Take the node back from less important pods it is nominated to: they would fit no longer."""
-        for other in parts.queue.nominations.on(node_name):
-            if other.priority < pod.priority:
-                parts.queue.nominations.remove(other)
+def _condition(victim: Pod, preemptor: Pod) -> Condition:
+    return Condition(
+        type="DisruptionTarget",
+        status="True",
+        reason="PreemptionByScheduler",
+        message=f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
+        observed_generation=victim.metadata.generation,
+    )
+
+
+def _clear_lower_nominations(parts: Parts, pod: Pod, node_name: str) -> list[Coroutine[Any, Any, None]]:
+    """Take the node back from less important pods it is nominated to, which would fit no longer; the cluster is told."""
+    lower = [other for other in parts.queue.nominations.on(node_name) if other.priority < pod.priority]
+    for other in lower:
+        parts.queue.nominations.remove(other)
+    return [parts.statuses.write(other, None, "") for other in lower if other.status.nominated_node_name]
+
+
+def _open_gate(parts: Parts, pod: Pod) -> None:
+    """Let the pod be tried if a victim's end came while the gate was still closed: nothing else would bring it back."""
+    entry = parts.queue.places.get(pod)
+    if entry is not None and entry.gated_by == PLUGIN:
+        parts.queue.activate([pod], parts.now_ns())

@@ -1,19 +1,25 @@
 """What happens to a pod that found no node, or lost it: back to the queue, with a condition and an event that say why.
 
-Upstream's words: a refusal is `Unschedulable` with the sentence of the verdict; anything else is a `SchedulerError`.
+Upstream's words: a refusal is `Unschedulable`, anything else a `SchedulerError`. A pod that was refused up to Permit
+waits for an event that the plugins which refused it await; one that failed later, or for another reason, only waits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Coroutine
+from typing import Any
 
 import msgspec
 
+from stowplan.engine import choose
 from stowplan.engine.parts import Parts
-from stowplan.engine.ports import GivenBack, Note, Trouble
+from stowplan.engine.ports import GivenBack, Note
+from stowplan.engine.results import Failed, Refused
+from stowplan.framework.post_filtering import PostFiltered
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.meta import Condition
-from stowplan.queue.entry import QueuedPod
+from stowplan.model.pod import Pod
+from stowplan.queue.entry import Place, QueuedPod
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
@@ -30,44 +36,90 @@ class Failure(msgspec.Struct, frozen=True):
     pending: Collection[str] = ()
     #: None leaves the nominated node as it is, "" takes it back.
     nominated_node_name: str | None = None
+    #: The reason of the condition; if none is given, it follows from whether anybody refused the pod.
+    reason: str = ""
 
     @property
     def is_refusal(self) -> bool:
         return bool(self.plugins or self.pending)
 
 
+def of_error(message: str) -> Failure:
+    """Return the failure of an attempt in which something went wrong."""
+    return Failure(message, nominated_node_name="")
+
+
+def of_failed(failed: Failed) -> Failure:
+    """Return the failure of an attempt that could not be made; that there are no nodes is no fault of ours."""
+    reason = UNSCHEDULABLE if failed.message == choose.NO_NODES else SCHEDULER_ERROR
+    return Failure(failed.message, nominated_node_name="", reason=reason)
+
+
+def of_refused(refused: Refused, made: PostFiltered) -> Failure:
+    """Return the failure of a pod that no node can take, with what came of making room for it."""
+    nominated: str | None = None
+    if made.nominated is not None:
+        nominated = made.nominated.node_name
+    elif made.withdraws or made.rejection is None:
+        nominated = ""
+    message = f"{refused.message} {made.message}" if made.message else refused.message
+    plugins = refused.verdict.unschedulable_plugins()
+    said = (refused.verdict.pre_filter, *refused.verdict.vocabulary.rejections)
+    pending = plugins.intersection(one.plugin for one in said if one is not None and one.code is Code.PENDING)
+    return Failure(message, plugins - pending, pending, nominated, UNSCHEDULABLE)
+
+
 def of_rejection(rejection: Rejection) -> Failure:
-    """Return the failure of a pod whose chosen node fell through: one node, one refusal."""
-    text = ", ".join(rejection.reasons)
+    """Return the failure of a pod whose node fell through in Reserve or Permit: one node, one refusal."""
     if rejection.code is Code.ERROR:
-        return Failure(text, nominated_node_name="")
-    message = f"0/1 nodes are available: 1 {text}."
-    if rejection.code is Code.PENDING:
-        return Failure(message, pending=(rejection.plugin,), nominated_node_name="")
-    return Failure(message, plugins=(rejection.plugin,), nominated_node_name="")
+        return of_error(", ".join(rejection.reasons))
+    reasons = ", ".join(sorted(f"1 {reason}" for reason in rejection.reasons))
+    message = f"0/1 nodes are available: {reasons}."
+    by = (rejection.plugin,)
+    plugins, pending = ((), by) if rejection.code is Code.PENDING else (by, ())
+    return Failure(message, plugins, pending, "")
 
 
-async def give_back(parts: Parts, entry: QueuedPod, failure: Failure) -> None:
-    """Put a pod back into the queue and tell the cluster why."""
-    parts.queue.give_back(entry, parts.now_ns(), failure.plugins, failure.pending)
-    pod = entry.pod
+def after_permit(rejection: Rejection) -> Failure:
+    """Return the failure of a pod in PreBind or Bind; nobody kept events for it any more, so it waits for none."""
+    reason = SCHEDULER_ERROR if rejection.code is Code.ERROR else UNSCHEDULABLE
+    return Failure(", ".join(rejection.reasons), nominated_node_name="", reason=reason)
+
+
+def give_back(parts: Parts, entry: QueuedPod, failure: Failure) -> Coroutine[Any, Any, None]:
+    """Put a pod back into the queue at once; return the work of telling the cluster why, to be done beside the loop."""
     nominated = failure.nominated_node_name
+    parts.queue.give_back(entry, parts.now_ns(), failure.plugins, failure.pending)
+    if entry.place is Place.GONE:
+        return _nothing()
+    pod = entry.pod
     if nominated is not None:
-        parts.queue.nominations.put(pod, nominated)
-    parts.tell(GivenBack(pod, failure.message, frozenset((*failure.plugins, *failure.pending)), nominated or ""))
+        # Counts at once; the cluster hears of it when it has time.
+        entry.pod = _nominated(pod, nominated)
+        parts.queue.nominations.put(entry.pod, nominated)
+    refused_by = frozenset((*failure.plugins, *failure.pending))
+    parts.tell(GivenBack(pod, failure.message, refused_by, nominated or ""))
     parts.writer.record(Note(pod, "Warning", "FailedScheduling", "Scheduling", _shortened(failure.message)))
-    reason = UNSCHEDULABLE if failure.is_refusal else SCHEDULER_ERROR
-    condition = Condition(
+    return parts.statuses.write(pod, _condition(pod, failure), nominated)
+
+
+async def _nothing() -> None:
+    """The pod is gone: nobody wants to know."""
+
+
+def _nominated(pod: Pod, node_name: str) -> Pod:
+    status = msgspec.structs.replace(pod.status, nominated_node_name=node_name)
+    return msgspec.structs.replace(pod, status=status)
+
+
+def _condition(pod: Pod, failure: Failure) -> Condition:
+    return Condition(
         type="PodScheduled",
         status="False",
-        reason=reason,
+        reason=failure.reason or (UNSCHEDULABLE if failure.is_refusal else SCHEDULER_ERROR),
         message=failure.message,
         observed_generation=pod.metadata.generation,
     )
-    try:
-        await parts.writer.update_status(pod, condition, nominated)
-    except Exception as error:
-        parts.tell(Trouble(f"pod {pod.key!r}: its status could not be updated: {error}"))
 
 
 def _shortened(text: str) -> str:

@@ -3,6 +3,7 @@
     pod, pending and ours   -> queue
     pod, placed             -> cache, then the queue: somebody may fit now, or want it for a neighbour
     node                    -> cache, then the queue
+    pod group               -> the cache's groups, which hear of all pods too, then the queue
     anything else           -> the cache's objects, then the queue
 
 Called between two scheduling cycles, never inside one. `queue.on_change` decides whom an event wakes.
@@ -21,6 +22,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import CommunityPodGroup, PodGroup, groups_of
 from stowplan.queue.queue import SchedulingQueue
 
 
@@ -40,6 +42,9 @@ class Intake:
             case Node():
                 self.cache.add_node(found)
                 self.queue.on_change(Event(changes.NODE_ADD, None, found), now_ns)
+            case PodGroup() | CommunityPodGroup():
+                self.cache.groups.put(found)
+                self._tell(found.kind, Action.ADD, (None, found), now_ns)
             case _:
                 self.cache.objects.put(found)
                 self._tell(found.kind, Action.ADD, (None, found), now_ns)
@@ -53,6 +58,9 @@ class Intake:
                 self.cache.add_node(new)
                 for change in changes.of_node(old, new):
                     self.queue.on_change(Event(change, old, new), now_ns)
+            case PodGroup() | CommunityPodGroup():
+                self.cache.groups.put(new)
+                self._tell(new.kind, Action.UPDATE, (old, new), now_ns)
             case _:
                 self.cache.objects.put(new)
                 self._tell(new.kind, Action.UPDATE, (old, new), now_ns)
@@ -65,6 +73,9 @@ class Intake:
             case Node():
                 self.queue.on_change(Event(changes.NODE_DELETE, found, None), now_ns)
                 self.cache.remove_node(found.name)
+            case PodGroup() | CommunityPodGroup():
+                self.cache.groups.remove(found)
+                self._tell(found.kind, Action.DELETE, (found, None), now_ns)
             case _:
                 self.cache.objects.remove(found.kind, found.metadata.namespace, found.metadata.name)
                 self._tell(found.kind, Action.DELETE, (found, None), now_ns)
@@ -72,14 +83,17 @@ class Intake:
     # Pods
 
     def _add_pod(self, pod: Pod, now_ns: int) -> None:
+        self.cache.groups.put_pod(pod)
         if pod.is_terminal:
             return
         if pod.node_name:
             self._place(pod, now_ns)
         elif self._is_ours(pod):
             self.queue.add(pod, now_ns)
+            self._tell_members(pod, now_ns)
 
     def _update_pod(self, old: Pod, new: Pod, now_ns: int) -> None:
+        self.cache.groups.put_pod(new)
         if new.is_terminal or old.uid != new.uid:
             # It ended, or another pod of its name took its place between two looks.
             self._delete_pod(old, now_ns)
@@ -96,6 +110,7 @@ class Intake:
             self._update_pending(old, new, now_ns)
 
     def _delete_pod(self, pod: Pod, now_ns: int) -> None:
+        self.cache.groups.remove_pod(pod)
         if pod.is_terminal:
             return
         if pod.node_name:
@@ -137,6 +152,13 @@ class Intake:
         spec = msgspec.structs.replace(placed.pod.spec, node_name=placed.node_name)
         was_placed = msgspec.structs.replace(placed.pod, spec=spec)
         self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, was_placed, None), now_ns)
+
+    def _tell_members(self, pod: Pod, now_ns: int) -> None:
+        """Tell the other pods of its groups that one more waits."""
+        groups = set(groups_of(pod))
+        if groups:
+            event = Event(changes.UNSCHEDULABLE_POD_ADD, None, pod)
+            self.queue.on_change(event, now_ns, only=lambda waiting: not groups.isdisjoint(groups_of(waiting)))
 
     def _free_nomination(self, pod: Pod, now_ns: int) -> None:
         """Tell those for whom the pod counted on its nominated node: pods of no higher priority."""

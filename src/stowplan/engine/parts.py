@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from stowplan.cache.cache import Cache
 from stowplan.engine.choose import Field
 from stowplan.engine.intake import Intake
+from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Listener, Report, Writer
+from stowplan.engine.statuses import Statuses
 from stowplan.framework.profile import Profile
 from stowplan.framework.waiting import WaitingPods
 from stowplan.queue.queue import SchedulingQueue
@@ -31,4 +33,10 @@ class Parts:
     writer: Writer
     now_ns: Callable[[], int]
     waiting: WaitingPods = dataclasses.field(default_factory=WaitingPods)
+    patience: Patience = dataclasses.field(default_factory=Patience)
     tell: Listener = _nobody
+    statuses: Statuses = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        # Whoever listens may be put there later.
+        self.statuses = Statuses(self.writer, lambda report: self.tell(report), self.patience.write_seconds)

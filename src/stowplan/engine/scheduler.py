@@ -7,8 +7,9 @@
        (make room?)          |                              |
              +----------> give back <-----------------------+
 
-One pod at a time up to `place`; binding goes on beside the loop. What the cluster tells meanwhile waits in `inbox` and is
-applied between two pods, so that a cycle sees a table that does not move. Every way out of `place` binds or undoes.
+One pod at a time up to `place`, without a pause; binding and everything that is written to the cluster go on beside the
+loop. What the cluster tells meanwhile waits in `inbox` and is applied between two pods, so that a cycle sees a table
+that does not move. Every way out of `place` binds or undoes; `docs/flow.md` has the table of what may fail.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.engine import choose, failure
+from stowplan.engine import choose, failure, permission
 from stowplan.engine.eviction import Evictions
 from stowplan.engine.failure import Failure
 from stowplan.engine.parts import Parts
@@ -35,7 +36,7 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting import WaitingPod
 from stowplan.model.pod import Pod
-from stowplan.queue.entry import QueuedPod, pod_id
+from stowplan.queue.entry import QueuedPod
 
 Change = Callable[[int], None]
 
@@ -43,9 +44,9 @@ Change = Callable[[int], None]
 class Scheduler:
     """Takes pods from the queue and sees each to a node, or back."""
 
-    def __init__(self, parts: Parts, evictions: Evictions | None = None) -> None:
+    def __init__(self, parts: Parts, evictions: Evictions) -> None:
         self._parts = parts
-        self._evictions = evictions if evictions is not None else Evictions()
+        self._evictions = evictions
         self._inbox: deque[Change] = deque()
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -73,22 +74,30 @@ class Scheduler:
     def apply_changes(self) -> None:
         """Apply what has been submitted."""
         while self._inbox:
-            self._inbox.popleft()(self._parts.now_ns())
+            change = self._inbox.popleft()
+            try:
+                change(self._parts.now_ns())
+            except Exception as error:
+                self._parts.tell(Trouble(f"a change of the cluster could not be taken in: {error!r}"))
 
     async def schedule_next(self) -> bool:
         """Take the next pod and see it placed or given back; say whether there was one."""
         entry = self._parts.queue.try_pop(self._parts.now_ns())
         if entry is None:
             return False
-        await self._schedule(entry)
+        try:
+            await self._schedule(entry)
+        except Exception as error:
+            self._rescue(entry, error)
         # Bindings and events get their turn between two pods.
         await asyncio.sleep(0)
         return True
 
     async def settle(self) -> None:
-        """Wait until nothing is being bound or evicted any more."""
+        """Wait until nothing is being bound, evicted or written any more."""
         while self._tasks:
             await asyncio.wait(self._tasks)
+            self.apply_changes()
 
     async def _sleep(self) -> None:
         self._wake.clear()
@@ -105,28 +114,24 @@ class Scheduler:
             parts.queue.done(pod)
             parts.tell(Dropped(pod, moot))
             return
-        shape = parts.cache.table.shape_of(pod)
-        result = choose.choose(parts.field, profile, pod, shape)
+        result = choose.choose(parts.field, profile, pod, parts.cache.table.shape_of(pod))
         match result:
             case Chosen():
-                await self._place(profile, entry, result)
+                self._place(profile, entry, result.node_name)
             case Refused():
-                await self._refuse(profile, entry, result)
+                self._refuse(profile, entry, result)
             case Failed():
-                await failure.give_back(parts, entry, Failure(result.message))
+                self._give_back(entry, failure.of_failed(result))
 
-    async def _refuse(self, profile: Profile, entry: QueuedPod, refused: Refused) -> None:
+    def _refuse(self, profile: Profile, entry: QueuedPod, refused: Refused) -> None:
         """See whether room can be made, and give the pod back."""
         try:
             made = self._make_room(profile, refused)
         except PluginError as error:
             made = PostFiltered(rejection=Rejection((str(error),), Code.ERROR, error.plugin))
-        nominated = made.nominated.node_name if made.nominated is not None else "" if made.withdraws else None
-        message = f"{refused.message} {made.message}" if made.message else refused.message
-        plugins = refused.verdict.unschedulable_plugins()
         if made.nominated is not None:
             self._start_evictions(entry.pod, made.nominated)
-        await failure.give_back(self._parts, entry, Failure(message, plugins, nominated_node_name=nominated))
+        self._give_back(entry, failure.of_refused(refused, made))
 
     def _make_room(self, profile: Profile, refused: Refused) -> PostFiltered:
         pod = refused.pod
@@ -135,95 +140,81 @@ class Scheduler:
         return run_post_filter(profile, pod, attempt_of(kept.filtering, refused.verdict, pod))
 
     def _start_evictions(self, pod: Pod, nominated: Nominated) -> None:
-        preemption = nominated.preemption
-        if preemption is not None and preemption.victims:
-            self._start(self._evictions.begin(self._parts, pod, preemption))
+        if nominated.preemption is not None:
+            self._start(self._evictions.begin(self._parts, pod, nominated.preemption))
 
-    async def _place(self, profile: Profile, entry: QueuedPod, chosen: Chosen) -> None:
+    def _place(self, profile: Profile, entry: QueuedPod, node_name: str) -> None:
         """Count the pod on its node at once, reserve, ask for permission, and hand over to the binding cycle."""
-        pod, node_name, parts = entry.pod, chosen.node_name, self._parts
+        pod, parts = entry.pod, self._parts
         parts.cache.assume(pod, node_name)
         parts.queue.nominations.remove(pod)
-        rejection = placing.run_reserve(profile, pod, node_name)
-        if rejection is None:
-            permitted = placing.run_permit(profile, pod, node_name)
-            if isinstance(permitted, dict):
-                parts.tell(Placed(pod, node_name))
-                self._start_binding(profile, entry, node_name, permitted)
-                return
-            rejection = permitted
-        await self._undo(profile, entry, node_name, rejection)
+        answer = placing.run_reserve(profile, pod, node_name) or placing.run_permit(profile, pod, node_name)
+        if isinstance(answer, Rejection):
+            self._undo(profile, entry, node_name, failure.of_rejection(answer))
+            return
+        parts.tell(Placed(pod, node_name))
+        self.start_binding(profile, entry, node_name, answer)
 
     # The binding cycle
 
-    def _start_binding(self, profile: Profile, entry: QueuedPod, node_name: str, held: dict[str, float]) -> None:
+    def start_binding(self, profile: Profile, entry: QueuedPod, node_name: str, held: dict[str, float]) -> None:
+        """See a placed pod bound, beside the loop; `held` are the plugins that hold it in Permit."""
         waiting = WaitingPod(entry.pod, node_name, held) if held else None
         if waiting is not None:
             self._parts.waiting.add(waiting)
-        task = self._start(self._bind(profile, entry, node_name, waiting))
-        self._evictions.on_their_way[pod_id(entry.pod)] = task
+        self._start(self._bind(profile, entry, node_name, waiting))
 
     async def _bind(self, profile: Profile, entry: QueuedPod, node_name: str, waiting: WaitingPod | None) -> None:
-        """See a placed pod bound, or undone; cancelled (preempted on its way), it is undone too."""
+        """See a placed pod bound, or undone; cancelled (its room is wanted by another), it is undone too."""
+        pod, parts = entry.pod, self._parts
+        if (task := asyncio.current_task()) is not None:
+            self._evictions.set_out(pod, task)
         try:
-            rejection = await self._try_to_bind(profile, entry, node_name, waiting)
-        except asyncio.CancelledError:
-            rejection = Rejection(("preempted",), Code.UNSCHEDULABLE, "DefaultPreemption")
-        self._evictions.on_their_way.pop(pod_id(entry.pod), None)
-        if rejection is not None:
-            await self._undo(profile, entry, node_name, rejection)
+            why = await self._try_to_bind(profile, pod, node_name, waiting)
+        except asyncio.CancelledError as error:
+            why = failure.of_error(str(error) or "binding was cancelled")
+        except Exception as error:
+            why = failure.of_error(f"binding broke off: {error!r}")
+        self._evictions.arrive(pod)
+        if why is not None:
+            # Between two pods, like everything that moves the table.
+            self.submit(lambda now_ns: self._undo(profile, entry, node_name, why))
             return
-        parts, pod = self._parts, entry.pod
         text = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
         parts.writer.record(Note(pod, "Normal", "Scheduled", "Binding", text))
         parts.tell(Bound(pod, node_name, entry.attempts))
-        for problem in await placing.run_post_bind(profile, pod, node_name):
+        limit = parts.patience.post_bind_seconds
+        for problem in await placing.run_post_bind(profile, pod, node_name, lambda: asyncio.timeout(limit)):
             parts.tell(Trouble(problem))
 
     async def _try_to_bind(
-        self, profile: Profile, entry: QueuedPod, node_name: str, waiting: WaitingPod | None
-    ) -> Rejection | None:
-        pod, parts = entry.pod, self._parts
-        work = placing.has_work_before_binding(profile, pod, node_name)
-        if isinstance(work, Rejection):
-            return work
-        if waiting is not None or work:
-            await self._announce(pod, node_name)
-        if waiting is not None:
-            rejection = await self._wait_on_permit(waiting)
-            if rejection is not None:
-                return rejection
+        self, profile: Profile, pod: Pod, node_name: str, waiting: WaitingPod | None
+    ) -> Failure | None:
+        parts, patience = self._parts, self._parts.patience
+        busy = placing.plan_pre_bind(profile, pod, node_name)
+        if isinstance(busy, Rejection):
+            return failure.after_permit(busy)
+        if busy or waiting is not None:
+            # It will take a while, so the cluster is told where the pod is going to go.
+            self._start(parts.statuses.write(pod, None, node_name))
+        rejection = await permission.wait(parts.waiting, waiting) if waiting is not None else None
+        if rejection is not None:
+            return failure.of_rejection(rejection)
         # From here on the pod counts as scheduled: events need not be kept for it.
         parts.queue.done(pod)
-        rejection = await placing.run_pre_bind(profile, pod, node_name)
-        if rejection is not None:
-            return rejection
+        rejection = await placing.run_pre_bind(busy, pod, node_name, lambda: asyncio.timeout(patience.pre_bind_seconds))
+        if rejection is None and not self._evictions.arrive(pod):
+            return failure.of_error("turned back before it was bound")
         # The cluster is asked now: too late to be turned back in memory.
-        self._evictions.on_their_way.pop(pod_id(pod), None)
-        return await placing.run_bind(profile, pod, node_name)
-
-    async def _wait_on_permit(self, waiting: WaitingPod) -> Rejection | None:
-        decision: asyncio.Future[Rejection | None] = asyncio.get_running_loop().create_future()
-        waiting.when_decided(lambda rejection: None if decision.done() else decision.set_result(rejection))
-        plugin, seconds = min(waiting.held_by.items(), key=lambda item: item[1], default=("", 0.0))
-        try:
-            return await asyncio.wait_for(decision, seconds) if not decision.done() else decision.result()
-        except TimeoutError:
-            return Rejection(("timeout",), Code.UNSCHEDULABLE, plugin)
-        finally:
-            self._parts.waiting.remove(waiting)
-
-    async def _announce(self, pod: Pod, node_name: str) -> None:
-        """Tell the cluster where a pod is going to go, when getting it there takes a while."""
-        try:
-            await self._parts.writer.update_status(pod, None, node_name)
-        except Exception as error:
-            self._parts.tell(Trouble(f"pod {pod.key!r}: node {node_name!r} could not be announced: {error}"))
+        if rejection is None:
+            limit = patience.bind_seconds
+            rejection = await placing.run_bind(profile, pod, node_name, lambda: asyncio.timeout(limit))
+        return failure.after_permit(rejection) if rejection is not None else None
 
     # The way back
 
-    async def _undo(self, profile: Profile, entry: QueuedPod, node_name: str, rejection: Rejection) -> None:
-        """Give up the node, tell those who may want the room, and give the pod back."""
+    def _undo(self, profile: Profile, entry: QueuedPod, node_name: str, why: Failure) -> None:
+        """Give up the node, give the pod back, and tell those who may want the room."""
         pod, parts = entry.pod, self._parts
         for problem in placing.run_unreserve(profile, pod, node_name):
             parts.tell(Trouble(problem))
@@ -235,16 +226,32 @@ class Scheduler:
             return
         entry.pod = placed.pod
         parts.cache.forget(pod)
+        self._give_back(entry, why)
         spec = msgspec.structs.replace(pod.spec, node_name=node_name)
         event = Event(changes.ASSIGNED_POD_DELETE, msgspec.structs.replace(pod, spec=spec), None)
         parts.queue.on_change(event, parts.now_ns(), only=lambda other: other.uid != pod.uid)
-        await failure.give_back(parts, entry, failure.of_rejection(rejection))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    def _rescue(self, entry: QueuedPod, error: Exception) -> None:
+        """Give a pod back whose attempt broke off by a fault of our own; the loop goes on."""
+        placed = self._parts.cache.placed(entry.pod)
+        if placed is not None and placed.is_assumed:
+            self._parts.cache.forget(entry.pod)
+        self._give_back(entry, failure.of_error(f"the attempt broke off: {error!r}"))
+
+    def _give_back(self, entry: QueuedPod, why: Failure) -> None:
+        self._start(failure.give_back(self._parts, entry, why))
+
+    def _start(self, work: Coroutine[Any, Any, None] | None) -> None:
+        """Have something done beside the loop."""
+        if work is not None:
+            task = asyncio.get_running_loop().create_task(work)
+            self._tasks.add(task)
+            task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        # It may have put pods where they can be tried.
+        self._wake.set()
 
 
 def _why_moot(parts: Parts, profile: Profile | None, pod: Pod) -> str:
@@ -252,10 +259,7 @@ def _why_moot(parts: Parts, profile: Profile | None, pod: Pod) -> str:
     if profile is None:
         return f"no profile for schedulerName {pod.spec.scheduler_name!r}"
     if pod.is_terminating:
-        parts.writer.record(
-            Note(pod, "Warning", "FailedScheduling", "Scheduling", f"skip schedule deleting pod: {pod.key}")
-        )
+        text = f"skip schedule deleting pod: {pod.key}"
+        parts.writer.record(Note(pod, "Warning", "FailedScheduling", "Scheduling", text))
         return "it is being deleted"
-    if parts.cache.placed(pod) is not None:
-        return "it is placed already"
-    return ""
+    return "it is placed already" if parts.cache.placed(pod) is not None else ""

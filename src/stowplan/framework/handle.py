@@ -11,6 +11,7 @@ from typing import Protocol
 
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.contract import Preemption
+from stowplan.framework.waiting import WaitingPods
 from stowplan.model.binding import Binding
 from stowplan.model.dra import DeviceClass
 from stowplan.model.namespace import Namespace
@@ -71,6 +72,14 @@ class BindingHandle(Handle, Protocol):
     def binder(self) -> Binder: ...
 
 
+class PermittingHandle(Handle, Protocol):
+    """The handle of a scheduler that acts on a cluster, for plugins that hold pods in Permit."""
+
+    @property
+    def waiting_pods(self) -> WaitingPods:
+        """The pods that are held; allow or reject them under your own name."""
+
+
 class PlacedPod(Protocol):
     """A pod on a node, and the shape under which it is counted there."""
 
@@ -112,6 +121,13 @@ class PreemptionExtender(Protocol):
         """Return the candidates it agrees to, with the victims it would take; raise ExtenderError if it cannot."""
 
 
+class RunningEvictions(Protocol):
+    """The preemptions that are being carried out."""
+
+    def is_underway(self, pod: Pod) -> bool:
+        """Say whether victims of `pod` are still being evicted; it is not to be tried meanwhile."""
+
+
 class PreemptingHandle(Handle, Protocol):
     """The handle of a scheduler that makes room, for plugins that preempt."""
 
@@ -120,6 +136,9 @@ class PreemptingHandle(Handle, Protocol):
 
     @property
     def nominations(self) -> NominatedPods: ...
+
+    @property
+    def evictions(self) -> RunningEvictions: ...
 
     @property
     def extenders(self) -> Sequence[PreemptionExtender]: ...

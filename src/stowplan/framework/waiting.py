@@ -71,7 +71,7 @@ class WaitingPod:
 
 
 class WaitingPods:
-    """All pods that are held at this moment, by uid."""
+    """All pods that are held at this moment."""
 
     def __init__(self) -> None:
         self._pods: dict[str, WaitingPod] = {}
@@ -82,11 +82,16 @@ class WaitingPods:
     def __len__(self) -> int:
         return len(self._pods)
 
-    def get(self, uid: str) -> WaitingPod | None:
-        return self._pods.get(uid)
+    def get(self, pod: Pod) -> WaitingPod | None:
+        return self._pods.get(_id(pod))
 
     def add(self, waiting: WaitingPod) -> None:
-        self._pods[waiting.pod.uid] = waiting
+        self._pods[_id(waiting.pod)] = waiting
 
     def remove(self, waiting: WaitingPod) -> None:
-        self._pods.pop(waiting.pod.uid, None)
+        if self._pods.get(_id(waiting.pod)) is waiting:
+            del self._pods[_id(waiting.pod)]
+
+
+def _id(pod: Pod) -> str:
+    return pod.metadata.uid or pod.key

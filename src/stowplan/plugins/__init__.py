@@ -13,16 +13,17 @@ NOT_BUILT = (
     "VolumeBinding",
     "VolumeZone",
     "DynamicResources",
-    "GangScheduling",
     "TopologyPlacementGenerator",
     "PodGroupPodsCount",
 )
 
 
 def in_tree() -> tuple[type[Plugin], ...]:
-    """Return the plugin classes in upstream's default order."""
+    """Return the plugin classes in upstream's default order, then the one that upstream has not got in its tree."""
+    from stowplan.plugins.coscheduling import Coscheduling
     from stowplan.plugins.default_binder import DefaultBinder
     from stowplan.plugins.default_preemption import DefaultPreemption
+    from stowplan.plugins.gang_scheduling import GangScheduling
     from stowplan.plugins.image_locality import ImageLocality
     from stowplan.plugins.inter_pod_affinity import InterPodAffinity
     from stowplan.plugins.node_affinity import NodeAffinity
@@ -55,4 +56,6 @@ def in_tree() -> tuple[type[Plugin], ...]:
         ImageLocality,
         DefaultBinder,
         NodeDeclaredFeatures,
+        GangScheduling,
+        Coscheduling,
     )

@@ -9,7 +9,17 @@ import numpy as np
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
-from stowplan.framework.contract import Attempt, Awaited, Nominated, PostFilter, Preemption, Requeue, Withdrawn
+from stowplan.framework.contract import (
+    Attempt,
+    Awaited,
+    Nominated,
+    PostFilter,
+    PreEnqueue,
+    Preemption,
+    Requeue,
+    Withdrawn,
+    refuse,
+)
 from stowplan.framework.handle import PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
@@ -18,9 +28,10 @@ from stowplan.preemption.findings import Findings
 from stowplan.preemption.search import Limits, Search
 
 NO_CANDIDATE = "no candidate node for preemption"
+UNDERWAY = "waiting for the preemption for this pod to be finished"
 
 
-class DefaultPreemption(PostFilter, Requeue):
+class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
     """Makes room for a pod by evicting pods of lower priority from one node.
 
     Preempts: on every node that was refused, but not for good, all pods of lower priority are supposed to go; if the
@@ -29,6 +40,7 @@ class DefaultPreemption(PostFilter, Requeue):
         fewest violated budgets, then the least important victims. Pods nominated to the node, of at least the pod's
         priority, keep their room. A pod that says `preemptionPolicy: Never`, or whose victims on its nominated node
         are still terminating, does not preempt.
+    Gates: a pod whose victims are being evicted.
     Arguments: `min_candidate_nodes_percentage` and `min_candidate_nodes_absolute`: the search stops at so many
         candidates, of the nodes that come into question; 10 percent, but at least 100.
     Requeued by: nothing; the plugins that refused the pod hear of the evicted pods.
@@ -44,6 +56,9 @@ class DefaultPreemption(PostFilter, Requeue):
     ) -> None:
         self._handle = handle
         self._limits = Limits(min_candidate_nodes_percentage, min_candidate_nodes_absolute)
+
+    def pre_enqueue(self, pod: Pod) -> Rejection | None:
+        return refuse(UNDERWAY) if self._handle.evictions.is_underway(pod) else None
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Withdrawn | Rejection:
         objection = self.objection(pod, attempt)

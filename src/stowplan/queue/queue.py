@@ -25,7 +25,7 @@ from stowplan.queue.entry import BACKING_OFF, POOLED, Place, QueuedPod, pod_id
 from stowplan.queue.hints import AwaitedBy, Hints, Strategy
 from stowplan.queue.in_flight import InFlight
 from stowplan.queue.nominations import Nominations
-from stowplan.queue.places import Places, Rules
+from stowplan.queue.places import Places, Rules, note_ready
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
@@ -112,10 +112,22 @@ class SchedulingQueue:
         """
         entry = self.places.pop(now_ns)
         if entry is not None:
-            entry.attempts += 1
-            entry.unschedulable_plugins = entry.pending_plugins = frozenset()
-            self.in_flight.start(entry)
+            self._start(entry)
         return entry
+
+    def take(self, pods: Iterable[Pod], now_ns: int) -> list[QueuedPod]:
+        """Take pods out of turn, wherever they wait. Those at the gate stay; those that are not here are left out."""
+        found = [entry for entry in map(self.places.get, pods) if entry is not None and entry.place is not Place.GATED]
+        for entry in found:
+            self.places.take_out(entry)
+            note_ready(entry, now_ns)
+            self._start(entry)
+        return found
+
+    def _start(self, entry: QueuedPod) -> None:
+        entry.attempts += 1
+        entry.unschedulable_plugins = entry.pending_plugins = frozenset()
+        self.in_flight.start(entry)
 
     def done(self, pod: Pod) -> None:
         """Note that a pod has found its node, so nothing need be remembered for it; nothing happens if it is not tried.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.model.binding import Binding
 from stowplan.model.kinds import ApiObject
+from stowplan.model.pod import Pod
+from stowplan.model.pod_group import CommunityPodGroup, PodGroup
 from stowplan.table.journal import Reads
 
 
@@ -14,6 +17,7 @@ class LocalHandle:
 
     def __init__(self, *objects: ApiObject) -> None:
         self.listers: Objects = Objects(Reads())
+        self.groups = Groups()
         self.bindings: list[Binding] = []
         #: Set other gates before the plugin is made: `feature_gates.parse("A=true")`.
         self.feature_gates = DEFAULT_GATES
@@ -22,7 +26,13 @@ class LocalHandle:
     def put(self, *objects: ApiObject) -> None:
         """Let the listers know objects, or new versions of them."""
         for found in objects:
-            self.listers.put(found)
+            match found:
+                case Pod():
+                    self.groups.put_pod(found)
+                case PodGroup() | CommunityPodGroup():
+                    self.groups.put(found)
+                case _:
+                    self.listers.put(found)
 
     @property
     def binder(self) -> LocalHandle:

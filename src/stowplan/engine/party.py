@@ -1,0 +1,147 @@
+"""Members of a gang on their way to their nodes: they wait for each other before the steps that cannot be taken back.
+
+    placed --> permitted ==meet==> PreBind --> prepared ==meet==> Bind --> bound
+                   |                               |
+                   +------------ lost -------------+--> too few left, and none bound yet: the others are lost too
+
+Once a member is bound the others go on whatever happens: a gang that is short of a member can be completed, a bound pod
+cannot be unbound. `gang.py` sends parties on their way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from enum import Enum, auto
+
+from stowplan.engine.failure import UNSCHEDULABLE, Failure
+from stowplan.engine.parts import Parts
+from stowplan.framework.gangs import Gang
+from stowplan.model.pod import Pod
+from stowplan.model.pod_group import GroupKey
+from stowplan.queue.entry import pod_id
+
+
+class Point(Enum):
+    """Where members meet."""
+
+    #: All of them are let go by Permit.
+    PERMITTED = auto()
+    #: All of them have done what comes before binding.
+    PREPARED = auto()
+
+
+class Party:
+    """The members of one gang that are under way; `failure` is set when they have to turn back."""
+
+    def __init__(self, gang: Gang) -> None:
+        self.gang = gang
+        self.members: dict[str, Pod] = {}
+        self.has_bound = False
+        self.failure: Failure | None = None
+        self._arrived: dict[Point, set[str]] = {point: set() for point in Point}
+        self._opened = {point: asyncio.Event() for point in Point}
+
+    def arrive(self, member: str, point: Point) -> None:
+        self._arrived[point].add(member)
+
+    async def wait(self, point: Point) -> Failure | None:
+        await self._opened[point].wait()
+        return self.failure
+
+    def is_complete_at(self, point: Point) -> bool:
+        return self.members.keys() <= self._arrived[point]
+
+    def is_open(self, point: Point) -> bool:
+        return self._opened[point].is_set()
+
+    def open(self, *points: Point) -> None:
+        for point in points:
+            self._opened[point].set()
+
+    def turn_back(self, message: str) -> None:
+        self.failure = Failure(message, UNSCHEDULABLE, (self.gang.plugin,))
+        self.open(*Point)
+
+
+class Parties:
+    """All parties under way. Pods that belong to none pass every point."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._by_gang: dict[GroupKey, Party] = {}
+        self._by_pod: dict[str, Party] = {}
+
+    def is_under_way(self, gang: Gang) -> bool:
+        return gang.key in self._by_gang
+
+    def placed(self, gang: Gang, without: Pod | None = None) -> int:
+        """Count the members that have a node and will not have to give it back."""
+        skipped = pod_id(without) if without is not None else ""
+        members = (pod for pod in self._parts.cache.groups.members(gang.key) if pod_id(pod) != skipped)
+        return sum(self._parts.cache.placed(pod) is not None and not self._is_turning_back(pod) for pod in members)
+
+    def set_out(self, gang: Gang, pods: Iterable[Pod]) -> None:
+        """Send members on their way, with those of their gang that already are."""
+        party = self._by_gang.get(gang.key)
+        if party is None or party.failure is not None:
+            party = self._by_gang[gang.key] = Party(gang)
+        for pod in pods:
+            party.members[pod_id(pod)] = pod
+            self._by_pod[pod_id(pod)] = party
+
+    async def meet(self, pod: Pod, point: Point) -> Failure | None:
+        """Wait until the others of the party are here too; a failure means to turn back."""
+        party = self._by_pod.get(pod_id(pod))
+        if party is None:
+            return None
+        party.arrive(pod_id(pod), point)
+        self._look_around(party)
+        return await party.wait(point)
+
+    def bound(self, pod: Pod) -> None:
+        """A pod is bound; from now on its party is not turned back."""
+        party = self._leave(pod)
+        if party is not None:
+            party.has_bound = True
+
+    def lost(self, pod: Pod, why: Failure) -> None:
+        """A pod must give its node back; see whether the others of its party can go on."""
+        party = self._leave(pod)
+        if party is None or party.failure is not None:
+            return
+        left = self.placed(party.gang, without=pod)
+        if not party.has_bound and left < party.gang.min_member:
+            counts = f"{left} of {party.gang.min_member} needed members are left"
+            self._turn_back(party, f"{party.gang.key}: {counts}; member {pod.key} lost its node: {why.message}")
+        else:
+            self._look_around(party)
+
+    def _leave(self, pod: Pod) -> Party | None:
+        party = self._by_pod.pop(pod_id(pod), None)
+        if party is not None:
+            del party.members[pod_id(pod)]
+            if not party.members and self._by_gang.get(party.gang.key) is party:
+                del self._by_gang[party.gang.key]
+        return party
+
+    def _look_around(self, party: Party) -> None:
+        """Let the party go on where it is complete, unless members were deleted meanwhile and too few are left."""
+        for point in Point:
+            if party.is_open(point) or not party.is_complete_at(point):
+                continue
+            left, needed = self.placed(party.gang), party.gang.min_member
+            if not party.has_bound and left < needed:
+                self._turn_back(party, f"{party.gang.key}: {left} of {needed} needed members are left")
+            else:
+                party.open(point)
+
+    def _turn_back(self, party: Party, message: str) -> None:
+        party.turn_back(message)
+        for waiting in self._parts.waiting:
+            if pod_id(waiting.pod) in party.members:
+                waiting.reject(party.gang.plugin, message)
+
+    def _is_turning_back(self, pod: Pod) -> bool:
+        party = self._by_pod.get(pod_id(pod))
+        return party is not None and party.failure is not None
