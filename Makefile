@@ -7,6 +7,8 @@ TEST_WORKERS ?= 2
 
 BIN := .venv/bin
 READY := .venv/.synced
+CONTROL_PLANE := tests/e2e/control_plane
+CONTROL_PLANE_BUILT := .e2e/bin/.built
 CODE := $(wildcard src tests benchmarks)
 CACHES := .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
@@ -15,10 +17,10 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check conformance bench format clean distclean
+.PHONY: help setup run test check conformance bench e2e format clean distclean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
 
 setup: $(READY) ## create the environment the other targets use
 
@@ -41,6 +43,9 @@ conformance: $(READY) ## compare every decision with the golden corpus (CORPUS=D
 bench: $(READY) ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
+e2e: $(READY) $(CONTROL_PLANE_BUILT) ## run the tests against a real kube-apiserver and etcd, built here with Go
+	$(BIN)/pytest --durations=5 tests/e2e
+
 format: $(READY) ## rewrite the code in house format
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
@@ -49,12 +54,16 @@ clean: ## remove caches and build output
 	rm -rf $(CACHES)
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
-distclean: clean ## also remove the environments
-	rm -rf .venv .uv
+distclean: clean ## also remove the environments and the control plane
+	rm -rf .venv .uv .e2e
 
 $(READY): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION)
 	test -x $(BIN)/python || .uv/bin/python -m venv --without-pip .venv
 	VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=.venv .uv/bin/uv sync --frozen --quiet
+	@touch $@
+
+$(CONTROL_PLANE_BUILT): $(addprefix $(CONTROL_PLANE)/,build go.mod go.sum)
+	$(CONTROL_PLANE)/build $(@D)
 	@touch $@
 
 # The version is part of the name, so that a new pin installs anew.

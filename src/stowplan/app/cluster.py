@@ -30,9 +30,11 @@ from stowplan.engine.eviction import Evictions
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
-from stowplan.framework.handle import Binder, PreemptionExtender
+from stowplan.framework.extending import Extender
+from stowplan.framework.handle import Binder
 from stowplan.framework.memo import Memo
 from stowplan.framework.profile import Profile
+from stowplan.framework.stopwatch import Stopwatch
 from stowplan.framework.verdict import Rejection
 from stowplan.framework.waiting import WaitingPods
 from stowplan.model import decode
@@ -74,9 +76,11 @@ class Cluster:
         self.nominations = Nominations()
         #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
         self.draw: Callable[[int], int] = random.Random(seed).randrange
-        self.extenders: tuple[PreemptionExtender, ...] = ()
+        self.extenders: tuple[Extender, ...] = ()
         self.waiting_pods = WaitingPods()
-        self.evictions = Evictions()
+        self.evictions = Evictions(self.cache)
+        #: Measures the plugins of all profiles; runs when a scheduler is put together.
+        self.stopwatch = Stopwatch()
         #: Where bind plugins post to; without one, placing a pod here is binding it.
         self.writer: Binder | None = None
         self.profiles: Mapping[str, Profile] = self.build_profiles(self.config)
@@ -113,6 +117,10 @@ class Cluster:
     def groups(self) -> Groups:
         """Where plugins that place gangs find the pod groups and their members."""
         return self.cache.groups
+
+    def asks_before_preempting(self, pod: Pod) -> bool:
+        """Say whether an extender has to agree before room is made for `pod`."""
+        return any(extender.is_preemptor and extender.is_interested(pod) for extender in self.extenders)
 
     @property
     def binder(self) -> Binder:
@@ -206,7 +214,8 @@ class Cluster:
 
     def build_profiles(self, config: Configuration) -> Mapping[str, Profile]:
         """Make the profiles of a configuration, by scheduler name, without using them yet."""
-        profiles = [self.registry.profile(profile, self) for profile in config.profiles]
+        built = (self.registry.profile(profile, self) for profile in config.profiles)
+        profiles = [replace(profile, stopwatch=self.stopwatch) for profile in built]
         for profile in profiles:
             for plugin in profile.foreign:
                 for name, read in plugin.columns.items():

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from stowplan.cache.cache import Cache
 from stowplan.engine.parts import Parts
-from stowplan.engine.ports import Note, Trouble
+from stowplan.engine.ports import Evicted, Note, Trouble
 from stowplan.framework.contract import Preemption
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
@@ -23,7 +23,7 @@ PLUGIN: Final = "DefaultPreemption"
 
 
 class Evictions:
-    """Preemptions under way, by the pod that they make room for, and pods on their way that may still be turned back."""
+    """Preemptions under way, by the pod they make room for, and pods on their way that can still be turned back."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
@@ -76,6 +76,7 @@ class Evictions:
     async def _carry_out(self, parts: Parts, pod: Pod, node_name: str, victims: Sequence[Pod]) -> None:
         """Evict the victims; if that fails, the pod is tried again at once."""
         *most, last = victims
+        started_at_ns = parts.now_ns()
         try:
             evicted = (self._evict(parts, victim, pod, node_name) for victim in most)
             cleared = _clear_lower_nominations(parts, pod, node_name)
@@ -87,10 +88,12 @@ class Evictions:
         except Exception as error:
             text = str(error) or type(error).__name__
             parts.tell(Trouble(f"pod {pod.key!r}: making room on node {node_name!r} failed: {text}"))
+            parts.tell(Evicted(pod, len(victims), started_at_ns, is_error=True))
             del self._underway[pod_id(pod)]
             parts.queue.activate([pod], parts.now_ns())
         else:
             del self._underway[pod_id(pod)]
+            parts.tell(Evicted(pod, len(victims), started_at_ns))
             _open_gate(parts, pod)
 
     async def _evict(self, parts: Parts, victim: Pod, preemptor: Pod, node_name: str) -> None:
@@ -98,7 +101,7 @@ class Evictions:
         if self._turn_back(parts, victim):
             text += " (in kube-scheduler memory)."
         else:
-            async with asyncio.timeout(parts.patience.write_seconds):
+            async with parts.patience.for_a_write():
                 await parts.writer.evict(victim, _condition(victim, preemptor))
         parts.writer.record(Note(victim, "Normal", "Preempted", "Preempting", text, preemptor))
 
@@ -114,7 +117,7 @@ def _condition(victim: Pod, preemptor: Pod) -> Condition:
 
 
 def _clear_lower_nominations(parts: Parts, pod: Pod, node_name: str) -> list[Coroutine[Any, Any, None]]:
-    """Take the node back from less important pods it is nominated to, which would fit no longer; the cluster is told."""
+    """Take the node back from less important pods nominated to it: they would fit no longer. The cluster is told."""
     lower = [other for other in parts.queue.nominations.on(node_name) if other.priority < pod.priority]
     for other in lower:
         parts.queue.nominations.remove(other)

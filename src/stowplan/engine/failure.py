@@ -98,9 +98,11 @@ def give_back(parts: Parts, entry: QueuedPod, failure: Failure) -> Coroutine[Any
         entry.pod = _nominated(pod, nominated)
         parts.queue.nominations.put(entry.pod, nominated)
     refused_by = frozenset((*failure.plugins, *failure.pending))
-    parts.tell(GivenBack(pod, failure.message, refused_by, nominated or ""))
+    condition = _condition(pod, failure)
+    is_error = condition.reason == SCHEDULER_ERROR
+    parts.tell(GivenBack(pod, failure.message, refused_by, nominated or "", is_error, entry.taken_at_ns))
     parts.writer.record(Note(pod, "Warning", "FailedScheduling", "Scheduling", _shortened(failure.message)))
-    return parts.statuses.write(pod, _condition(pod, failure), nominated)
+    return parts.statuses.write(pod, condition, nominated)
 
 
 async def _nothing() -> None:

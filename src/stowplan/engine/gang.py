@@ -21,10 +21,10 @@ import msgspec
 import numpy as np
 
 from stowplan.engine import choose, failure
-from stowplan.engine.failure import UNSCHEDULABLE, Failure
+from stowplan.engine.failure import Failure
 from stowplan.engine.parts import Parts
 from stowplan.engine.party import Parties
-from stowplan.engine.ports import Trouble
+from stowplan.engine.ports import Placed, Trouble
 from stowplan.engine.results import Chosen, Failed
 from stowplan.framework import placing
 from stowplan.framework.gangs import Gang, gang_of
@@ -35,7 +35,7 @@ from stowplan.model import requests
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import GroupKey
 from stowplan.model.quantity import Quantity
-from stowplan.queue.entry import QueuedPod
+from stowplan.queue.entry import Place, QueuedPod
 
 SECOND_NS = 1_000_000_000
 
@@ -84,7 +84,7 @@ class GangCycle:
         """See a pod placed together with its gang, or given back with it; False if it goes alone."""
         gang = gang_of(profile, entry.pod)
         if isinstance(gang, Rejection):
-            self._flow.give_back(entry, Failure(", ".join(gang.reasons), UNSCHEDULABLE, (gang.plugin,)))
+            self._flow.give_back(entry, _refusal(", ".join(gang.reasons), gang.plugin))
             return True
         if gang is None or (self._has_enough(gang) and not self._parties.is_under_way(gang)):
             return False
@@ -92,9 +92,13 @@ class GangCycle:
         objection = self._objection(gang)
         if objection:
             for member in members:
-                self._flow.give_back(member, Failure(objection, UNSCHEDULABLE, (gang.plugin,)))
-        else:
+                self._flow.give_back(member, _refusal(objection, gang.plugin))
+            return True
+        try:
             self._place(profile, gang, members)
+        except Exception as error:
+            self._abandon(profile, [member for member in members if member is not entry], error)
+            raise
         return True
 
     def _has_enough(self, gang: Gang) -> bool:
@@ -153,6 +157,7 @@ class GangCycle:
             return
         self._parties.set_out(gang, [seat.entry.pod for seat in seats])
         for seat, held in going:
+            self._parts.tell(Placed(seat.entry.pod, seat.node_name, seat.entry.taken_at_ns))
             self._flow.start_binding(profile, seat.entry, seat.node_name, held)
         for miss in misses:
             self._flow.give_back(miss.entry, _under(gang, miss.why))
@@ -194,7 +199,7 @@ class GangCycle:
         self._rest(gang)
         because = misses[0].text if misses else "the others are not ready to be scheduled"
         for seat in seats:
-            self._flow.give_back(seat.entry, Failure(f"{head}; {because}", UNSCHEDULABLE, (gang.plugin,)))
+            self._flow.give_back(seat.entry, _refusal(f"{head}; {because}", gang.plugin))
         for miss in misses:
             why = msgspec.structs.replace(_under(gang, miss.why), message=f"{head}; {miss.text}")
             self._flow.give_back(miss.entry, why)
@@ -206,6 +211,15 @@ class GangCycle:
             self._parts.tell(Trouble(problem))
         self._parts.cache.forget(pod)
 
+    def _abandon(self, profile: Profile, members: Sequence[QueuedPod], error: Exception) -> None:
+        """Leave no member behind when an attempt breaks off; the flow sees to the pod that it began with."""
+        for member in members:
+            if member.place is Place.IN_FLIGHT and not self._parties.has(member.pod):
+                placed = self._parts.cache.placed(member.pod)
+                if placed is not None:
+                    self._unseat(profile, Seat(member, placed.node_name))
+                self._flow.give_back(member, failure.of_error(f"the attempt of its gang broke off: {error!r}"))
+
     def _rest(self, gang: Gang) -> None:
         """Leave a refused gang alone for a while, if it is configured so; then wake all of it."""
         if gang.backoff_seconds:
@@ -214,8 +228,13 @@ class GangCycle:
             asyncio.get_running_loop().call_later(gang.backoff_seconds, self._flow.submit, wake)
 
     def _wake(self, key: GroupKey, now_ns: int) -> None:
-        del self._resting[key]
-        self._parts.queue.activate(self._parts.cache.groups.members(key), now_ns)
+        if now_ns >= self._resting.get(key, 0):
+            self._resting.pop(key, None)
+            self._parts.queue.activate(self._parts.cache.groups.members(key), now_ns)
+
+
+def _refusal(message: str, plugin: str) -> Failure:
+    return Failure(message, plugins=(plugin,), nominated_node_name="")
 
 
 def _under(gang: Gang, why: Failure) -> Failure:

@@ -12,7 +12,7 @@ Called between two scheduling cycles, never inside one. `queue.on_change` decide
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ import msgspec
 from stowplan.cache.cache import Cache, Placed
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
+from stowplan.framework.waiting import WaitingPods
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup, groups_of
@@ -28,11 +29,12 @@ from stowplan.queue.queue import SchedulingQueue
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Routes objects; `scheduler_names` are the profiles that are ours."""
+    """Routes objects; `scheduler_names` are the profiles that are ours, `waiting` the pods that Permit holds."""
 
     cache: Cache
     queue: SchedulingQueue
     scheduler_names: Container[str]
+    waiting: WaitingPods = field(default_factory=WaitingPods)
 
     def add(self, found: Any, now_ns: int) -> None:
         """An object has appeared."""
@@ -88,9 +90,10 @@ class Intake:
             return
         if pod.node_name:
             self._place(pod, now_ns)
-        elif self._is_ours(pod):
+            return
+        if self._is_ours(pod):
             self.queue.add(pod, now_ns)
-            self._tell_members(pod, now_ns)
+        self._tell_members(pod, now_ns)
 
     def _update_pod(self, old: Pod, new: Pod, now_ns: int) -> None:
         self.cache.groups.put_pod(new)
@@ -103,6 +106,7 @@ class Intake:
             for change in changes.of_pod(old, new):
                 self.queue.on_change(Event(change, old, new), now_ns)
         elif new.node_name:
+            self._let_go(new)
             self._place(new, now_ns)
             if self._is_ours(old):
                 self.queue.delete(old)
@@ -131,6 +135,7 @@ class Intake:
         if placed is not None:
             # We have chosen its node already: only its end still matters.
             self.cache.update_assumed(new)
+            self.queue.update_in_flight(old, new)
             if new.is_terminating and not old.is_terminating:
                 self._forget(placed, now_ns)
             return
@@ -148,7 +153,8 @@ class Intake:
 
     def _forget(self, placed: Placed, now_ns: int) -> None:
         """Free the node that was chosen for a pod that will not come; binding it will fail by itself."""
-        self.cache.forget(placed.pod)
+        self._let_go(placed.pod)
+        self.cache.remove_pod(placed.pod)
         spec = msgspec.structs.replace(placed.pod.spec, node_name=placed.node_name)
         was_placed = msgspec.structs.replace(placed.pod, spec=spec)
         self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, was_placed, None), now_ns)
@@ -164,6 +170,12 @@ class Intake:
         """Tell those for whom the pod counted on its nominated node: pods of no higher priority."""
         event = Event(changes.ASSIGNED_POD_DELETE, pod, None)
         self.queue.on_change(event, now_ns, only=lambda waiting: waiting.priority <= pod.priority)
+
+    def _let_go(self, pod: Pod) -> None:
+        """Hold a pod in Permit no longer: it is gone, or bound by another."""
+        waiting = self.waiting.get(pod)
+        if waiting is not None:
+            waiting.reject("", "removed")
 
     def _is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self.scheduler_names

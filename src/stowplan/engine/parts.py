@@ -39,4 +39,4 @@ class Parts:
 
     def __post_init__(self) -> None:
         # Whoever listens may be put there later.
-        self.statuses = Statuses(self.writer, lambda report: self.tell(report), self.patience.write_seconds)
+        self.statuses = Statuses(self.writer, lambda report: self.tell(report), self.patience)

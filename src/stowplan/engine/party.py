@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Iterable
 from enum import Enum, auto
 
-from stowplan.engine.failure import UNSCHEDULABLE, Failure
+from stowplan.engine.failure import Failure
 from stowplan.engine.parts import Parts
 from stowplan.framework.gangs import Gang
 from stowplan.model.pod import Pod
@@ -50,7 +50,8 @@ class Party:
         return self.failure
 
     def is_complete_at(self, point: Point) -> bool:
-        return self.members.keys() <= self._arrived[point]
+        arrived = self._arrived[point]
+        return len(self.members) <= len(arrived) and self.members.keys() <= arrived
 
     def is_open(self, point: Point) -> bool:
         return self._opened[point].is_set()
@@ -60,7 +61,7 @@ class Party:
             self._opened[point].set()
 
     def turn_back(self, message: str) -> None:
-        self.failure = Failure(message, UNSCHEDULABLE, (self.gang.plugin,))
+        self.failure = Failure(message, plugins=(self.gang.plugin,), nominated_node_name="")
         self.open(*Point)
 
 
@@ -71,14 +72,18 @@ class Parties:
         self._parts = parts
         self._by_gang: dict[GroupKey, Party] = {}
         self._by_pod: dict[str, Party] = {}
+        # Members that turn back, until they are off their nodes.
+        self._lost: set[str] = set()
 
     def is_under_way(self, gang: Gang) -> bool:
         return gang.key in self._by_gang
 
-    def placed(self, gang: Gang, without: Pod | None = None) -> int:
+    def has(self, pod: Pod) -> bool:
+        return pod_id(pod) in self._by_pod
+
+    def placed(self, gang: Gang) -> int:
         """Count the members that have a node and will not have to give it back."""
-        skipped = pod_id(without) if without is not None else ""
-        members = (pod for pod in self._parts.cache.groups.members(gang.key) if pod_id(pod) != skipped)
+        members = self._parts.cache.groups.members(gang.key)
         return sum(self._parts.cache.placed(pod) is not None and not self._is_turning_back(pod) for pod in members)
 
     def set_out(self, gang: Gang, pods: Iterable[Pod]) -> None:
@@ -99,23 +104,30 @@ class Parties:
         self._look_around(party)
         return await party.wait(point)
 
-    def bound(self, pod: Pod) -> None:
-        """A pod is bound; from now on its party is not turned back."""
+    def part(self, pod: Pod) -> None:
+        """Let a pod go that is bound; from now on its party is not turned back."""
         party = self._leave(pod)
         if party is not None:
             party.has_bound = True
 
-    def lost(self, pod: Pod, why: Failure) -> None:
-        """A pod must give its node back; see whether the others of its party can go on."""
+    def lose(self, pod: Pod, why: Failure) -> None:
+        """Let a pod go that has to give its node back, and see whether the others of its party can go on."""
         party = self._leave(pod)
-        if party is None or party.failure is not None:
+        if party is None:
             return
-        left = self.placed(party.gang, without=pod)
+        self._lost.add(pod_id(pod))
+        if party.failure is not None:
+            return
+        left = self.placed(party.gang)
         if not party.has_bound and left < party.gang.min_member:
             counts = f"{left} of {party.gang.min_member} needed members are left"
             self._turn_back(party, f"{party.gang.key}: {counts}; member {pod.key} lost its node: {why.message}")
         else:
             self._look_around(party)
+
+    def forget(self, pod: Pod) -> None:
+        """Forget a pod that is off its node."""
+        self._lost.discard(pod_id(pod))
 
     def _leave(self, pod: Pod) -> Party | None:
         party = self._by_pod.pop(pod_id(pod), None)
@@ -144,4 +156,4 @@ class Parties:
 
     def _is_turning_back(self, pod: Pod) -> bool:
         party = self._by_pod.get(pod_id(pod))
-        return party is not None and party.failure is not None
+        return pod_id(pod) in self._lost or (party is not None and party.failure is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 
@@ -17,3 +18,15 @@ class Patience:
     write_seconds: float = 30.0
     #: How long a plugin may take to answer inside the scheduling cycle without being told of.
     slow_seconds: float = 1.0
+
+    def for_pre_bind(self) -> asyncio.Timeout:
+        return asyncio.timeout(self.pre_bind_seconds)
+
+    def for_bind(self) -> asyncio.Timeout:
+        return asyncio.timeout(self.bind_seconds)
+
+    def for_post_bind(self) -> asyncio.Timeout:
+        return asyncio.timeout(self.post_bind_seconds)
+
+    def for_a_write(self) -> asyncio.Timeout:
+        return asyncio.timeout(self.write_seconds)

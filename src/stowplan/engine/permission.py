@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import asyncio
 
+from stowplan.engine.parts import Parts
+from stowplan.engine.ports import Permitted
 from stowplan.framework.verdict import Rejection
-from stowplan.framework.waiting import WaitingPod, WaitingPods
+from stowplan.framework.waiting import WaitingPod
 
 
-async def wait(pods: WaitingPods, waiting: WaitingPod) -> Rejection | None:
+async def wait(parts: Parts, waiting: WaitingPod) -> Rejection | None:
     """Wait for the decision about a pod."""
+    held_at_ns = parts.now_ns()
+    try:
+        rejection = await _decision(waiting)
+    finally:
+        parts.waiting.remove(waiting)
+    parts.tell(Permitted(waiting.pod, rejection, held_at_ns))
+    return rejection
+
+
+async def _decision(waiting: WaitingPod) -> Rejection | None:
     loop = asyncio.get_running_loop()
     decision: asyncio.Future[Rejection | None] = loop.create_future()
     waiting.when_decided(lambda rejection: None if decision.done() else decision.set_result(rejection))
@@ -19,4 +31,3 @@ async def wait(pods: WaitingPods, waiting: WaitingPod) -> Rejection | None:
     finally:
         for timer in timers:
             timer.cancel()
-        pods.remove(waiting)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from stowplan.framework.verdict import Rejection
 from stowplan.model.binding import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
@@ -47,6 +48,7 @@ class Placed(msgspec.Struct, frozen=True):
 
     pod: Pod
     node_name: str
+    taken_at_ns: int
 
 
 class Bound(msgspec.Struct, frozen=True):
@@ -55,6 +57,11 @@ class Bound(msgspec.Struct, frozen=True):
     pod: Pod
     node_name: str
     attempts: int
+    taken_at_ns: int
+    #: When it could first be tried.
+    ready_at_ns: int
+    #: Whether only its having waited too long brought it back.
+    was_flushed: bool
 
 
 class GivenBack(msgspec.Struct, frozen=True):
@@ -63,7 +70,10 @@ class GivenBack(msgspec.Struct, frozen=True):
     pod: Pod
     message: str
     plugins: frozenset[str]
-    nominated_node_name: str = ""
+    nominated_node_name: str
+    #: Whether the attempt failed for a fault, as the pod's condition says too.
+    is_error: bool
+    taken_at_ns: int
 
 
 class Dropped(msgspec.Struct, frozen=True):
@@ -73,13 +83,30 @@ class Dropped(msgspec.Struct, frozen=True):
     why: str
 
 
+class Permitted(msgspec.Struct, frozen=True):
+    """A pod that Permit held may go on, or may not."""
+
+    pod: Pod
+    rejection: Rejection | None
+    held_at_ns: int
+
+
+class Evicted(msgspec.Struct, frozen=True):
+    """Victims were evicted to make room for a pod, or that failed."""
+
+    pod: Pod
+    victims: int
+    started_at_ns: int
+    is_error: bool = False
+
+
 class Trouble(msgspec.Struct, frozen=True):
     """Something went wrong that decides nothing, but that somebody should read."""
 
     text: str
 
 
-Report = Placed | Bound | GivenBack | Dropped | Trouble
+Report = Placed | Bound | GivenBack | Dropped | Permitted | Evicted | Trouble
 
 
 class Listener(Protocol):

@@ -16,15 +16,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 
 from stowplan.engine import choose, failure, permission
+from stowplan.engine.errands import Errands
 from stowplan.engine.eviction import Evictions
 from stowplan.engine.failure import Failure
+from stowplan.engine.gang import GangCycle
 from stowplan.engine.parts import Parts
+from stowplan.engine.party import Parties, Point
 from stowplan.engine.ports import Bound, Dropped, Note, Placed, Trouble
 from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.framework import changes, placing
@@ -47,9 +49,11 @@ class Scheduler:
     def __init__(self, parts: Parts, evictions: Evictions) -> None:
         self._parts = parts
         self._evictions = evictions
+        self._parties = Parties(parts)
+        self._gangs = GangCycle(parts, self, self._parties)
         self._inbox: deque[Change] = deque()
         self._wake = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._errands = Errands(on_end=self._wake.set)
         self._is_stopping = False
 
     # The loop
@@ -95,9 +99,9 @@ class Scheduler:
 
     async def settle(self) -> None:
         """Wait until nothing is being bound, evicted or written any more."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        while self._errands or self._inbox:
             self.apply_changes()
+            await self._errands.finish_one()
 
     async def _sleep(self) -> None:
         self._wake.clear()
@@ -114,6 +118,8 @@ class Scheduler:
             parts.queue.done(pod)
             parts.tell(Dropped(pod, moot))
             return
+        if self._gangs.schedule(profile, entry):
+            return
         result = choose.choose(parts.field, profile, pod, parts.cache.table.shape_of(pod))
         match result:
             case Chosen():
@@ -121,7 +127,7 @@ class Scheduler:
             case Refused():
                 self._refuse(profile, entry, result)
             case Failed():
-                self._give_back(entry, failure.of_failed(result))
+                self.give_back(entry, failure.of_failed(result))
 
     def _refuse(self, profile: Profile, entry: QueuedPod, refused: Refused) -> None:
         """See whether room can be made, and give the pod back."""
@@ -131,7 +137,7 @@ class Scheduler:
             made = PostFiltered(rejection=Rejection((str(error),), Code.ERROR, error.plugin))
         if made.nominated is not None:
             self._start_evictions(entry.pod, made.nominated)
-        self._give_back(entry, failure.of_refused(refused, made))
+        self.give_back(entry, failure.of_refused(refused, made))
 
     def _make_room(self, profile: Profile, refused: Refused) -> PostFiltered:
         pod = refused.pod
@@ -141,7 +147,7 @@ class Scheduler:
 
     def _start_evictions(self, pod: Pod, nominated: Nominated) -> None:
         if nominated.preemption is not None:
-            self._start(self._evictions.begin(self._parts, pod, nominated.preemption))
+            self._errands.start(self._evictions.begin(self._parts, pod, nominated.preemption))
 
     def _place(self, profile: Profile, entry: QueuedPod, node_name: str) -> None:
         """Count the pod on its node at once, reserve, ask for permission, and hand over to the binding cycle."""
@@ -152,7 +158,7 @@ class Scheduler:
         if isinstance(answer, Rejection):
             self._undo(profile, entry, node_name, failure.of_rejection(answer))
             return
-        parts.tell(Placed(pod, node_name))
+        parts.tell(Placed(pod, node_name, entry.taken_at_ns))
         self.start_binding(profile, entry, node_name, answer)
 
     # The binding cycle
@@ -162,7 +168,7 @@ class Scheduler:
         waiting = WaitingPod(entry.pod, node_name, held) if held else None
         if waiting is not None:
             self._parts.waiting.add(waiting)
-        self._start(self._bind(profile, entry, node_name, waiting))
+        self._errands.start(self._bind(profile, entry, node_name, waiting))
 
     async def _bind(self, profile: Profile, entry: QueuedPod, node_name: str, waiting: WaitingPod | None) -> None:
         """See a placed pod bound, or undone; cancelled (its room is wanted by another), it is undone too."""
@@ -177,38 +183,45 @@ class Scheduler:
             why = failure.of_error(f"binding broke off: {error!r}")
         self._evictions.arrive(pod)
         if why is not None:
+            self._parties.lose(pod, why)
             # Between two pods, like everything that moves the table.
             self.submit(lambda now_ns: self._undo(profile, entry, node_name, why))
             return
+        self._parties.part(pod)
         text = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
         parts.writer.record(Note(pod, "Normal", "Scheduled", "Binding", text))
-        parts.tell(Bound(pod, node_name, entry.attempts))
-        limit = parts.patience.post_bind_seconds
-        for problem in await placing.run_post_bind(profile, pod, node_name, lambda: asyncio.timeout(limit)):
+        since = (entry.taken_at_ns, entry.ready_at_ns or entry.taken_at_ns)
+        parts.tell(Bound(pod, node_name, entry.attempts, *since, entry.was_flushed))
+        for problem in await placing.run_post_bind(profile, pod, node_name, parts.patience.for_post_bind):
             parts.tell(Trouble(problem))
 
     async def _try_to_bind(
         self, profile: Profile, pod: Pod, node_name: str, waiting: WaitingPod | None
     ) -> Failure | None:
-        parts, patience = self._parts, self._parts.patience
+        parts = self._parts
         busy = placing.plan_pre_bind(profile, pod, node_name)
         if isinstance(busy, Rejection):
             return failure.after_permit(busy)
         if busy or waiting is not None:
             # It will take a while, so the cluster is told where the pod is going to go.
-            self._start(parts.statuses.write(pod, None, node_name))
-        rejection = await permission.wait(parts.waiting, waiting) if waiting is not None else None
+            self._errands.start(parts.statuses.write(pod, None, node_name))
+        rejection = await permission.wait(parts, waiting) if waiting is not None else None
         if rejection is not None:
             return failure.of_rejection(rejection)
+        turned_back = await self._parties.meet(pod, Point.PERMITTED)
+        if turned_back is not None:
+            return turned_back
         # From here on the pod counts as scheduled: events need not be kept for it.
         parts.queue.done(pod)
-        rejection = await placing.run_pre_bind(busy, pod, node_name, lambda: asyncio.timeout(patience.pre_bind_seconds))
+        rejection = await placing.run_pre_bind(busy, pod, node_name, parts.patience.for_pre_bind)
+        turned_back = await self._parties.meet(pod, Point.PREPARED) if rejection is None else None
+        if turned_back is not None:
+            return turned_back
         if rejection is None and not self._evictions.arrive(pod):
             return failure.of_error("turned back before it was bound")
-        # The cluster is asked now: too late to be turned back in memory.
         if rejection is None:
-            limit = patience.bind_seconds
-            rejection = await placing.run_bind(profile, pod, node_name, lambda: asyncio.timeout(limit))
+            # The cluster is asked now: too late to be turned back in memory.
+            rejection = await placing.run_bind(profile, pod, node_name, parts.patience.for_bind)
         return failure.after_permit(rejection) if rejection is not None else None
 
     # The way back
@@ -216,6 +229,7 @@ class Scheduler:
     def _undo(self, profile: Profile, entry: QueuedPod, node_name: str, why: Failure) -> None:
         """Give up the node, give the pod back, and tell those who may want the room."""
         pod, parts = entry.pod, self._parts
+        self._parties.forget(pod)
         for problem in placing.run_unreserve(profile, pod, node_name):
             parts.tell(Trouble(problem))
         placed = parts.cache.placed(pod)
@@ -226,7 +240,7 @@ class Scheduler:
             return
         entry.pod = placed.pod
         parts.cache.forget(pod)
-        self._give_back(entry, why)
+        self.give_back(entry, why)
         spec = msgspec.structs.replace(pod.spec, node_name=node_name)
         event = Event(changes.ASSIGNED_POD_DELETE, msgspec.structs.replace(pod, spec=spec), None)
         parts.queue.on_change(event, parts.now_ns(), only=lambda other: other.uid != pod.uid)
@@ -236,22 +250,11 @@ class Scheduler:
         placed = self._parts.cache.placed(entry.pod)
         if placed is not None and placed.is_assumed:
             self._parts.cache.forget(entry.pod)
-        self._give_back(entry, failure.of_error(f"the attempt broke off: {error!r}"))
+        self.give_back(entry, failure.of_error(f"the attempt broke off: {error!r}"))
 
-    def _give_back(self, entry: QueuedPod, why: Failure) -> None:
-        self._start(failure.give_back(self._parts, entry, why))
-
-    def _start(self, work: Coroutine[Any, Any, None] | None) -> None:
-        """Have something done beside the loop."""
-        if work is not None:
-            task = asyncio.get_running_loop().create_task(work)
-            self._tasks.add(task)
-            task.add_done_callback(self._end)
-
-    def _end(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        # It may have put pods where they can be tried.
-        self._wake.set()
+    def give_back(self, entry: QueuedPod, why: Failure) -> None:
+        """Put a pod back into the queue, and tell the cluster why beside the loop."""
+        self._errands.start(failure.give_back(self._parts, entry, why))
 
 
 def _why_moot(parts: Parts, profile: Profile | None, pod: Pod) -> str:

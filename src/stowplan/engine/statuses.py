@@ -1,5 +1,6 @@
-"""What is written to the status of pods, beside the loop: one write after another for each pod, so that the last one told
-is the last one written.
+"""What is written to the status of pods, beside the loop.
+
+For each pod one write comes after another, so that what was said last is what is written last.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Listener, Trouble, Writer
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
@@ -16,10 +18,10 @@ from stowplan.queue.entry import pod_id
 class Statuses:
     """The writes under way and those that wait for them."""
 
-    def __init__(self, writer: Writer, tell: Listener, limit_seconds: float) -> None:
+    def __init__(self, writer: Writer, tell: Listener, patience: Patience) -> None:
         self._writer = writer
         self._tell = tell
-        self._limit_seconds = limit_seconds
+        self._patience = patience
         self._turns: dict[str, asyncio.Lock] = {}
         self._in_line: Counter[str] = Counter()
 
@@ -31,7 +33,7 @@ class Statuses:
         identity = pod_id(pod)
         self._in_line[identity] += 1
         try:
-            async with self._turns.setdefault(identity, asyncio.Lock()), asyncio.timeout(self._limit_seconds):
+            async with self._turns.setdefault(identity, asyncio.Lock()), self._patience.for_a_write():
                 await self._writer.update_status(pod, condition, nominated_node_name)
         except Exception as error:
             self._tell(Trouble(f"pod {pod.key!r}: its status could not be updated: {error or type(error).__name__}"))

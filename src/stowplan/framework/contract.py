@@ -23,7 +23,7 @@ through `nodes` and the handle, and look only at the rows you are given. `stowpl
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -93,6 +93,17 @@ class Withdrawn:
     """Answer of `post_filter`: nothing helps, and a node nominated for the pod earlier is no longer meant for it."""
 
     rejection: Rejection
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """Answer of `post_filter`: nodes on which room could be made, for others to agree to before one is taken.
+
+    `settle` is called with the candidates that are left, and names one of them, or refuses.
+    """
+
+    candidates: Sequence[Preemption]
+    settle: Callable[[Sequence[Preemption]], Nominated | Rejection]
 
 
 def reject(mask: Mask, reason: str, *, unresolvable: bool | Mask = False) -> Reject:
@@ -178,7 +189,7 @@ class Filter(Plugin):
 
 class PostFilter(Plugin):
     @abstractmethod
-    def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Withdrawn | Rejection:
+    def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
         """Called when no node can take the pod, to find a way to make room. Decide only; others carry it out.
 
         The first plugin that names a node ends the round, and so does a refusal that is unresolvable or an error.
@@ -235,7 +246,7 @@ class Reserve(Plugin):
 
     @abstractmethod
     def unreserve(self, pod: Pod, node_name: str) -> None:
-        """Take back `reserve`, whatever came of it: called for every plugin, in reverse order, when the pod fails later.
+        """Take back `reserve`, whatever came of it: called for every plugin, in reverse order, when the pod fails.
 
         Must not fail, and must do no harm if `reserve` was not called.
         """

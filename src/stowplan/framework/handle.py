@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.framework.contract import Preemption
 from stowplan.framework.waiting import WaitingPods
 from stowplan.model.binding import Binding
 from stowplan.model.dra import DeviceClass
@@ -108,19 +107,6 @@ class ExtenderError(Exception):
     """An extender could not be asked, or gave no usable answer."""
 
 
-class PreemptionExtender(Protocol):
-    """An extender that has a say in preemption (its preempt verb)."""
-
-    @property
-    def is_ignorable(self) -> bool:
-        """Whether the attempt goes on without it when it fails."""
-
-    def is_interested(self, pod: Pod) -> bool: ...
-
-    def process_preemption(self, pod: Pod, candidates: Sequence[Preemption]) -> Sequence[Preemption]:
-        """Return the candidates it agrees to, with the victims it would take; raise ExtenderError if it cannot."""
-
-
 class RunningEvictions(Protocol):
     """The preemptions that are being carried out."""
 
@@ -140,8 +126,8 @@ class PreemptingHandle(Handle, Protocol):
     @property
     def evictions(self) -> RunningEvictions: ...
 
-    @property
-    def extenders(self) -> Sequence[PreemptionExtender]: ...
+    def asks_before_preempting(self, pod: Pod) -> bool:
+        """Say whether somebody outside has to agree before room is made for `pod`."""
 
     def draw(self, below: int) -> int:
         """Return a random number from 0 up to, but not including, `below`."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from stowplan.framework.asking import PluginError
-from stowplan.framework.contract import Attempt, Nominated, PostFilter, Withdrawn
+from stowplan.framework.contract import Attempt, Nominated, PostFilter, Preemption, Proposed, Withdrawn
 from stowplan.framework.filtering import Filtering
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection, Verdict
 from stowplan.model.pod import Pod
+
+Answer = Nominated | Proposed | Withdrawn | Rejection
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +24,25 @@ class PostFiltered:
     rejection: Rejection | None = None
     #: Whether a node nominated for the pod earlier is to be given up.
     withdraws: bool = False
+    #: Nodes that others have to agree to first; `settled` goes on from there.
+    proposed: Proposed | None = None
 
     @property
     def message(self) -> str:
         """What follows the filters' sentence in the message of the failed attempt; empty if a node was found."""
         return ", ".join(self.rejection.reasons) if self.rejection is not None else ""
+
+
+def settled(made: PostFiltered, candidates: Sequence[Preemption]) -> PostFiltered:
+    """Return what a proposal comes to, given the candidates that everybody agreed to."""
+    if made.proposed is None:
+        return made
+    answer = made.proposed.settle(candidates)
+    if isinstance(answer, Nominated):
+        return PostFiltered(nominated=answer)
+    earlier = made.rejection.reasons if made.rejection is not None else ()
+    plugin = made.rejection.plugin if made.rejection is not None else ""
+    return PostFiltered(None, Rejection((*earlier, *answer.reasons), answer.code, plugin), made.withdraws)
 
 
 def attempt_of(filtering: Filtering, verdict: Verdict, pod: Pod) -> Attempt:
@@ -41,6 +58,9 @@ def run_post_filter(profile: Profile, pod: Pod, attempt: Attempt) -> PostFiltere
         answer = _ask(profile, plugin, pod, attempt)
         if isinstance(answer, Nominated):
             return PostFiltered(nominated=answer)
+        if isinstance(answer, Proposed):
+            said = Rejection(tuple(reasons), Code.UNSCHEDULABLE, profile.post_filter[0].name)
+            return PostFiltered(None, said, withdraws, answer)
         rejection = answer.rejection if isinstance(answer, Withdrawn) else answer
         if rejection.code in (Code.ERROR, Code.UNRESOLVABLE):
             is_withdrawn = isinstance(answer, Withdrawn) and rejection.code is not Code.ERROR
@@ -52,7 +72,9 @@ def run_post_filter(profile: Profile, pod: Pod, attempt: Attempt) -> PostFiltere
     return PostFiltered(None, Rejection(tuple(reasons), Code.UNSCHEDULABLE, profile.post_filter[0].name), withdraws)
 
 
-def _ask(profile: Profile, plugin: PostFilter, pod: Pod, attempt: Attempt) -> Nominated | Withdrawn | Rejection:
+def _ask(
+    profile: Profile, plugin: PostFilter, pod: Pod, attempt: Attempt
+) -> Nominated | Proposed | Withdrawn | Rejection:
     started_ns = profile.stopwatch.now_ns()
     try:
         answer = plugin.post_filter(pod, attempt)
@@ -62,7 +84,7 @@ def _ask(profile: Profile, plugin: PostFilter, pod: Pod, attempt: Attempt) -> No
         raise PluginError(plugin.name, "PostFilter", pod, f"{type(error).__name__}: {error}") from error
     finally:
         profile.stopwatch.stop(started_ns, (plugin.name, "PostFilter", pod))
-    if not isinstance(answer, Nominated | Withdrawn | Rejection):
-        problem = f"it answers with Nominated, Withdrawn or refuse(...), got {type(answer).__name__} {answer!r:.60}"
+    if not isinstance(answer, Nominated | Proposed | Withdrawn | Rejection):
+        problem = f"it answers with Nominated, Proposed, Withdrawn or refuse(...), got {answer!r:.60}"
         raise PluginError(plugin.name, "PostFilter", pod, problem)
     return answer

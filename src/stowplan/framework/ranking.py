@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.framework.asking import NO_ROWS, Blame, PluginError, Watch, ask_normalize, ask_score, union
+from stowplan.framework.asking import NO_ROWS, PluginError, Watch, ask_normalize, ask_score, union
 from stowplan.framework.contract import MAX_SCORE, Normalize, PreScore, Score, Skip
 from stowplan.framework.profile import Profile
+from stowplan.framework.stopwatch import Blame
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.journal import Journal

@@ -24,23 +24,33 @@ def _nobody(text: str) -> None:
     """Tell nobody."""
 
 
+def _unnoted(blame: Blame, took_ns: int) -> None:
+    """Note nothing."""
+
+
 class Stopwatch:
     """Measures every question to a plugin that answers at once, and tells of the slow ones."""
 
-    __slots__ = ("_limit_ns", "_tell", "now_ns")
+    __slots__ = ("_limit_ns", "_note", "_tell", "now_ns")
 
     def __init__(self) -> None:
         self.now_ns: Callable[[], int] = _no_time
         self._limit_ns = 0
         self._tell: Callable[[str], None] = _nobody
+        self._note: Callable[[Blame, int], None] = _unnoted
 
     def wind(self, now_ns: Callable[[], int], limit_seconds: float, tell: Callable[[str], None]) -> None:
         """Measure from now on, by this clock."""
         self.now_ns, self._limit_ns, self._tell = now_ns, round(limit_seconds * SECOND_NS), tell
 
+    def have_noted(self, note: Callable[[Blame, int], None]) -> None:
+        """Have every question noted, with the nanoseconds that it took to answer."""
+        self._note = note
+
     def stop(self, started_ns: int, blame: Blame) -> None:
-        """Tell of a question that was put at `started_ns`, if it took too long to answer."""
+        """Note a question that was put at `started_ns`; tell of it if it took too long to answer."""
         took_ns = self.now_ns() - started_ns
+        self._note(blame, took_ns)
         if took_ns > self._limit_ns:
             plugin, point, pod = blame
             self._tell(

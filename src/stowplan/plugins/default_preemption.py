@@ -5,6 +5,8 @@ The search is in `preemption.search`; carrying out what it finds is the engine's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from stowplan.framework import changes
@@ -14,8 +16,9 @@ from stowplan.framework.contract import (
     Awaited,
     Nominated,
     PostFilter,
-    PreEnqueue,
     Preemption,
+    PreEnqueue,
+    Proposed,
     Requeue,
     Withdrawn,
     refuse,
@@ -23,7 +26,7 @@ from stowplan.framework.contract import (
 from stowplan.framework.handle import PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
-from stowplan.preemption import choice, eligibility, extending
+from stowplan.preemption import choice, eligibility
 from stowplan.preemption.findings import Findings
 from stowplan.preemption.search import Limits, Search
 
@@ -60,7 +63,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
         return refuse(UNDERWAY) if self._handle.evictions.is_underway(pod) else None
 
-    def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Withdrawn | Rejection:
+    def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
         objection = self.objection(pod, attempt)
         if objection:
             return _refusal(objection)
@@ -68,12 +71,9 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         if not found:
             error = found.error()
             return _refusal(error, Code.ERROR) if error else Withdrawn(_refusal(found.message()))
-        if not self._handle.extenders:
-            return _nominated(found.best())
-        candidates = extending.agreed(self._handle.extenders, pod, found.candidates)
-        if isinstance(candidates, Rejection):
-            return _refusal(candidates.reasons[0], candidates.code)
-        return _nominated(choice.pick(candidates)) if candidates else _refusal(NO_CANDIDATE)
+        if self._handle.asks_before_preempting(pod):
+            return Proposed(found.candidates, _settle)
+        return _nominated(found.best())
 
     def events(self) -> tuple[Awaited, ...]:
         # A pod gone is when to look again whether the pod may be tried; whether it is worth it is for others to say.
@@ -89,6 +89,10 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         rows = search.potential_rows()
         start = self._handle.draw(len(rows)) if len(rows) else 0
         return search.run(np.roll(rows, -start), self._limits.enough(len(rows)))
+
+
+def _settle(candidates: Sequence[Preemption]) -> Nominated | Rejection:
+    return _nominated(choice.pick(candidates)) if candidates else _refusal(NO_CANDIDATE)
 
 
 def _nominated(preemption: Preemption) -> Nominated:

@@ -51,12 +51,19 @@ class QueuedPod:
     backoff_until: int | None = None
     #: When it was last brought back only because it had waited too long.
     flushed_at_ns: int = 0
+    #: When it was last taken to be tried.
+    taken_at_ns: int = 0
     #: Marks its item in the heap it is in; an older item is dead.
     ticket: int = field(default=0, repr=False)
 
     @property
     def id(self) -> str:
         return pod_id(self.pod)
+
+    @property
+    def was_flushed(self) -> bool:
+        """Whether its last attempt came about only because it had waited too long."""
+        return self.flushed_at_ns > self.queued_at_ns
 
     @property
     def rejected_by(self) -> frozenset[str]:

@@ -51,6 +51,11 @@ class InFlight:
         """How many events are remembered."""
         return len(self._events)
 
+    @property
+    def events(self) -> Iterator[Event]:
+        """The events that are remembered, oldest first."""
+        return iter(self._events)
+
     def get(self, pod_id: str) -> Flight | None:
         return self._flights.get(pod_id)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from stowplan.framework import changes
-from stowplan.framework.changes import Change, Event
+from stowplan.framework.changes import Action, Change, Event
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import SECOND, Limits
 from stowplan.queue.entry import BACKING_OFF, POOLED, Place, QueuedPod, pod_id
@@ -87,6 +87,17 @@ class SchedulingQueue:
             if entry.place in POOLED:
                 self._reconsider(entry, event, now_ns)
 
+    def update_in_flight(self, old: Pod, new: Pod) -> None:
+        """Take in what changed about a pod that has a node but is not bound yet, in case it loses the node.
+
+        A mere change of its status is our own doing and helps nobody. Nothing happens if the pod is not being tried.
+        """
+        flight = self.in_flight.get(pod_id(new))
+        if flight is not None:
+            flight.update = new
+            found = changes.of_pod(old, new)
+            self.in_flight.record([Event(change, old, new) for change in found if change.action != Action.UPDATE])
+
     def delete(self, pod: Pod) -> None:
         """Drop a pod, wherever it is; one that is being tried will not come back."""
         self.nominations.remove(pod)
@@ -112,7 +123,7 @@ class SchedulingQueue:
         """
         entry = self.places.pop(now_ns)
         if entry is not None:
-            self._start(entry)
+            self._start(entry, now_ns)
         return entry
 
     def take(self, pods: Iterable[Pod], now_ns: int) -> list[QueuedPod]:
@@ -121,11 +132,12 @@ class SchedulingQueue:
         for entry in found:
             self.places.take_out(entry)
             note_ready(entry, now_ns)
-            self._start(entry)
+            self._start(entry, now_ns)
         return found
 
-    def _start(self, entry: QueuedPod) -> None:
+    def _start(self, entry: QueuedPod, now_ns: int) -> None:
         entry.attempts += 1
+        entry.taken_at_ns = now_ns
         entry.unschedulable_plugins = entry.pending_plugins = frozenset()
         self.in_flight.start(entry)
 

@@ -1,12 +1,17 @@
-"""A cluster that only takes notes: the writer for simulations and tests.
+"""A cluster that only takes notes: the API server of simulations and tests.
 
-What is written is kept in order; a binding or an eviction comes back as the watch event that an API server would send.
-Faults are handed in: a function that may raise for any write.
+What is written is kept in order; a binding, a status or an eviction comes back as the watch event that an API server
+would send, at once or after a while. Faults are handed in: a function that is awaited around every write and may raise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
 
 import msgspec
 
@@ -16,85 +21,171 @@ from stowplan.engine.scheduler import Scheduler
 from stowplan.model.binding import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
+from stowplan.model.pod_status import PodStatus
 
-Fault = Callable[[str, str], None]
+#: Awaited with the verb and the pod before a write, and with the verb's past after it: "bind", then "bound".
+Fault = Callable[[str, str], Awaitable[None]]
+Told = Callable[[Parts, int], None]
+
+#: The time on every deletion; only that there is one matters.
+DELETED_AT = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def _no_fault(verb: str, pod_key: str) -> None:
+async def no_fault(verb: str, pod_key: str) -> None:
     """Let every write through."""
 
 
 class Notebook:
-    """Pods as the simulated API server has them, and everything that was written."""
+    """All objects as the simulated API server has them, and everything that was written."""
 
-    def __init__(self, fault: Fault = _no_fault) -> None:
+    def __init__(self, fault: Fault = no_fault, *, lag_seconds: float = 0, grace_seconds: float = 0) -> None:
+        """Make an empty cluster whose events come `lag_seconds` late, and whose evicted pods take `grace_seconds`."""
         self.pods: dict[str, Pod] = {}
+        self.objects: dict[tuple[str, str], Any] = {}
         self.notes: list[Note] = []
         self.bindings: list[tuple[str, str]] = []
         self.evicted: list[str] = []
         self.fault = fault
-        self._scheduler: Scheduler | None = None
-        self._parts: Parts | None = None
+        self._lag_seconds = lag_seconds
+        self._grace_seconds = grace_seconds
+        self._versions = count(1)
+        self._watcher: tuple[Scheduler, Parts] | None = None
+        self._late: deque[Told] = deque()
 
     def connect(self, scheduler: Scheduler, parts: Parts) -> None:
-        """Have the events of what is written go to a scheduler."""
-        self._scheduler, self._parts = scheduler, parts
+        """Let a scheduler know everything there is, and from now on everything that happens."""
+        self._watcher = (scheduler, parts)
+        self._late.clear()
+        for found in (*self.objects.values(), *self.pods.values()):
+            self._send(_added(found))
 
     # What the outside world does
 
-    def create(self, pod: Pod) -> None:
-        self.pods[pod.key] = pod
-        self._submit(lambda intake, now_ns: intake.add(pod, now_ns))
+    def create(self, found: Any) -> None:
+        """Add an object of any kind."""
+        found = self._stamped(found)
+        self._put(found)
+        self._tell(_added(found))
 
-    def delete(self, key: str) -> None:
-        pod = self.pods.pop(key, None)
-        if pod is not None:
-            self._submit(lambda intake, now_ns: intake.delete(pod, now_ns))
+    def update(self, found: Any) -> None:
+        """Replace an object by a new version."""
+        old, new = self._find(found), self._stamped(found)
+        self._put(new)
+        self._tell(lambda parts, now_ns: parts.intake.update(old, new, now_ns))
 
-    def update(self, pod: Pod) -> None:
-        old, self.pods[pod.key] = self.pods[pod.key], pod
-        self._submit(lambda intake, now_ns: intake.update(old, pod, now_ns))
+    def delete(self, found: Any) -> None:
+        """Drop an object at once; nothing happens if it is not there."""
+        if isinstance(found, Pod):
+            gone = self.pods.pop(found.key, None)
+        else:
+            gone = self.objects.pop(_key(found), None)
+        if gone is not None:
+            self._tell(lambda parts, now_ns: parts.intake.delete(gone, now_ns))
+
+    def terminate(self, pod: Pod) -> None:
+        """Begin to delete a pod: it is marked, and stays."""
+        known = self.pods[pod.key]
+        metadata = msgspec.structs.replace(known.metadata, deletion_timestamp=DELETED_AT)
+        self.update(msgspec.structs.replace(known, metadata=metadata))
 
     # What the scheduler writes
 
     async def bind(self, binding: Binding) -> None:
         key = f"{binding.metadata.namespace}/{binding.metadata.name}"
-        self.fault("bind", key)
-        pod = self._get(key)
+        await self.fault("bind", key)
+        pod = self._get(key, binding.metadata.uid)
         if pod.spec.node_name:
-            raise ValueError(f"pod {key} is already assigned to node {pod.spec.node_name!r}")
+            raise ValueError(f'pod {pod.name} is already assigned to node "{pod.spec.node_name}"')
+        if pod.is_terminating:
+            raise ValueError(f"pod {pod.name} is being deleted, cannot be assigned to a host")
         self.bindings.append((key, binding.target.name))
         spec = msgspec.structs.replace(pod.spec, node_name=binding.target.name)
-        self.update(msgspec.structs.replace(pod, spec=spec))
+        status = _with_condition(pod.status, Condition(type="PodScheduled", status="True"))
+        status = msgspec.structs.replace(status, nominated_node_name="")
+        self.update(msgspec.structs.replace(pod, spec=spec, status=status))
+        await self.fault("bound", key)
 
     async def update_status(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
-        self.fault("update_status", pod.key)
-        known = self._get(pod.key)
+        await self.fault("update_status", pod.key)
+        known = self._get(pod.key, pod.uid)
         status = known.status
         if condition is not None:
-            others = tuple(one for one in status.conditions if one.type != condition.type)
-            status = msgspec.structs.replace(status, conditions=(*others, condition))
-        if nominated_node_name is not None:
+            status = _with_condition(status, condition)
+        if nominated_node_name is not None and not known.spec.node_name:
             status = msgspec.structs.replace(status, nominated_node_name=nominated_node_name)
         if status != known.status:
             self.update(msgspec.structs.replace(known, status=status))
 
     async def evict(self, victim: Pod, condition: Condition) -> None:
-        self.fault("evict", victim.key)
-        await self.update_status(victim, condition, None)
+        await self.fault("evict", victim.key)
+        known = self.pods.get(victim.key)
+        if known is None or known.uid != victim.uid:
+            return
+        status = _with_condition(known.status, condition)
+        self.update(msgspec.structs.replace(known, status=status))
         self.evicted.append(victim.key)
-        self.delete(victim.key)
+        if self._grace_seconds:
+            self.terminate(known)
+            asyncio.get_running_loop().call_later(self._grace_seconds, self._end, known)
+        else:
+            self.delete(known)
+        await self.fault("evicted", victim.key)
 
     def record(self, note: Note) -> None:
         self.notes.append(note)
 
-    def _get(self, key: str) -> Pod:
+    # Keeping and telling
+
+    def _end(self, pod: Pod) -> None:
+        known = self.pods.get(pod.key)
+        if known is not None and known.uid == pod.uid:
+            self.delete(known)
+
+    def _get(self, key: str, uid: str) -> Pod:
         pod = self.pods.get(key)
-        if pod is None:
-            raise LookupError(f'pods "{key}" not found')
+        if pod is None or pod.uid != uid:
+            raise LookupError(f'pods "{key.partition("/")[2]}" not found')
         return pod
 
-    def _submit(self, change: Callable[..., None]) -> None:
-        scheduler, parts = self._scheduler, self._parts
-        if scheduler is not None and parts is not None:
-            scheduler.submit(lambda now_ns: change(parts.intake, now_ns))
+    def _find(self, found: Any) -> Any:
+        return self.pods[found.key] if isinstance(found, Pod) else self.objects[_key(found)]
+
+    def _put(self, found: Any) -> None:
+        if isinstance(found, Pod):
+            self.pods[found.key] = found
+        else:
+            self.objects[_key(found)] = found
+
+    def _stamped(self, found: Any) -> Any:
+        metadata = msgspec.structs.replace(found.metadata, resource_version=str(next(self._versions)))
+        return msgspec.structs.replace(found, metadata=metadata)
+
+    def _tell(self, told: Told) -> None:
+        if not self._lag_seconds:
+            self._send(told)
+            return
+        # Late, but in order: whichever timer fires first, the oldest event goes first.
+        self._late.append(told)
+        asyncio.get_running_loop().call_later(self._lag_seconds, self._send_oldest)
+
+    def _send_oldest(self) -> None:
+        if self._late:
+            self._send(self._late.popleft())
+
+    def _send(self, told: Told) -> None:
+        if self._watcher is not None:
+            scheduler, parts = self._watcher
+            scheduler.submit(lambda now_ns: told(parts, now_ns))
+
+
+def _added(found: Any) -> Told:
+    return lambda parts, now_ns: parts.intake.add(found, now_ns)
+
+
+def _key(found: Any) -> tuple[str, str]:
+    return found.kind, f"{found.metadata.namespace}/{found.metadata.name}"
+
+
+def _with_condition(status: PodStatus, condition: Condition) -> PodStatus:
+    others = tuple(one for one in status.conditions if one.type != condition.type)
+    return msgspec.structs.replace(status, conditions=(*others, condition))

@@ -1,6 +1,7 @@
 """An event loop whose clock jumps: where a real loop would sleep, this one moves the time forward.
 
-Everything that waits does so by `loop.time()` (sleeps, time-outs), so minutes pass in no time and always in the same order.
+Everything that waits does so by `loop.time()` (sleeps, time-outs), so minutes pass in no time, always in the same
+order.
 """
 
 from __future__ import annotations

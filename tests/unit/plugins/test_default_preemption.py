@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+import pytest
 from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.config.load import from_mapping
 from stowplan.framework.contract import Nominated, Preemption
+from stowplan.framework.post_filtering import settled
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.model.pod import Pod
 from tests.unit.preemption import crowded
 from tests.unit.preemption.crowded import node, placed, urgent
 
@@ -66,26 +65,16 @@ def test_as_many_candidates_are_looked_for_as_configured() -> None:
         assert nominated.node_name == expected
 
 
-class Veto:
-    """An extender that refuses some nodes."""
-
-    is_ignorable = False
-
-    def __init__(self, *names: str) -> None:
-        self._names = names
-
-    def is_interested(self, pod: Pod) -> bool:
-        return True
-
-    def process_preemption(self, pod: Pod, candidates: Sequence[Preemption]) -> Sequence[Preemption]:
-        return [candidate for candidate in candidates if candidate.node_name not in self._names]
-
-
-def test_extenders_have_a_say() -> None:
+def test_where_extenders_have_a_say_candidates_are_proposed_and_settled_by_those_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cluster = crowded.cluster_of(node("a"), node("b"), VICTIM, placed("b1", "b", cpu="4", started=5))
-    cluster.extenders = (Veto("a"),)
-    nominated = crowded.post_filter(cluster, urgent()).nominated
-    assert nominated is not None
-    assert nominated.node_name == "b"
-    cluster.extenders = (Veto("a", "b"),)
-    assert crowded.post_filter(cluster, urgent()).message == "preemption: no candidate node for preemption"
+    monkeypatch.setattr(cluster, "asks_before_preempting", lambda pod: True)
+    made = crowded.post_filter(cluster, urgent())
+    assert made.proposed is not None
+    candidates = made.proposed.candidates
+    assert sorted(candidate.node_name for candidate in candidates) == ["a", "b"]
+    only_b = settled(made, [candidate for candidate in candidates if candidate.node_name == "b"]).nominated
+    assert only_b is not None
+    assert only_b.node_name == "b"
+    assert settled(made, []).message == "preemption: no candidate node for preemption"

@@ -1,0 +1,34 @@
+"""What goes on beside the loop: bindings, evictions, writes. Whoever started it need not wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+
+class Errands:
+    """The tasks under way; `on_end` is called when one is done, for it may have put pods where they can be tried."""
+
+    def __init__(self, on_end: Callable[[], None]) -> None:
+        self._on_end = on_end
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, work: Coroutine[Any, Any, None] | None) -> None:
+        """Have something done, if there is anything to do."""
+        if work is not None:
+            task = asyncio.get_running_loop().create_task(work)
+            self._tasks.add(task)
+            task.add_done_callback(self._end)
+
+    async def finish_one(self) -> None:
+        """Wait until one of the tasks is done."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._on_end()

@@ -1,0 +1,163 @@
+"""Requests to an API server: one kept-alive pool, rate-limited, with errors that name what was asked.
+
+Repeated only where that is safe: a 429 that says when to come back (the server did nothing), a 401 after new credentials,
+and reads whose connection broke. `pool.py` holds the connections, `errors.py` says how a request may fail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from stowplan.kube.errors import TOO_MANY_REQUESTS, ApiError, TransportError, status_of
+from stowplan.kube.identity import Credentials
+from stowplan.kube.pool import Answer, Pool, Request, Stream
+from stowplan.kube.rate import TokenBucket
+from stowplan.model import decode
+from stowplan.model.meta import Part
+
+__all__ = ["MERGE_PATCH", "STRATEGIC_MERGE_PATCH", "Client", "ClientSettings", "Exchange", "Request"]
+
+T = TypeVar("T", bound=Part)
+
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+
+_UNAUTHORIZED = 401
+_MAX_REPEATS = 10
+_MAX_RECONNECTS = 2
+_RECONNECT_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """How a client behaves; `timeout_seconds` is for one whole request that is no list and no watch."""
+
+    user_agent: str
+    qps: float = 50
+    burst: int = 100
+    timeout_seconds: float = 30.0
+    #: Requests under way at a time; without HTTP/2 each takes a connection. Watches have their own.
+    max_requests: int = 64
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """A request that has ended, for metrics. Code 0: there was no answer."""
+
+    verb: str
+    path: str
+    code: int
+    seconds: float
+    #: How long it was held back by our own rate limit.
+    throttled_seconds: float
+
+
+class Client:
+    """Speaks to one API server under one identity."""
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        settings: ClientSettings,
+        listener: Callable[[Exchange], None] = lambda exchange: None,
+    ) -> None:
+        self._credentials = credentials
+        self._listener = listener
+        self._bucket = TokenBucket(settings.qps, settings.burst)
+        self._pool = Pool(credentials, settings.user_agent, settings.timeout_seconds)
+        # Waited for here, not in the pool, so that waiting does not count against a request's time.
+        self._turnstile = asyncio.Semaphore(settings.max_requests)
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def get(self, kind: type[T], path: str) -> T:
+        """Read one object."""
+        return decode.decode_as(kind, await self.send(Request("GET", path)))
+
+    async def send(self, request: Request) -> bytes:
+        """Send a request and return the body of the answer; raise ApiError or TransportError."""
+        repeats = reconnects = 0
+        has_renewed = False
+        while True:
+            try:
+                answer = await self._exchange(request)
+            except TransportError as fault:
+                reconnects += 1
+                if not _may_reconnect(request, fault) or reconnects > _MAX_RECONNECTS:
+                    raise
+                await asyncio.sleep(_RECONNECT_SECONDS)
+                continue
+            if answer.code < 400:
+                return answer.body
+            if answer.code == _UNAUTHORIZED and not has_renewed:
+                has_renewed = True
+                await self._credentials.authorization.renew()
+                continue
+            error = _error_of(request, answer)
+            repeats += 1
+            if not _may_repeat(request, error) or repeats > _MAX_REPEATS:
+                raise error
+            await asyncio.sleep(error.retry_after or 0.0)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        """Open an answer that comes piece by piece; an answer that is an error is raised. Nothing is repeated."""
+        throttled = await self._throttle()
+        started = asyncio.get_running_loop().time()
+        async with self._pool.stream(request) as stream:
+            self._tell(request, stream.code, started, throttled)
+            if stream.code >= 400:
+                if stream.code == _UNAUTHORIZED:
+                    await self._credentials.authorization.renew()
+                raise _error_of(request, Answer(stream.code, stream.reason, stream.headers, await stream.read_all()))
+            yield stream
+
+    async def _exchange(self, request: Request) -> Answer:
+        throttled = await self._throttle()
+        async with self._turnstile:
+            started = asyncio.get_running_loop().time()
+            try:
+                answer = await self._pool.exchange(request)
+            except TransportError:
+                self._tell(request, 0, started, throttled)
+                raise
+            self._tell(request, answer.code, started, throttled)
+            return answer
+
+    async def _throttle(self) -> float:
+        loop = asyncio.get_running_loop()
+        asked_at = loop.time()
+        await self._bucket.take()
+        return loop.time() - asked_at
+
+    def _tell(self, request: Request, code: int, started: float, throttled: float) -> None:
+        seconds = asyncio.get_running_loop().time() - started
+        self._listener(Exchange(request.verb, request.path, code, seconds, throttled))
+
+
+def _may_reconnect(request: Request, fault: TransportError) -> bool:
+    """Reads whose connection broke are sent again; if there was none to begin with, the caller knows when to retry."""
+    return request.verb == "GET" and fault.may_have_arrived and not fault.is_timeout
+
+
+def _may_repeat(request: Request, error: ApiError) -> bool:
+    if error.retry_after is None:
+        return False
+    return error.code == TOO_MANY_REQUESTS or (error.is_server_fault and request.verb == "GET")
+
+
+def _error_of(request: Request, answer: Answer) -> ApiError:
+    status = status_of(answer.code, answer.reason, answer.body)
+    return ApiError(request.verb, request.path, status, _retry_after(answer.headers))
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    # A server may also name a date; upstream does not follow that either.
+    text = headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() else None

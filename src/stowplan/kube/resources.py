@@ -1,0 +1,136 @@
+"""Where each kind of object is served, and how its objects are read.
+
+The table holds what kube-scheduler lists and watches; `dynamic` takes any other `resource.version.group` that a plugin
+asks for, whose objects stay the dicts they came as.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from stowplan.model import decode
+from stowplan.model.device_pool import ResourceSlice
+from stowplan.model.dra import DeviceClass, ResourceClaim
+from stowplan.model.malformed import MalformedObject
+from stowplan.model.meta import ObjectMeta
+from stowplan.model.namespace import Namespace
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.model.pod_group import PodGroup
+from stowplan.model.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
+
+
+class DynamicObject(msgspec.Struct, frozen=True):
+    """An object of a kind that we have no struct for: its metadata, and all of it as a dict."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    content: Mapping[str, Any]
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """A collection of an API server: `prefix` is its group and version, `plural` its name there."""
+
+    kind: str
+    prefix: str
+    plural: str
+    model: Any = None
+    field_selector: str = ""
+
+    @property
+    def name(self) -> str:
+        """`pods` or `statefulsets.apps`, as kubectl writes it."""
+        group = self.prefix.split("/")[2] if self.prefix.startswith("/apis/") else ""
+        return f"{self.plural}.{group}" if group else self.plural
+
+    @property
+    def path(self) -> str:
+        """The objects of all namespaces."""
+        return f"{self.prefix}/{self.plural}"
+
+    def path_in(self, namespace: str) -> str:
+        """The objects of one namespace."""
+        return f"{self.prefix}/namespaces/{quote(namespace, safe='')}/{self.plural}"
+
+    def path_of(self, namespace: str, name: str) -> str:
+        """One object; namespace "" for those that have none."""
+        return f"{self.path_in(namespace) if namespace else self.path}/{quote(name, safe='')}"
+
+    def decode(self, data: bytes) -> Any:
+        """Read one object; raise MalformedObject if it cannot be read."""
+        return decode.decode_as(self.model, data) if self.model is not None else _decode_dynamic(self.kind, data)
+
+
+class _Heading(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+
+
+def _decode_dynamic(kind: str, data: bytes) -> DynamicObject:
+    try:
+        content = msgspec.json.decode(data, type=dict[str, Any])
+        heading = msgspec.convert(content, _Heading)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
+        raise MalformedObject(f"{kind}: {fault}; check what wrote it") from None
+    return DynamicObject(heading.api_version, heading.kind or kind, heading.metadata, content)
+
+
+def dynamic(text: str) -> Resource:
+    """Find the resource a `resource.version.group` names: `foos.v1.example.com`, `pods.v1.` for the core group."""
+    plural, _, rest = text.partition(".")
+    version, dot, group = rest.partition(".")
+    if not (plural and version and dot):
+        raise ValueError(f'resource "{text}": expected resource.version.group, such as foos.v1.example.com')
+    prefix = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    known = next((one for one in RESOURCES.values() if (one.prefix, one.plural) == (prefix, plural)), None)
+    return known if known is not None else Resource(text, prefix, plural)
+
+
+_CORE, _APPS, _POLICY = "/api/v1", "/apis/apps/v1", "/apis/policy/v1"
+_STORAGE, _RESOURCE = "/apis/storage.k8s.io/v1", "/apis/resource.k8s.io/v1"
+
+PODS = Resource("Pod", _CORE, "pods", Pod, "status.phase!=Succeeded,status.phase!=Failed")
+
+RESOURCES: Mapping[str, Resource] = MappingProxyType(
+    {
+        resource.kind: resource
+        for resource in (
+            PODS,
+            Resource("Node", _CORE, "nodes", Node),
+            Resource("Namespace", _CORE, "namespaces", Namespace),
+            Resource("Service", _CORE, "services", Service),
+            Resource("ReplicationController", _CORE, "replicationcontrollers", ReplicationController),
+            Resource("ReplicaSet", _APPS, "replicasets", ReplicaSet),
+            Resource("StatefulSet", _APPS, "statefulsets", StatefulSet),
+            Resource("PodDisruptionBudget", _POLICY, "poddisruptionbudgets", PodDisruptionBudget),
+            Resource("PersistentVolume", _CORE, "persistentvolumes", PersistentVolume),
+            Resource("PersistentVolumeClaim", _CORE, "persistentvolumeclaims", PersistentVolumeClaim),
+            Resource("StorageClass", _STORAGE, "storageclasses", StorageClass),
+            Resource("CSINode", _STORAGE, "csinodes", CSINode),
+            Resource("CSIDriver", _STORAGE, "csidrivers", CSIDriver),
+            Resource("CSIStorageCapacity", _STORAGE, "csistoragecapacities", CSIStorageCapacity),
+            Resource("VolumeAttachment", _STORAGE, "volumeattachments", VolumeAttachment),
+            Resource("ResourceClaim", _RESOURCE, "resourceclaims", ResourceClaim),
+            Resource("ResourceSlice", _RESOURCE, "resourceslices", ResourceSlice),
+            Resource("DeviceClass", _RESOURCE, "deviceclasses", DeviceClass),
+            Resource("DeviceTaintRule", "/apis/resource.k8s.io/v1beta2", "devicetaintrules"),
+            Resource("PodGroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups", PodGroup),
+        )
+    }
+)

@@ -1,0 +1,200 @@
+"""The metrics that every Kubernetes component publishes: who it is, how it talks to the API server, whether it leads.
+
+`RequestMetrics` is what the client tells of its requests. The lists are published beside those of `metric_list`.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from typing import Final
+
+from stowplan import __version__
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.gate_list import GATES
+from stowplan.observe.series import Definition, SeriesSet
+
+KUBERNETES: Final = ("1", "36", "4")
+GIT_VERSION: Final = f"v{'.'.join(KUBERNETES)}-stowplan.{__version__}"
+
+_SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+_BYTES: Final = (64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0)
+
+IDENTITY: Final = (
+    Definition(
+        "kubernetes_build_info",
+        "gauge",
+        "BETA",
+        "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build"
+        " date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
+        (
+            "major",
+            "minor",
+            "git_version",
+            "git_commit",
+            "git_tree_state",
+            "build_date",
+            "go_version",
+            "compiler",
+            "platform",
+        ),
+        here="the version of Kubernetes that is followed, and this scheduler's own in `git_version`; no Go version",
+    ),
+    Definition(
+        "kubernetes_feature_enabled",
+        "gauge",
+        "BETA",
+        "This metric records the data about the stage and enablement of a k8s feature.",
+        ("name", "stage"),
+        here="the feature gates that concern scheduling",
+    ),
+    Definition(
+        "version_info",
+        "gauge",
+        "ALPHA",
+        "Provides the compatibility version info of the component. The component label is the name of the component,"
+        " usually kube, but is relevant for aggregated-apiservers.",
+        ("component", "binary", "emulation", "min_compat"),
+        here="constant",
+    ),
+    Definition(
+        "registered_metrics_total",
+        "counter",
+        "BETA",
+        "The count of registered metrics broken by stability level and deprecation version.",
+        ("stability_level", "deprecated_version"),
+        here="metrics of this page",
+    ),
+    Definition("hidden_metrics_total", "counter", "BETA", "The count of hidden metrics.", here="always 0"),
+    Definition(
+        "disabled_metrics_total",
+        "counter",
+        "BETA",
+        "The count of disabled metrics.",
+        here="metrics named by --disabled-metrics",
+    ),
+)
+
+ELECTION: Final = (
+    Definition(
+        "leader_election_master_status",
+        "gauge",
+        "ALPHA",
+        "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master."
+        " 'name' is the string used to identify the lease. Please make sure to group by name.",
+        ("name",),
+        here="whether this replica leads",
+    ),
+    Definition(
+        "leader_election_slowpath_total",
+        "counter",
+        "ALPHA",
+        "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the"
+        " lease. Please make sure to group by name.",
+        ("name",),
+        here="renewals that had to read the lease first",
+    ),
+)
+
+CLIENT: Final = (
+    Definition(
+        "rest_client_requests_total",
+        "counter",
+        "ALPHA",
+        "Number of HTTP requests, partitioned by status code, method, and host.",
+        ("code", "method", "host"),
+        here="requests to the API server; `<error>` is the code of one without an answer",
+    ),
+    Definition(
+        "rest_client_request_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Request latency in seconds. Broken down by verb, and host.",
+        ("verb", "host"),
+        _SECONDS,
+        here="until the answer is there",
+    ),
+    Definition(
+        "rest_client_rate_limiter_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Client side rate limiter latency in seconds. Broken down by verb, and host.",
+        ("verb", "host"),
+        _SECONDS,
+        here="waiting for qps and burst",
+    ),
+    Definition(
+        "rest_client_request_retries_total",
+        "counter",
+        "ALPHA",
+        "Number of request retries, partitioned by status code, verb, and host.",
+        ("code", "verb", "host"),
+        here="requests that were sent again",
+    ),
+    Definition(
+        "rest_client_request_size_bytes",
+        "histogram",
+        "ALPHA",
+        "Request size in bytes. Broken down by verb and host.",
+        ("verb", "host"),
+        _BYTES,
+        here="bodies sent",
+    ),
+    Definition(
+        "rest_client_response_size_bytes",
+        "histogram",
+        "ALPHA",
+        "Response size in bytes. Broken down by verb and host.",
+        ("verb", "host"),
+        _BYTES,
+        here="bodies received, watches left out",
+    ),
+)
+
+COMPONENT: Final = IDENTITY + ELECTION + CLIENT
+
+
+class RequestMetrics:
+    """What the client tells of its requests to the API server."""
+
+    def __init__(self, series: SeriesSet) -> None:
+        self._requests = series.counter("rest_client_requests_total")
+        self._durations = series.histogram("rest_client_request_duration_seconds")
+        self._limited = series.histogram("rest_client_rate_limiter_duration_seconds")
+        self._retries = series.counter("rest_client_request_retries_total")
+        self._sent = series.histogram("rest_client_request_size_bytes")
+        self._received = series.histogram("rest_client_response_size_bytes")
+
+    def answered(self, verb: str, host: str, code: str, seconds: float) -> None:
+        """Count a request; the code of one without an answer is `<error>`."""
+        self._requests.add(code, verb, host)
+        self._durations.observe(seconds, verb, host)
+
+    def limited(self, verb: str, host: str, seconds: float) -> None:
+        """Count the time that a request waited for its turn."""
+        self._limited.observe(seconds, verb, host)
+
+    def retried(self, verb: str, host: str, code: str) -> None:
+        """Count a request that is sent again, with the code that it had been answered with."""
+        self._retries.add(code, verb, host)
+
+    def sized(self, verb: str, host: str, sent: int, received: int) -> None:
+        """Count the bodies of a request and of its answer."""
+        self._sent.observe(sent, verb, host)
+        self._received.observe(received, verb, host)
+
+
+def introduce(series: SeriesSet, gates: FeatureGates, disabled: int) -> None:
+    """Say who this is; said again after a reset."""
+    major, minor, _ = KUBERNETES
+    system = f"{sys.platform}/{platform.machine()}"
+    compiler = f"{platform.python_implementation()} {platform.python_version()}"
+    series.gauge("kubernetes_build_info").set(1, major, minor, GIT_VERSION, "", "", "", "", compiler, system)
+    compatible = f"{major}.{int(minor) - 1}"
+    series.gauge("version_info").set(1, "kube", f"{major}.{minor}", f"{major}.{minor}", compatible)
+    for name, gate in GATES.items():
+        stage = "" if gate.stage == "GA" else gate.stage.upper()
+        series.gauge("kubernetes_feature_enabled").set(int(gates.enabled(name)), name, stage)
+    for one in series.by_name.values():
+        series.counter("registered_metrics_total").add(one.definition.stability, "")
+    series.counter("disabled_metrics_total").add(by=disabled)

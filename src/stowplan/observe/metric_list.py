@@ -1,0 +1,350 @@
+"""The metrics of the scheduler itself: names, labels, buckets and help texts of kube-scheduler 1.36.
+
+`here` says what feeds a metric in this scheduler; `docs/metrics.md` is made from this list and `component_metrics`.
+`metrics` turns what the flow reports into them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stowplan.observe.series import Definition, exponential
+
+_ATTEMPT: Final = exponential(0.001, 2, 15)
+_POINT: Final = exponential(0.0001, 2, 12)
+_PLUGIN: Final = exponential(0.00001, 1.5, 20)
+_HINT: Final = exponential(0.00001, 2, 12)
+_LONG: Final = exponential(0.01, 2, 20)
+
+ATTEMPTS: Final = (
+    Definition(
+        "scheduler_schedule_attempts_total",
+        "counter",
+        "STABLE",
+        "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while"
+        " 'error' means an internal scheduler problem.",
+        ("result", "profile"),
+        here="every pod that was bound or given back",
+    ),
+    Definition(
+        "scheduler_scheduling_attempt_duration_seconds",
+        "histogram",
+        "STABLE",
+        "Scheduling attempt latency in seconds (scheduling algorithm + binding)",
+        ("result", "profile"),
+        _ATTEMPT,
+        here="from taking the pod to its being bound or given back",
+    ),
+    Definition(
+        "scheduler_scheduling_algorithm_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Scheduling algorithm latency in seconds",
+        (),
+        _ATTEMPT,
+        here="from taking the pod to the choice, with the search for victims if there is one",
+    ),
+    Definition(
+        "scheduler_pod_scheduling_sli_duration_seconds",
+        "histogram",
+        "BETA",
+        "E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might involve"
+        " multiple scheduling attempts.",
+        ("attempts",),
+        _LONG,
+        here="from when the pod could first be tried to its being bound",
+    ),
+    Definition(
+        "scheduler_pod_scheduling_attempts",
+        "histogram",
+        "STABLE",
+        "Number of attempts to successfully schedule a pod.",
+        (),
+        exponential(1, 2, 5),
+        here="attempts of every pod that was bound",
+    ),
+    Definition(
+        "scheduler_pod_scheduled_after_flush_total",
+        "counter",
+        "ALPHA",
+        "Number of pods that were successfully scheduled after being flushed from unschedulablePods due to timeout."
+        " This metric helps detect potential queueing hint misconfigurations or event handling issues.",
+        here="pods bound in an attempt that only waiting too long had brought about",
+    ),
+    Definition(
+        "scheduler_permit_wait_duration_seconds",
+        "histogram",
+        "BETA",
+        "Duration of waiting on permit.",
+        ("result",),
+        _ATTEMPT,
+        here="pods that a Permit plugin held",
+    ),
+    Definition(
+        "scheduler_goroutines",
+        "gauge",
+        "BETA",
+        "Number of running goroutines split by the work they do such as binding.",
+        ("operation",),
+        here="pods that are being bound, as operation `binding`",
+    ),
+)
+
+QUEUE: Final = (
+    Definition(
+        "scheduler_pending_pods",
+        "gauge",
+        "STABLE",
+        "Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of"
+        " pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to"
+        " schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to"
+        " schedule because they are gated.",
+        ("queue",),
+        here="read from the queue when asked",
+    ),
+    Definition(
+        "scheduler_queue_incoming_pods_total",
+        "counter",
+        "STABLE",
+        "Number of pods added to scheduling queues by event and queue type.",
+        ("queue", "event"),
+        here="counted by the queue; gated pods count as unschedulable, as upstream",
+    ),
+    Definition(
+        "scheduler_inflight_events",
+        "gauge",
+        "ALPHA",
+        "Number of events currently tracked in the scheduling queue.",
+        ("event",),
+        here="events kept for pods under way, and the pods themselves as `PodPopped`",
+    ),
+    Definition(
+        "scheduler_unschedulable_pods",
+        "gauge",
+        "BETA",
+        "The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all plugins"
+        " that caused it to not schedule and so this metric have meaning only when broken down by plugin.",
+        ("plugin", "profile"),
+        here="waiting pods by the plugins that refused or gate them",
+    ),
+    Definition(
+        "scheduler_cache_size",
+        "gauge",
+        "ALPHA",
+        "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",
+        ("type",),
+        here="read from the cache when asked",
+    ),
+    Definition(
+        "scheduler_event_handling_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Event handling latency in seconds.",
+        ("event",),
+        _POINT,
+        here="taking in what the watches tell",
+    ),
+    Definition(
+        "scheduler_queueing_hint_execution_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Duration for running a queueing hint function of a plugin.",
+        ("plugin", "event", "hint"),
+        _PLUGIN,
+    ),
+)
+
+PLUGINS: Final = (
+    Definition(
+        "scheduler_framework_extension_point_duration_seconds",
+        "histogram",
+        "STABLE",
+        "Latency for running all plugins of a specific extension point.",
+        ("extension_point", "status", "profile"),
+        _POINT,
+        here="time within the plugins of a point in one attempt; answers that still hold take none",
+    ),
+    Definition(
+        "scheduler_plugin_execution_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Duration for running a plugin at a specific extension point.",
+        ("plugin", "extension_point", "status"),
+        _PLUGIN,
+        here="one question to a plugin about many nodes, in every tenth attempt; Success means that it answered",
+    ),
+    Definition(
+        "scheduler_plugin_evaluation_total",
+        "counter",
+        "BETA",
+        "Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter,"
+        " Filter, PreScore, and Score).",
+        ("plugin", "extension_point", "profile"),
+        here="questions put to a plugin; one may be about many nodes, none is put while its last answer holds",
+    ),
+)
+
+PREEMPTION: Final = (
+    Definition(
+        "scheduler_preemption_victims",
+        "histogram",
+        "STABLE",
+        "Number of selected preemption victims",
+        (),
+        exponential(1, 2, 7),
+        here="pods to be evicted, for every preemption that is carried out",
+    ),
+    Definition(
+        "scheduler_preemption_attempts_total",
+        "counter",
+        "STABLE",
+        "Total preemption attempts in the cluster till now",
+        here="searches for victims by DefaultPreemption",
+    ),
+    Definition(
+        "scheduler_preemption_goroutines_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Duration in seconds for running goroutines for the preemption.",
+        ("result",),
+        _LONG,
+        here="evicting the victims of one pod",
+        gate="SchedulerAsyncPreemption",
+    ),
+    Definition(
+        "scheduler_preemption_goroutines_execution_total",
+        "counter",
+        "ALPHA",
+        "Number of preemption goroutines executed.",
+        ("result",),
+        here="preemptions carried out",
+        gate="SchedulerAsyncPreemption",
+    ),
+)
+
+#: What upstream counts of mechanisms that do not exist here, or are built otherwise.
+ELSEWHERE: Final = (
+    Definition(
+        "scheduler_batch_attempts_total",
+        "counter",
+        "ALPHA",
+        "Counts of results when we attempt to use batching.",
+        ("profile", "result"),
+    ),
+    Definition(
+        "scheduler_batch_cache_flushed_total",
+        "counter",
+        "ALPHA",
+        "Counts of cache flushes by reason.",
+        ("profile", "reason"),
+    ),
+    Definition(
+        "scheduler_get_node_hint_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Latency for getting a node hint.",
+        ("hinted", "profile"),
+        _HINT,
+    ),
+    Definition(
+        "scheduler_store_schedule_results_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Latency for getting a no.",
+        ("profile",),
+        _HINT,
+    ),
+    Definition(
+        "scheduler_async_api_call_execution_total",
+        "counter",
+        "ALPHA",
+        "Total number of API calls executed by the async dispatcher.",
+        ("call_type", "result"),
+        gate="SchedulerAsyncAPICalls",
+    ),
+    Definition(
+        "scheduler_async_api_call_execution_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Duration in seconds for executing API call in the async dispatcher.",
+        ("call_type", "result"),
+        _ATTEMPT,
+        gate="SchedulerAsyncAPICalls",
+    ),
+    Definition(
+        "scheduler_pending_async_api_calls",
+        "gauge",
+        "ALPHA",
+        "Number of API calls currently pending in the async queue.",
+        ("call_type",),
+        gate="SchedulerAsyncAPICalls",
+    ),
+    Definition(
+        "scheduler_resourceclaim_creates_total",
+        "counter",
+        "ALPHA",
+        "Number of ResourceClaims creation requests within scheduler",
+        ("status",),
+        gate="DRAExtendedResource",
+    ),
+    Definition(
+        "scheduler_dra_bindingconditions_allocations_total",
+        "counter",
+        "ALPHA",
+        "Number of allocations using devices with BindingConditions, counted per driver per scheduling attempt",
+        ("profile", "driver", "status"),
+        gate="DRADeviceBindingConditions",
+    ),
+    Definition(
+        "scheduler_dra_bindingconditions_wait_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Time in seconds spent waiting for BindingConditions to be satisfied during PreBind.",
+        ("profile", "driver", "status"),
+        exponential(0.1, 2, 14),
+        gate="DRADeviceBindingConditions",
+    ),
+    Definition(
+        "scheduler_podgroup_schedule_attempts_total",
+        "counter",
+        "ALPHA",
+        "Number of attempts to schedule pod group, by the result. 'unschedulable' means a pod group could not be"
+        " scheduled, while 'error' means an internal scheduler problem.",
+        ("result", "profile"),
+        gate="GenericWorkload",
+    ),
+    Definition(
+        "scheduler_podgroup_scheduling_attempt_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Pod group scheduling attempt latency in seconds (scheduling algorithm + binding)",
+        ("result", "profile"),
+        _ATTEMPT,
+        gate="GenericWorkload",
+    ),
+    Definition(
+        "scheduler_podgroup_scheduling_algorithm_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Pod group scheduling algorithm latency in seconds",
+        (),
+        _ATTEMPT,
+        gate="GenericWorkload",
+    ),
+    Definition(
+        "scheduler_volume_binder_cache_requests_total",
+        "counter",
+        "ALPHA",
+        "Total number for request volume binding cache",
+        ("operation",),
+    ),
+    Definition(
+        "scheduler_volume_scheduling_stage_error_total",
+        "counter",
+        "ALPHA",
+        "Volume scheduling stage error count",
+        ("operation",),
+    ),
+)
+
+SCHEDULER: Final = ATTEMPTS + QUEUE + PLUGINS + PREEMPTION + ELSEWHERE

@@ -1,0 +1,155 @@
+"""The scheduler's metrics: listens to what the flow reports, and gives it to Prometheus when it asks.
+
+`metric_list` and `component_metrics` say which metrics there are; `series` keeps the numbers. Nothing here is global: a
+process may have as many as it has schedulers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, assert_never
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client.registry import Collector
+
+from stowplan.cache.cache import Cache
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.engine.ports import Bound, Dropped, Evicted, GivenBack, Permitted, Placed, Report, Trouble
+from stowplan.observe import component_metrics
+from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
+from stowplan.observe.metric_list import SCHEDULER
+from stowplan.observe.plugin_metrics import SECOND_NS, SUCCESS, PluginMetrics
+from stowplan.observe.series import Definition, Family, SeriesSet, Shown
+from stowplan.observe.state_metrics import StateMetrics
+from stowplan.queue.entry import pod_id
+from stowplan.queue.queue import SchedulingQueue
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+ALL: Final = SCHEDULER + COMPONENT
+MANY_ATTEMPTS: Final = 15
+
+
+class Metrics(Collector):
+    """All metrics of one scheduler; called with every report of the flow."""
+
+    def __init__(
+        self, now_ns: Callable[[], int], gates: FeatureGates = DEFAULT_GATES, shown: Shown | None = None
+    ) -> None:
+        self._now_ns = now_ns
+        self._gates = gates
+        self._disabled = len(shown.disabled) if shown is not None else 0
+        self.series = SeriesSet(available(gates), shown)
+        self.plugins = PluginMetrics(self.series)
+        self.requests = RequestMetrics(self.series)
+        self._state: StateMetrics | None = None
+        # Pods that are being bound.
+        self._on_their_way: set[str] = set()
+        component_metrics.introduce(self.series, gates, self._disabled)
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+        GCCollector(registry=self._registry)
+
+    def watch(self, queue: SchedulingQueue, cache: Cache) -> None:
+        """Read the state of a queue and a cache from now on, whenever metrics are asked for."""
+        self._state = StateMetrics(self.series, queue, cache)
+
+    # Reading
+
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Family]:
+        if self._state is not None:
+            self._state.refresh()
+        goroutines = self.series.gauge("scheduler_goroutines")
+        goroutines.set(len(self._on_their_way), "binding")
+        yield from self.series.families()
+
+    def reset(self) -> None:
+        """Start all series again."""
+        self.series.reset()
+        if self._state is not None:
+            self._state.reset()
+        component_metrics.introduce(self.series, self._gates, self._disabled)
+
+    # Listening
+
+    def __call__(self, report: Report) -> None:
+        match report:
+            case Placed():
+                self._placed(report)
+            case Bound():
+                self._bound(report)
+            case GivenBack():
+                self._given_back(report)
+            case Dropped():
+                self.plugins.drop()
+                self._on_their_way.discard(pod_id(report.pod))
+            case Permitted():
+                result = SUCCESS if report.rejection is None else report.rejection.code.value
+                waited = self._since(report.held_at_ns)
+                self.series.histogram("scheduler_permit_wait_duration_seconds").observe(waited, result)
+            case Evicted():
+                self._evicted(report)
+            case Trouble():
+                pass
+            case _:
+                assert_never(report)
+
+    def event_handled(self, label: str, seconds: float) -> None:
+        """Note how long it took to take in something that a watch told."""
+        self.series.histogram("scheduler_event_handling_duration_seconds").observe(seconds, label)
+
+    def lead(self, lease_name: str, is_leading: bool) -> None:
+        """Note whether this replica leads."""
+        self.series.gauge("leader_election_master_status").set(int(is_leading), lease_name)
+
+    def _placed(self, report: Placed) -> None:
+        self._on_their_way.add(pod_id(report.pod))
+        self.plugins.placed(report)
+        took = self._since(report.taken_at_ns)
+        self.series.histogram("scheduler_scheduling_algorithm_duration_seconds").observe(took)
+
+    def _bound(self, report: Bound) -> None:
+        self._on_their_way.discard(pod_id(report.pod))
+        self._ended("scheduled", report)
+        attempts = str(report.attempts) if report.attempts < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
+        waited = self._since(report.ready_at_ns)
+        self.series.histogram("scheduler_pod_scheduling_sli_duration_seconds").observe(waited, attempts)
+        self.series.histogram("scheduler_pod_scheduling_attempts").observe(report.attempts)
+        if report.was_flushed:
+            self.series.counter("scheduler_pod_scheduled_after_flush_total").add()
+
+    def _given_back(self, report: GivenBack) -> None:
+        if pod_id(report.pod) in self._on_their_way:
+            self._on_their_way.discard(pod_id(report.pod))
+        else:
+            self.plugins.given_back(report)
+            took = self._since(report.taken_at_ns)
+            self.series.histogram("scheduler_scheduling_algorithm_duration_seconds").observe(took)
+        self._ended("error" if report.is_error else "unschedulable", report)
+
+    def _ended(self, result: str, report: Bound | GivenBack) -> None:
+        profile = report.pod.spec.scheduler_name
+        self.series.counter("scheduler_schedule_attempts_total").add(result, profile)
+        took = self._since(report.taken_at_ns)
+        self.series.histogram("scheduler_scheduling_attempt_duration_seconds").observe(took, result, profile)
+
+    def _evicted(self, report: Evicted) -> None:
+        self.series.histogram("scheduler_preemption_victims").observe(report.victims)
+        if "scheduler_preemption_goroutines_execution_total" in self.series.by_name:
+            result = "error" if report.is_error else "success"
+            self.series.counter("scheduler_preemption_goroutines_execution_total").add(result)
+            took = self._since(report.started_at_ns)
+            self.series.histogram("scheduler_preemption_goroutines_duration_seconds").observe(took, result)
+
+    def _since(self, at_ns: int) -> float:
+        return max(0, self._now_ns() - at_ns) / SECOND_NS
+
+
+def available(gates: FeatureGates) -> list[Definition]:
+    """Return the metrics that exist under some feature gates."""
+    return [definition for definition in ALL if not definition.gate or gates.enabled(definition.gate)]

@@ -1,0 +1,217 @@
+"""Counters, gauges and histograms as plain numbers: cheap to change while scheduling, given to Prometheus when it asks.
+
+One thread changes and reads them, so nothing is locked. `metric_list` says which there are, `metrics` owns them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import accumulate
+from typing import Literal, TypeAlias
+
+import msgspec
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.utils import floatToGoString
+
+Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
+Stability: TypeAlias = Literal["ALPHA", "BETA", "STABLE"]
+Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+Labels: TypeAlias = tuple[str, ...]
+#: Says under which label values a series is shown.
+Rename: TypeAlias = Callable[[Labels], Labels]
+#: The label values that are shown as they are, by metric and label; others are shown as `unexpected`.
+AllowedValues: TypeAlias = Mapping[tuple[str, str], frozenset[str]]
+
+UNEXPECTED = "unexpected"
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """A metric as it is published. `here` says what it counts in this scheduler; empty means that nothing feeds it."""
+
+    name: str
+    kind: Kind
+    stability: Stability
+    help: str
+    labels: Labels = ()
+    buckets: tuple[float, ...] = ()
+    here: str = ""
+    #: The feature gate without which the metric does not exist.
+    gate: str = ""
+
+    @property
+    def text(self) -> str:
+        """What stands in the HELP line."""
+        return f"[{self.stability}] {self.help}"
+
+
+def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """Return the upper bounds of buckets, each `factor` times the one before."""
+    bounds = [start]
+    while len(bounds) < count:
+        bounds.append(bounds[-1] * factor)
+    return tuple(bounds)
+
+
+class CounterSeries:
+    """Numbers that only grow, by label values."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.values: dict[Labels, float] = {}
+        self.reset()
+
+    def add(self, *labels: str, by: float = 1) -> None:
+        self.values[labels] = self.values.get(labels, 0) + by
+
+    def reset(self) -> None:
+        """Start again; a metric without labels is there from the start."""
+        self.values.clear()
+        if not self.definition.labels:
+            self.values[()] = 0
+
+    def family(self, rename: Rename) -> Family:
+        definition = self.definition
+        family = CounterMetricFamily(definition.name, definition.text, labels=definition.labels)
+        for labels, value in self._renamed(rename):
+            family.add_metric(labels, value)
+        return family
+
+    def _renamed(self, rename: Rename) -> list[tuple[Labels, float]]:
+        merged: dict[Labels, float] = {}
+        for labels, value in self.values.items():
+            shown = rename(labels)
+            merged[shown] = merged.get(shown, 0) + value
+        return sorted(merged.items())
+
+
+class GaugeSeries(CounterSeries):
+    """Numbers that go up and down, by label values."""
+
+    def set(self, value: float, *labels: str) -> None:
+        self.values[labels] = value
+
+    def family(self, rename: Rename) -> Family:
+        definition = self.definition
+        family = GaugeMetricFamily(definition.name, definition.text, labels=definition.labels)
+        for labels, value in self._renamed(rename):
+            family.add_metric(labels, value)
+        return family
+
+
+class _Observed:
+    """What one series of a histogram has seen."""
+
+    __slots__ = ("counts", "sum")
+
+    def __init__(self, buckets: int) -> None:
+        self.counts = [0] * (buckets + 1)
+        self.sum = 0.0
+
+    def take_in(self, other: _Observed) -> None:
+        self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
+        self.sum += other.sum
+
+
+class HistogramSeries:
+    """How often values fell into which bucket, by label values."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self._bounds = definition.buckets
+        self._names = [*map(floatToGoString, definition.buckets), "+Inf"]
+        self._observed: dict[Labels, _Observed] = {}
+        self.reset()
+
+    def observe(self, value: float, *labels: str) -> None:
+        observed = self._observed.get(labels)
+        if observed is None:
+            observed = self._observed[labels] = _Observed(len(self._bounds))
+        observed.counts[bisect_left(self._bounds, value)] += 1
+        observed.sum += value
+
+    def count(self, *labels: str) -> int:
+        """Return how many values a series has seen."""
+        observed = self._observed.get(labels)
+        return sum(observed.counts) if observed is not None else 0
+
+    def sum(self, *labels: str) -> float:
+        """Return the sum of the values a series has seen."""
+        observed = self._observed.get(labels)
+        return observed.sum if observed is not None else 0.0
+
+    def reset(self) -> None:
+        """Start again; a metric without labels is there from the start."""
+        self._observed.clear()
+        if not self.definition.labels:
+            self._observed[()] = _Observed(len(self._bounds))
+
+    def family(self, rename: Rename) -> Family:
+        definition = self.definition
+        merged: dict[Labels, _Observed] = {}
+        for labels, observed in self._observed.items():
+            merged.setdefault(rename(labels), _Observed(len(self._bounds))).take_in(observed)
+        family = HistogramMetricFamily(definition.name, definition.text, labels=definition.labels)
+        for labels, observed in sorted(merged.items(), key=lambda item: item[0]):
+            cumulative = map(float, accumulate(observed.counts))
+            family.add_metric(labels, list(zip(self._names, cumulative, strict=True)), observed.sum)
+        return family
+
+
+Series: TypeAlias = CounterSeries | GaugeSeries | HistogramSeries
+
+_KINDS: Mapping[Kind, Callable[[Definition], Series]] = {"counter": CounterSeries, "gauge": GaugeSeries, "histogram": HistogramSeries}
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """What is left out when metrics are read: whole metrics, and label values that nobody allowed."""
+
+    disabled: Collection[str] = frozenset()
+    allowed: AllowedValues = {}
+
+    def rename_of(self, definition: Definition) -> Rename:
+        limits = [self.allowed.get((definition.name, label)) for label in definition.labels]
+        if not any(limit is not None for limit in limits):
+            return lambda labels: labels
+        return lambda labels: tuple(
+            value if limit is None or value in limit else UNEXPECTED
+            for value, limit in zip(labels, limits, strict=True)
+        )
+
+
+class SeriesSet:
+    """The series of a number of definitions, by name."""
+
+    def __init__(self, definitions: Iterable[Definition], shown: Shown | None = None) -> None:
+        self.by_name: dict[str, Series] = {}
+        self._shown = shown if shown is not None else Shown()
+        for definition in definitions:
+            self.by_name[definition.name] = _KINDS[definition.kind](definition)
+
+    def counter(self, name: str) -> CounterSeries:
+        found = self.by_name[name]
+        assert isinstance(found, CounterSeries), name
+        return found
+
+    def gauge(self, name: str) -> GaugeSeries:
+        found = self.by_name[name]
+        assert isinstance(found, GaugeSeries), name
+        return found
+
+    def histogram(self, name: str) -> HistogramSeries:
+        found = self.by_name[name]
+        assert isinstance(found, HistogramSeries), name
+        return found
+
+    def families(self) -> list[Family]:
+        """Return what has values, by name; a metric that nobody has touched is not shown."""
+        wanted = sorted(self.by_name.keys() - set(self._shown.disabled))
+        families = [self._family(self.by_name[name]) for name in wanted]
+        return [family for family in families if family.samples]
+
+    def _family(self, series: Series) -> Family:
+        return series.family(self._shown.rename_of(series.definition))
+
+    def reset(self) -> None:
+        for series in self.by_name.values():
+            series.reset()

@@ -1,0 +1,73 @@
+"""The ground of every end-to-end test: one control plane a session, and an empty cluster for each test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.api import Api
+from tests.e2e.kubelets import Kubelets
+from tests.e2e.plane import BINARIES, Plane
+from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler
+
+_TIMINGS = pytest.StashKey[dict[str, float]]()
+
+
+@pytest.fixture(scope="session")
+def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """A control plane; what its programs said stays in pytest's folder of temporary files."""
+    if not (BINARIES / "kube-apiserver").exists():
+        pytest.fail(f"there is no kube-apiserver in {BINARIES}; `make e2e` builds it and runs these tests")
+    plane = Plane(tmp_path_factory.mktemp("plane"))
+    request.config.stash[_TIMINGS] = plane.timings
+    try:
+        plane.start()
+        yield plane
+    finally:
+        started = time.monotonic()
+        plane.stop()
+        plane.timings["stopping"] = time.monotonic() - started
+
+
+@pytest.fixture
+def api(plane: Plane) -> Api:
+    return plane.api
+
+
+@pytest.fixture
+def kubelets(plane: Plane) -> Iterator[Kubelets]:
+    """Kubelets that run whatever is bound to their nodes; the cluster is empty again afterwards."""
+    kubelets = Kubelets(plane.api)
+    kubelets.start()
+    yield kubelets
+    kubelets.stop()
+    kubelets.clear()
+
+
+@pytest.fixture
+def namespace(plane: Plane, request: pytest.FixtureRequest) -> str:
+    """A namespace of the test's own, named like it."""
+    words = request.node.name.removeprefix("test_").replace("_", "-")
+    return plane.create_namespace(words[:63].rstrip("-"))
+
+
+@pytest.fixture
+def scheduler(plane: Plane) -> Iterator[SchedulerProcess]:
+    """The real kube-scheduler with its defaults."""
+    scheduler = kube_scheduler(plane)
+    try:
+        seconds = scheduler.start()
+        plane.timings.setdefault("kube-scheduler", seconds)
+        yield scheduler
+    finally:
+        scheduler.stop()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how long each program took to serve."""
+    timings = config.stash.get(_TIMINGS, {})
+    if timings:
+        words = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in timings.items())
+        terminalreporter.write_line(f"control plane: {words}")

@@ -1,0 +1,140 @@
+"""The real kube-scheduler on this ground: pods land and run, and what is said about the others can be read."""
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.api import Api, Object
+from tests.e2e.kubelets import Kubelets
+from tests.e2e.manifests import node, pod
+from tests.e2e.plane import Plane
+from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler
+
+pytestmark = pytest.mark.usefixtures("scheduler")
+
+
+def test_pods_are_bound_and_run(api: Api, kubelets: Kubelets, namespace: str) -> None:
+    kubelets.register(node(name) for name in ("a", "b", "c"))
+    api.create_all(pod(namespace, f"p{number}", {"cpu": "2"}) for number in range(6))
+
+    pods = api.wait_for(f"/api/v1/namespaces/{namespace}/pods", all_run)
+    assert sorted(item["spec"]["nodeName"] for item in pods["items"]) == ["a", "a", "b", "b", "c", "c"]
+
+
+def test_describe_tells_where_a_pod_went(plane: Plane, kubelets: Kubelets, namespace: str) -> None:
+    kubelets.register([node("only")])
+    plane.api.create(pod(namespace, "web", {"cpu": "1"}))
+    plane.api.wait_for(f"/api/v1/namespaces/{namespace}/pods/web", runs)
+    plane.api.wait_for(f"/api/v1/namespaces/{namespace}/events", has_items)
+
+    described = plane.kubectl("describe", "pod", "web", "--namespace", namespace)
+    event = next(line for line in described.splitlines() if "Scheduled" in line and "Normal" in line)
+    assert event.split() == [
+        *("Normal", "Scheduled"),
+        *event.split()[2:-6],
+        *("default-scheduler", "Successfully", "assigned", f"{namespace}/web", "to", "only"),
+    ]
+
+
+def test_a_pod_that_fits_nowhere_is_told_why(api: Api, kubelets: Kubelets, namespace: str) -> None:
+    taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
+    kubelets.register([node("small", {"cpu": "1"}), node("db", taints=[taint])])
+    api.create(pod(namespace, "big", {"cpu": "2"}))
+
+    waiting = api.wait_for(f"/api/v1/namespaces/{namespace}/pods/big", is_refused)
+    condition = waiting["status"]["conditions"][0]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "Unschedulable")
+    assert condition["message"] == UNSCHEDULABLE
+    event = api.wait_for(f"/api/v1/namespaces/{namespace}/events", has_items)["items"][0]
+    assert (event["type"], event["reason"], event["message"]) == ("Warning", "FailedScheduling", UNSCHEDULABLE)
+
+
+def test_a_preempted_pod_makes_room(api: Api, kubelets: Kubelets, namespace: str) -> None:
+    kubelets.register([node("only")])
+    api.create(pod(namespace, "low", {"cpu": "3"}))
+    api.wait_for(f"/api/v1/namespaces/{namespace}/pods/low", runs)
+    api.create(priority_class(namespace, 1000))
+    api.create(pod(namespace, "high", {"cpu": "3"}, priorityClassName=namespace))
+
+    assert api.wait_for(f"/api/v1/namespaces/{namespace}/pods/high", runs)["spec"]["nodeName"] == "only"
+    assert [item["metadata"]["name"] for item in api.items(f"/api/v1/namespaces/{namespace}/pods")] == ["high"]
+
+
+def test_scheduling_goes_on_after_the_api_server_was_away(plane: Plane, kubelets: Kubelets, namespace: str) -> None:
+    kubelets.register([node("only")])
+    plane.stop_api_server()
+    plane.start_api_server()
+    plane.api.create(pod(namespace, "web", {"cpu": "1"}))
+
+    assert plane.api.wait_for(f"/api/v1/namespaces/{namespace}/pods/web", runs)["spec"]["nodeName"] == "only"
+
+
+def test_a_second_scheduler_takes_its_own_pods_only(plane: Plane, kubelets: Kubelets, namespace: str) -> None:
+    kubelets.register([node("only")])
+    second = kube_scheduler(plane, named("other"), name="second-scheduler")
+    second.start()
+    try:
+        plane.api.create(pod(namespace, "web", schedulerName="other"))
+        plane.api.wait_for(f"/api/v1/namespaces/{namespace}/pods/web", runs)
+    finally:
+        assert second.stop() == 0
+
+    events = plane.api.wait_for(f"/api/v1/namespaces/{namespace}/events", has_items)["items"]
+    assert [event["reportingComponent"] for event in events] == ["other"]
+
+
+def test_it_binds_as_its_own_user(plane: Plane, kubelets: Kubelets, namespace: str) -> None:
+    kubelets.register([node("only")])
+    plane.api.create(pod(namespace, "web"))
+    plane.api.wait_for(f"/api/v1/namespaces/{namespace}/pods/web", runs)
+
+    assert [
+        (event["user"]["username"], event["verb"], event["responseStatus"]["code"])
+        for event in plane.audit_events()
+        if event.get("objectRef", {}).get("subresource") == "binding" and event["objectRef"]["namespace"] == namespace
+    ] == [("system:kube-scheduler", "create", 201)]
+
+
+def test_its_time_is_counted(scheduler: SchedulerProcess) -> None:
+    assert 0.05 < scheduler.process.cpu_seconds() < 60
+
+
+UNSCHEDULABLE = (
+    "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). "
+    "no new claims to deallocate, preemption: 0/2 nodes are available: "
+    "1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
+)
+
+
+def runs(item: Object) -> bool:
+    return bool(item["status"]["phase"] == "Running")
+
+
+def all_run(pods: Object) -> bool:
+    return all(runs(item) for item in pods["items"])
+
+
+def has_items(listing: Object) -> bool:
+    return bool(listing["items"])
+
+
+def is_refused(item: Object) -> bool:
+    return any(condition["type"] == "PodScheduled" for condition in item["status"].get("conditions", ()))
+
+
+def named(scheduler_name: str) -> dict[str, Any]:
+    """Describe a scheduler of that name with the default plugins."""
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": scheduler_name}],
+    }
+
+
+def priority_class(name: str, value: int) -> Object:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }

@@ -1,0 +1,495 @@
+"""Gangs through the whole flow under virtual time: all or nothing, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import msgspec
+import pytest
+
+from stowplan.framework.contract import Permit, Reserve, Wait, refuse
+from stowplan.framework.verdict import Rejection
+from stowplan.framework.waiting import WaitingPods
+from stowplan.model.meta import NamespacedMeta
+from stowplan.model.pod import Pod
+from stowplan.simulate.notebook import Fault
+from stowplan.testing import make_node, make_pod
+from tests.integration.gang_world import (
+    BACKING_OFF,
+    COSCHEDULING,
+    GANGS_ON,
+    GangWorld,
+    group,
+    member,
+    members,
+    own_group,
+    own_members,
+    play,
+)
+
+DEFAULT = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+# All or nothing
+
+
+def test_a_gang_waits_at_the_gate_until_all_its_pods_exist() -> None:
+    async def story(world: GangWorld) -> None:
+        first, second, third = members("train", 3)
+        world.nodes(3)
+        world.create(first, second)
+        await world.after(1)
+        assert world.cluster.choose(first).rejection.reasons == (  # type: ignore[union-attr]
+            'waiting for pod group "default/train" to be created',
+        )
+        world.create(group("train", 3))
+        await world.after(1)
+        assert world.places() == {"train-0": "gated", "train-1": "gated"}
+        assert world.cluster.choose(first).rejection.reasons == (  # type: ignore[union-attr]
+            'waiting for 1 more pod of pod group "default/train" (2 of 3 created)',
+        )
+        world.create(third)
+        await world.after(1)
+        assert world.bound() == ["train-0", "train-1", "train-2"]
+
+    play(story)
+
+
+def test_a_gang_larger_than_the_cluster_is_not_placed_at_all() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(4)
+        world.create(group("train", 5), *members("train", 5))
+        await world.after(60)
+        assert (world.bound(), world.counted()) == ([], [])
+        assert world.message("train-0") == (
+            'pod group "default/train": 4 of 5 members fit, 5 needed; '
+            "member default/train-4: 0/4 nodes are available: 4 Insufficient cpu."
+        )
+        world.create(make_node("more").capacity(cpu="2", pods=110).build())
+        await world.after(15)
+        assert world.bound() == ["train-0", "train-1", "train-2", "train-3", "train-4"]
+
+    play(story)
+
+
+def test_of_two_gangs_that_want_the_same_nodes_one_is_placed_whole() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(4)
+        ours = [member("a", number).build() for number in range(3)]
+        theirs = [member("b", number).build() for number in range(3)]
+        world.create(group("a", 3), group("b", 3))
+        for pair in zip(ours, theirs, strict=True):
+            world.create(*pair)
+        await world.after(30)
+        assert world.bound() == ["a-0", "a-1", "a-2"]
+        assert world.message("b-0") == (
+            'pod group "default/b": 1 of 3 members fit, 3 needed; '
+            "member default/b-1: 0/4 nodes are available: 4 Insufficient cpu."
+        )
+        for pod in ours:
+            world.notebook.delete(pod)
+        await world.after(30)
+        assert world.bound() == ["b-0", "b-1", "b-2"]
+
+    play(story)
+
+
+def test_the_gang_of_higher_priority_goes_first() -> None:
+    async def story(world: GangWorld) -> None:
+        world.create(group("low", 2), group("high", 2), *members("low", 2))
+        world.create(*(member("high", number).priority(10).build() for number in range(2)))
+        world.nodes(3)
+        await world.after(30)
+        assert world.bound() == ["high-0", "high-1"]
+
+    play(story)
+
+
+def test_the_older_group_goes_first_among_equals() -> None:
+    def aged(name: str, created: str) -> object:
+        meta = msgspec.convert({"name": name, "creationTimestamp": created}, NamespacedMeta)
+        return msgspec.structs.replace(group(name, 2), metadata=meta)
+
+    async def story(world: GangWorld) -> None:
+        world.create(aged("young", "2026-05-02T00:00:00Z"), aged("old", "2026-05-01T00:00:00Z"))
+        world.create(*members("young", 2), *members("old", 2))
+        world.nodes(3)
+        await world.after(30)
+        assert world.bound() == ["old-0", "old-1"]
+
+    play(story)
+
+
+def test_ordinary_pods_take_what_a_refused_gang_does_not_hold() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(group("train", 4), *members("train", 4))
+        world.create(*(make_pod(f"web-{number}").requests(cpu="2").build() for number in range(3)))
+        await world.after(30)
+        assert world.bound() == ["web-0", "web-1", "web-2"]
+
+    play(story)
+
+
+def test_a_replacement_is_scheduled_alone_while_the_gang_has_its_number() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(4)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(1)
+        world.create(member("train", 3).build())
+        await world.after(1)
+        assert world.bound() == ["train-0", "train-1", "train-2", "train-3"]
+
+    play(story)
+
+
+# What changes meanwhile
+
+
+def test_a_deleted_member_sends_the_rest_back_to_the_gate() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(2)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(1)
+        world.notebook.delete(world.pod("train-2"))
+        world.create(make_node("more").capacity(cpu="2", pods=110).build())
+        await world.after(30)
+        assert world.bound() == []
+        assert set(world.places().values()) <= {"gated", "unschedulable"}
+        world.create(member("train", 7).build())
+        await world.after(30)
+        assert world.bound() == ["train-0", "train-1", "train-7"]
+
+    play(story)
+
+
+def test_pods_that_are_being_deleted_do_not_make_up_the_number() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(4)
+        world.create(group("train", 2), *members("train", 2))
+        await world.after(1)
+        for name in ("train-0", "train-1"):
+            world.notebook.terminate(world.pod(name))
+        world.create(member("train", 2).build())
+        await world.after(5)
+        assert world.places() == {"train-2": "gated"}
+
+    play(story)
+
+
+def test_without_its_group_a_refused_gang_waits_for_it_to_come_again() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(2)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(1)
+        world.notebook.delete(group("train", 3))
+        world.create(make_node("more").capacity(cpu="2", pods=110).build())
+        await world.after(30)
+        assert world.bound() == []
+        world.create(group("train", 3))
+        await world.after(30)
+        assert world.bound() == ["train-0", "train-1", "train-2"]
+
+    play(story)
+
+
+def test_a_lowered_number_lets_those_go_that_fit() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(2)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(1)
+        assert world.bound() == []
+        world.notebook.update(group("train", 2))
+        await world.after(15)
+        assert world.bound() == ["train-0", "train-1"]
+        assert world.places() == {"train-2": "unschedulable"}
+
+    play(story)
+
+
+def test_min_resources_hold_a_gang_back_until_there_is_room() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(2)
+        world.create(group("train", 1, {"cpu": "6"}), *members("train", 1))
+        await world.after(5)
+        assert world.message("train-0") == (
+            'pod group "default/train": minResources asks for cpu 6, the cluster has 4 free'
+        )
+        world.create(make_node("more").capacity(cpu="2", pods=110).build())
+        await world.after(15)
+        assert world.bound() == ["train-0"]
+
+    play(story)
+
+
+def test_a_refused_gang_is_left_alone_for_as_long_as_configured() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(2)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(1)
+        world.create(make_node("more").capacity(cpu="2", pods=110).build())
+        await world.after(30)
+        assert world.bound() == []
+        assert world.message("train-2") == (
+            'pod group "default/train" failed recently; it is tried again 40 seconds after that'
+        )
+        await world.after(15)
+        assert world.bound() == ["train-0", "train-1", "train-2"]
+
+    play(story, BACKING_OFF)
+
+
+# On the way to the nodes
+
+
+class Holds(Permit):
+    """Holds every pod, for a minute at most."""
+
+    def __init__(self) -> None:
+        self.waiting = WaitingPods()
+
+    def permit(self, pod: Pod, node_name: str) -> Wait:
+        return Wait(60.0)
+
+
+class RefusesOne(Permit):
+    """Refuses one pod at Permit, for good."""
+
+    def permit(self, pod: Pod, node_name: str) -> Rejection | None:
+        return refuse("no permit") if pod.name == "train-1" else None
+
+
+class ReservesTwo(Reserve):
+    """Has room for two pods at a time."""
+
+    def __init__(self) -> None:
+        self.held: set[str] = set()
+
+    def reserve(self, pod: Pod, node_name: str) -> Rejection | None:
+        if len(self.held) == 2:
+            return refuse("no more than two")
+        self.held.add(pod.uid)
+        return None
+
+    def unreserve(self, pod: Pod, node_name: str) -> None:
+        self.held.discard(pod.uid)
+
+
+def test_a_member_refused_by_permit_takes_its_gang_back() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(1)
+        assert (world.bound(), world.counted()) == ([], [])
+        assert world.message("train-0") == (
+            'pod group "default/train": 2 of 3 members fit, 3 needed; '
+            "member default/train-1: 0/1 nodes are available: 1 no permit."
+        )
+
+    play(story, COSCHEDULING, GANGS_ON, RefusesOne())
+
+
+def test_what_was_reserved_for_a_refused_gang_is_given_back() -> None:
+    plugin = ReservesTwo()
+
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(1)
+        assert (world.bound(), world.counted(), plugin.held) == ([], [], set())
+        world.create(group("pair", 2), *members("pair", 2))
+        await world.after(1)
+        assert world.bound() == ["pair-0", "pair-1"]
+
+    play(story, COSCHEDULING, GANGS_ON, plugin)
+
+
+def test_members_held_by_permit_are_bound_when_the_last_of_them_is_let_go() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(1)
+        first, second, third = world.parts.waiting
+        first.allow("Holds")
+        second.allow("Holds")
+        await world.after(5)
+        assert world.bound() == []
+        third.allow("Holds")
+        await world.after(1)
+        assert world.bound() == ["train-0", "train-1", "train-2"]
+
+    play(story, COSCHEDULING, GANGS_ON, Holds())
+
+
+def test_a_held_member_that_is_refused_takes_its_gang_back() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(1)
+        first, *_ = world.parts.waiting
+        first.reject("Holds", "not today")
+        await world.after(0.1)
+        assert (world.bound(), world.went_back()) == ([], ["train-0", "train-1", "train-2"])
+        assert world.message("train-2") == (
+            '0/1 nodes are available: 1 pod group "default/train": 2 of 3 needed members are left; '
+            "member default/train-0 lost its node: 0/1 nodes are available: 1 not today.."
+        )
+
+    play(story, COSCHEDULING, GANGS_ON, Holds())
+
+
+def test_an_extra_member_may_be_refused_without_harm() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(group("train", 2), *members("train", 3))
+        await world.after(1)
+        first, second, third = world.parts.waiting
+        first.reject("Holds", "not today")
+        second.allow("Holds")
+        third.allow("Holds")
+        await world.after(0.1)
+        assert world.bound() == ["train-1", "train-2"]
+
+    play(story, COSCHEDULING, GANGS_ON, Holds())
+
+
+def test_a_member_that_comes_later_waits_for_those_on_their_way() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(group("train", 2), *members("train", 2))
+        await world.after(1)
+        world.create(member("train", 2).build())
+        await world.after(1)
+        first, second, late = world.parts.waiting
+        late.allow("Holds")
+        await world.after(1)
+        assert world.bound() == []
+        first.reject("Holds", "not today")
+        second.reject("Holds", "not today")
+        await world.after(0.1)
+        assert (world.bound(), world.went_back()) == ([], ["train-0", "train-1", "train-2"])
+
+    play(story, COSCHEDULING, GANGS_ON, Holds())
+
+
+@pytest.mark.parametrize(
+    ("timeout", "seconds"),
+    [
+        pytest.param(20, 20, id="the group's own time-out"),
+        pytest.param(None, 60, id="that of the plugin's arguments"),
+    ],
+)
+def test_members_are_held_no_longer_than_the_group_allows(timeout: int | None, seconds: int) -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(2)
+        world.create(group("train", 2, timeout=timeout), *members("train", 2))
+        await world.after(seconds - 0.5)
+        assert world.counted() == ["train-0", "train-1"]
+        held = list(world.parts.waiting)
+        await world.after(1)
+        assert all(one.is_decided for one in held)
+
+    play(story, COSCHEDULING, GANGS_ON, Holds())
+
+
+def test_a_member_deleted_while_held_takes_its_gang_back() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(1)
+        held = list(world.parts.waiting)
+        world.notebook.delete(world.pod("train-1"))
+        for one in held:
+            one.allow("Holds")
+        await world.after(5)
+        assert (world.bound(), world.counted()) == ([], [])
+
+    play(story, COSCHEDULING, GANGS_ON, Holds())
+
+
+def fails_at(call: int) -> Fault:
+    """Let one binding fail, the first or a later one."""
+    calls = count(1)
+
+    async def fault(verb: str, key: str) -> None:
+        if verb == "bind" and next(calls) == call:
+            raise ConnectionError("the server is away")
+
+    return fault
+
+
+def test_a_binding_that_fails_before_any_is_made_takes_the_gang_back_and_it_is_tried_again() -> None:
+    async def story(world: GangWorld) -> None:
+        world.notebook.fault = fails_at(1)
+        world.nodes(3)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(30)
+        first, second, third = world.went_back()
+        assert sorted((first, second, third)) == ["train-0", "train-1", "train-2"]
+        assert world.message(first) == 'running Bind plugin "DefaultBinder": the server is away'
+        assert world.message(second) == (
+            'pod group "default/train": 2 of 3 needed members are left; '
+            f'member default/{first} lost its node: running Bind plugin "DefaultBinder": the server is away'
+        )
+        assert world.bound() == ["train-0", "train-1", "train-2"]
+
+    play(story)
+
+
+def test_members_bound_before_another_fails_stay_and_the_gang_is_completed() -> None:
+    async def story(world: GangWorld) -> None:
+        world.notebook.fault = fails_at(3)
+        world.nodes(3)
+        world.create(group("train", 3), *members("train", 3))
+        await world.after(30)
+        assert len(world.went_back()) == 1
+        assert world.bound() == ["train-0", "train-1", "train-2"]
+
+    play(story)
+
+
+# Kubernetes' own groups
+
+
+def test_own_groups_are_gangs_where_the_feature_gates_are_on() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(own_group("big", 4), *own_members("big", 4), own_group("train", 3), *own_members("train", 3))
+        await world.after(30)
+        assert world.bound() == ["train-0", "train-1", "train-2"]
+        assert world.message("big-3") == (
+            'pod group "default/big": 3 of 4 members fit, 4 needed; '
+            "member default/big-3: 0/3 nodes are available: 3 Insufficient cpu."
+        )
+
+    play(story, DEFAULT, GANGS_ON)
+
+
+def test_pods_of_a_group_with_a_basic_policy_go_one_by_one() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(own_group("big", None), *own_members("big", 4))
+        await world.after(30)
+        assert world.bound() == ["big-0", "big-1", "big-2"]
+
+    play(story, DEFAULT, GANGS_ON)
+
+
+def test_without_the_feature_gates_a_scheduling_group_means_nothing() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(own_group("big", 4), *own_members("big", 4))
+        await world.after(30)
+        assert world.bound() == ["big-0", "big-1", "big-2"]
+
+    play(story, DEFAULT)
+
+
+def test_without_the_plugin_the_label_means_nothing() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(group("big", 4), *members("big", 4))
+        await world.after(30)
+        assert world.bound() == ["big-0", "big-1", "big-2"]
+
+    play(story, DEFAULT)
