@@ -112,10 +112,13 @@ class GangWorld:
         return self.notebook.pods[f"default/{name}"]
 
     async def stop(self) -> None:
+        """Stop scheduling; what is on its way is seen to its end."""
+        running, timers = self._tasks
         self.scheduler.stop()
-        self._tasks[1].cancel()
+        timers.cancel()
+        await running
         with suppress(asyncio.CancelledError):
-            await asyncio.gather(*self._tasks)
+            await timers
 
     def _add_plugins(self, extra: Collection[Plugin]) -> None:
         for name, profile in dict(self.cluster.profiles).items():

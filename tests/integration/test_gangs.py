@@ -332,7 +332,7 @@ def test_a_held_member_that_is_refused_takes_its_gang_back() -> None:
         assert (world.bound(), world.went_back()) == ([], ["train-0", "train-1", "train-2"])
         assert world.message("train-2") == (
             '0/1 nodes are available: 1 pod group "default/train": 2 of 3 needed members are left; '
-            "member default/train-0 lost its node: 0/1 nodes are available: 1 not today.."
+            "member default/train-0 lost its node: 0/1 nodes are available: 1 not today."
         )
 
     play(story, COSCHEDULING, GANGS_ON, Holds())

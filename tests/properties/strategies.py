@@ -278,13 +278,33 @@ def make_pod(where: str, labels: dict[str, str], containers: list[Container], fe
     return Pod(metadata=NamespacedMeta(namespace=where, labels=labels, **meta), spec=spec)
 
 
-#: Pending pods without a name; `named` makes pods of them.
-pods = st.builds(
-    make_pod,
-    st.sampled_from((*NAMESPACES, "default")),
-    labels,
-    st.lists(containers, min_size=1, max_size=2),
-    st.lists(pod_features, max_size=3),
+def pods_with(features: st.SearchStrategy[Feature], least: int = 0) -> st.SearchStrategy[Pod]:
+    """Draw pending pods without a name that have some of the features."""
+    return st.builds(
+        make_pod,
+        st.sampled_from((*NAMESPACES, "default")),
+        labels,
+        st.lists(containers, min_size=1, max_size=2),
+        st.lists(features, min_size=least, max_size=3),
+    )
+
+
+#: Pods of every kind; `named` makes pods of them.
+pods = pods_with(pod_features)
+#: Pods that look at each other, at services and owners, or at nodes, and little else.
+neighbours = pods_with(st.one_of(feature("pod_affinity", pod_affinities), feature("pod_anti_affinity", pod_affinities)))
+siblings = pods_with(
+    st.one_of(
+        feature("owner_references", owners.map(lambda owner: (owner,))),
+        feature("topology_spread_constraints", few(constraints)),
+    )
+)
+pickers = pods_with(
+    st.one_of(
+        feature("node_affinity", node_affinities),
+        feature("tolerations", few(tolerations)),
+        feature("host_network", st.just(True)),
+    )
 )
 
 

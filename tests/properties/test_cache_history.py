@@ -39,10 +39,10 @@ def histories(draw: st.DrawFn) -> list[world.Event]:
     """Draw what happens to nodes and to pods of a few makes."""
     makes = draw(st.lists(st.one_of(strategies.pods, resized()), min_size=1, max_size=4))
     pods = world.pod_events(st.sampled_from(makes), names)
-    return draw(st.lists(st.one_of(world.node_events(names), pods, pods), max_size=25))
+    return draw(st.lists(st.one_of(world.node_events(names), pods, pods), min_size=12, max_size=25))
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(histories(), strategies.pods)
 def test_every_step_leaves_what_a_rebuild_would_give(events: list[world.Event], asked: Pod) -> None:
     cluster = Cluster(world.configuration("default"))
@@ -52,6 +52,9 @@ def test_every_step_leaves_what_a_rebuild_would_give(events: list[world.Event], 
         if number in (2, 9) and len(cluster.cache.table):
             # Brings columns into being that the rest of the history must keep up to date.
             world.answer(cluster, named(asked, "asked"))
+    if len(cluster.cache.table):
+        world.answer(cluster, named(asked, "asked"))
+        validate(cluster.cache)
 
 
 @settings(max_examples=250)

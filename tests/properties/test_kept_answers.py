@@ -16,26 +16,30 @@ TEMPLATES = 3
 configurations = st.sampled_from(tuple(world.CONFIGURATIONS))
 
 
+History = tuple[list[Pod], list[tuple[world.Event, int]]]
+# Of every kind, or of one that meets others of its kind often.
+THEMES = (strategies.pods, strategies.neighbours, strategies.siblings, strategies.pickers)
+
+
 @st.composite
-def histories(draw: st.DrawFn) -> tuple[list[Pod], list[tuple[world.Event, int]]]:
+def histories(draw: st.DrawFn, names: tuple[str, ...], *, comes_and_goes: bool) -> History:
     """Draw templates of pods, and what happens, each time with the template that is asked about next."""
-    templates = draw(st.lists(strategies.pods, min_size=TEMPLATES, max_size=TEMPLATES))
-    of_templates, names = st.sampled_from(templates), st.sampled_from(NODE_NAMES[:6])
+    theme = draw(st.sampled_from(THEMES))
+    templates = draw(st.lists(theme, min_size=TEMPLATES, max_size=TEMPLATES))
+    of_templates, some_name = st.sampled_from(templates), st.sampled_from(names)
+    updates = st.builds(world.NodeComes, some_name, strategies.nodes)
     events = st.one_of(
-        world.node_events(names),
-        world.pod_events(of_templates, names),
-        world.pod_events(of_templates, names),
+        world.node_events(some_name) if comes_and_goes else updates,
+        world.pod_events(of_templates, some_name),
+        world.pod_events(of_templates, some_name),
         world.object_events,
-        st.builds(world.Nominated, st.integers(0, 1), of_templates, st.sampled_from((*NODE_NAMES[:6], ""))),
+        st.builds(world.Nominated, st.integers(0, 1), of_templates, st.sampled_from((*names, ""))),
     )
-    return templates, draw(st.lists(st.tuples(events, st.integers(0, TEMPLATES - 1)), max_size=14))
+    return templates, draw(st.lists(st.tuples(events, st.integers(0, TEMPLATES - 1)), min_size=8, max_size=14))
 
 
-@settings(max_examples=250)
-@given(configurations, strategies.clusters(most=10), histories())
-def test_a_kept_answer_is_the_one_that_would_be_given_anew(
-    config: str, nodes: list[Node], history: tuple[list[Pod], list[tuple[world.Event, int]]]
-) -> None:
+def compare(config: str, nodes: list[Node], history: History) -> None:
+    """Let a history happen to a cluster that keeps answers and to one that does not, and ask both after every step."""
     kept, anew = two_clusters(config, nodes)
     templates, events = history
     for event, index in events:
@@ -49,12 +53,24 @@ def test_a_kept_answer_is_the_one_that_would_be_given_anew(
             assert world.answer(kept, named(pod, "asked")) == world.answer(anew, named(pod, "asked"))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
+@given(configurations, strategies.clusters(most=10), histories(NODE_NAMES[:6], comes_and_goes=True))
+def test_answers_are_not_kept_beyond_the_nodes_they_are_about(config: str, nodes: list[Node], history: History) -> None:
+    compare(config, nodes, history)
+
+
+@settings(max_examples=200)
+@given(configurations, strategies.clusters(least=4, most=10), histories(NODE_NAMES[:4], comes_and_goes=False))
+def test_a_kept_answer_is_the_one_that_would_be_given_anew(config: str, nodes: list[Node], history: History) -> None:
+    compare(config, nodes, history)
+
+
+@settings(max_examples=100)
 @given(
     configurations,
     strategies.clusters(),
     st.lists(strategies.pods, min_size=1, max_size=3),
-    st.lists(st.integers(0, 2), min_size=1, max_size=20),
+    st.lists(st.integers(0, 2), min_size=8, max_size=20),
 )
 def test_pods_of_a_few_templates_go_where_they_would_go_without_kept_answers(
     config: str, nodes: list[Node], templates: list[Pod], order: list[int]

@@ -54,6 +54,16 @@ class Scripted:
         self.handle = handle
         self._lines = {name: list(lines) for name, lines in (does or {}).items()}
 
+    def cue(self, pod_name: str, line: str) -> None:
+        """Add a line for a pod."""
+        self._lines.setdefault(pod_name, []).append(line)
+
+    def forget_lines(self) -> None:
+        self._lines.clear()
+
+    def sign(self, pod: Pod) -> str:
+        return pod.name
+
     def act(self, point: str, pod: Pod) -> Any:
         """Do what the next line for a pod says, and return the answer."""
         self.handle.calls.append(f"{self.name}.{point} {pod.name}")

@@ -31,7 +31,9 @@ def read_object(words: Words) -> Any:
     """Return the object that a few words describe."""
     if "manifest" in words:
         return decode.decode_object(words["manifest"])
-    return decode.decode_object(_pod(words) if "pod" in words else _merged(_usual_node(words["node"]), _node(words)))
+    if "pod" in words:
+        return decode.decode_object(_pod(words, is_new=True))
+    return decode.decode_object(_merged(_usual_node(words["node"]), _node(words)))
 
 
 def changed(known: Any, words: Words) -> Any:
@@ -40,11 +42,11 @@ def changed(known: Any, words: Words) -> Any:
     return decode.decode_object(_merged(decode.to_builtins(known), manifest))
 
 
-def _pod(words: Words) -> dict[str, Any]:
+def _pod(words: Words, *, is_new: bool = False) -> dict[str, Any]:
     name = words["pod"]
     requests = {key: str(words[key]) for key in ("cpu", "memory") if key in words}
     spec: dict[str, Any] = {}
-    if requests:
+    if requests or is_new:
         spec["containers"] = [{"name": "main", "resources": {"requests": requests}}]
     for word, field in (("on", "nodeName"), ("scheduler", "schedulerName"), ("priority", "priority")):
         if word in words:

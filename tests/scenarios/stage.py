@@ -165,9 +165,9 @@ class Stage:
                 return
 
 
-def configuration(plugins: Sequence[dict[str, Any]] = (), **profile: Any) -> Configuration:
+def configuration(script: Sequence[dict[str, Any]] = (), **profile: Any) -> Configuration:
     """Return a configuration with plugins of `plugins.py` behind the usual ones, in the order given."""
-    named = [(f"{HERE}:{name}", arguments) for plugin in plugins for name, arguments in plugin.items()]
+    named = [(f"{HERE}:{name}", arguments) for plugin in script for name, arguments in plugin.items()]
     profile.setdefault("schedulerName", "default-scheduler")
     enabled = {"multiPoint": {"enabled": [{"name": name} for name, _ in named]}}
     profile["plugins"] = {**enabled, **profile.get("plugins", {})}

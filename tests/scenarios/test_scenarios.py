@@ -1,8 +1,8 @@
 """Play every scenario of this directory: what is given, then the steps, each as the file puts it.
 
 A step is a mapping; `at`/`after` say when, the rest what: `create`, `update`, `delete`, `terminate`, `fault`, `call`
-(`Plugin.method pod`), `restart`, `expect`. Every scenario ends with what it expects after ten more minutes without
-anything under way, unless it says `settles: false`.
+(`Plugin.method pod`), `bind_elsewhere`, `restart`, `expect`. When the last step is taken, nothing may be under way any
+more, unless the scenario says `settles: false`.
 """
 
 from __future__ import annotations

@@ -5,15 +5,17 @@ The live scheduler, the embedded cluster and the simulation differ in the writer
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from stowplan.app.cluster import Cluster
+from stowplan.engine.extended import Extended
 from stowplan.engine.intake import Intake
 from stowplan.engine.parts import Parts
 from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Trouble, Writer
 from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.handle import ExtenderError
 from stowplan.framework.requeueing import awaited_by
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
@@ -23,15 +25,23 @@ from stowplan.queue.queue import SchedulingQueue
 
 
 def assemble(
-    cluster: Cluster, writer: Writer, now_ns: Callable[[], int], patience: Patience | None = None
+    cluster: Cluster,
+    writer: Writer,
+    now_ns: Callable[[], int],
+    patience: Patience | None = None,
+    limits: Limits | None = None,
 ) -> tuple[Scheduler, Parts]:
-    """Return the flow over a cluster, and the parts it moves pods between."""
+    """Return the flow over a cluster, and the parts it moves pods between; limits are the configuration's if none."""
 
     def tell(text: str) -> None:
         parts.tell(Trouble(text))
 
+    def ignored(errors: Iterable[ExtenderError]) -> None:
+        for error in errors:
+            tell(f"an extender failed and is ignored: {error}")
+
     cluster.writer = writer
-    queue = _queue(cluster, tell)
+    queue = _queue(cluster, tell, limits if limits is not None else queue_limits(cluster.config, cluster.feature_gates))
     parts = Parts(
         cache=cluster.cache,
         queue=queue,
@@ -43,11 +53,25 @@ def assemble(
         waiting=cluster.waiting_pods,
         patience=patience if patience is not None else Patience(),
     )
+    if cluster.extenders:
+        parts.extended = Extended(
+            cluster.field,
+            cluster.extenders,
+            pods_on=lambda name: cluster.pods_on(name) if name in cluster.cache.table.row_of else None,
+            ignored=ignored,
+        )
     cluster.stopwatch.wind(now_ns, parts.patience.slow_seconds, tell)
     return Scheduler(parts, cluster.evictions), parts
 
 
-def _queue(cluster: Cluster, tell: Callable[[str], None]) -> SchedulingQueue:
+def reassemble(cluster: Cluster, parts: Parts) -> None:
+    """Have the flow use the profiles that the cluster uses now. Called between two cycles, never inside one."""
+    parts.profiles, parts.field = cluster.profiles, cluster.field
+    parts.intake = replace(parts.intake, scheduler_names=cluster.profiles)
+    parts.queue.use(_awaited(cluster))
+
+
+def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> SchedulingQueue:
     def gate(pod: Pod) -> Rejection | None:
         profile = cluster.profiles.get(pod.spec.scheduler_name)
         rejection = profile.run_pre_enqueue(pod) if profile is not None else None
@@ -64,10 +88,8 @@ def _queue(cluster: Cluster, tell: Callable[[str], None]) -> SchedulingQueue:
             tell(f"plugin {plugin.name!r} failed in QueueSort for pod {pod.key!r}, which comes last now: {error!r}")
             return 1, queued_at_ns
 
-    limits = Limits(
-        cluster.config.pod_initial_backoff_seconds,
-        cluster.config.pod_max_backoff_seconds,
-        pops_early=cluster.feature_gates.enabled("SchedulerPopFromBackoffQ"),
-    )
-    awaited = {name: awaited_by(profile) for name, profile in cluster.profiles.items()}
-    return SchedulingQueue(Rules(gate, sort_key), awaited, limits, cluster.nominations)
+    return SchedulingQueue(Rules(gate, sort_key), _awaited(cluster), limits, cluster.nominations)
+
+
+def _awaited(cluster: Cluster) -> AwaitedBy:
+    return {name: awaited_by(profile) for name, profile in cluster.profiles.items()}

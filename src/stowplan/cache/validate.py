@@ -8,6 +8,7 @@ import numpy as np
 
 from stowplan.cache.cache import Cache, Placed, pod_id
 from stowplan.model.importance import importance
+from stowplan.table.images import image_names
 
 
 def validate(cache: Cache) -> None:
@@ -17,6 +18,7 @@ def validate(cache: Cache) -> None:
     fresh = _rebuilt(cache)
     _check_resources(cache, fresh)
     _check_columns(cache, fresh)
+    _check_images(cache)
 
 
 def _check_places(cache: Cache) -> None:
@@ -35,6 +37,8 @@ def _check_rows(cache: Cache) -> None:
     for row, node in enumerate(table.nodes):
         expected = Counter(placed.shape for placed in cache.pods_on(node.metadata.name))
         assert table.shapes_on[row] == dict(expected), f"node {node.metadata.name}: counted shapes differ from its pods"
+        for shape, count in expected.items():
+            assert shape.rows.get(row) == count, f"node {node.metadata.name}: a shape does not know it is counted there"
     assert sorted(table.order().tolist()) == list(range(len(table))), (
         "the walking order is not a permutation of the rows"
     )
@@ -74,3 +78,8 @@ def _check_columns(cache: Cache, fresh: Cache) -> None:
         carriers = [sum(p.shape.terms.count(term) for p in cache.pods_on(n.metadata.name)) for n in cache.table.nodes]
         assert term.column.view.tolist() == carriers, f"carriers of a term over {term.term.topology_key} differ"
         assert term.column.total == sum(carriers), "the total of carriers differs"
+
+
+def _check_images(cache: Cache) -> None:
+    holders = Counter(name for node in cache.table.nodes for name in image_names(node))
+    assert cache.table.images.all_holders() == holders, "the nodes that hold images are miscounted"

@@ -7,6 +7,7 @@ cluster tells is applied after the cycle. A node nominated for the pod is asked 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -15,9 +16,11 @@ from stowplan.engine.choose import Field, Found
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.extender import chain
 from stowplan.framework.asking import PluginError
-from stowplan.framework.extending import Extender, with_refusals
+from stowplan.framework.contract import Preemption
+from stowplan.framework.extending import Extender, PodsOn, with_refusals
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.shape import PodShape
@@ -29,8 +32,9 @@ Ignored = Callable[[Iterable[ExtenderError]], None]
 class Extended:
     """Chooses nodes together with extenders."""
 
-    def __init__(self, field: Field, extenders: Sequence[Extender], ignored: Ignored) -> None:
+    def __init__(self, field: Field, extenders: Sequence[Extender], pods_on: PodsOn, ignored: Ignored) -> None:
         self._field = field
+        self._pods_on = pods_on
         self._extenders = extenders
         self._ignored = ignored
 
@@ -45,6 +49,21 @@ class Extended:
             return Failed(pod, str(error), error.plugin)
         except ExtenderError as error:
             return Failed(pod, str(error))
+
+    async def agree(self, pod: Pod, candidates: Sequence[Preemption]) -> Sequence[Preemption]:
+        """Return the candidates for preemption that no extender objects to."""
+        agreed = await chain.agree(self._extenders, pod, candidates, self._pods_on)
+        self._ignored(agreed.ignored)
+        return agreed.candidates
+
+    async def bind(self, pod: Pod, node_name: str) -> Rejection | Literal[False] | None:
+        """Have an extender bind the pod: None if one did, False if that is for the plugins to do."""
+        try:
+            answer = await chain.bind(self._extenders, pod, node_name)
+        except ExtenderError as error:
+            return Rejection((str(error),), Code.ERROR)
+        self._ignored(answer.ignored)
+        return None if answer.is_bound else False
 
     async def _choose(self, profile: Profile, pod: Pod, shape: PodShape) -> Result:
         found = choose.find_feasible(self._field, profile, pod, shape)

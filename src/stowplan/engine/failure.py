@@ -13,7 +13,7 @@ import msgspec
 
 from stowplan.engine import choose
 from stowplan.engine.parts import Parts
-from stowplan.engine.ports import GivenBack, Note
+from stowplan.engine.ports import Dropped, GivenBack, Note
 from stowplan.engine.results import Failed, Refused
 from stowplan.framework.post_filtering import PostFiltered
 from stowplan.framework.verdict import Code, Rejection
@@ -91,6 +91,7 @@ def give_back(parts: Parts, entry: QueuedPod, failure: Failure) -> Coroutine[Any
     nominated = failure.nominated_node_name
     parts.queue.give_back(entry, parts.now_ns(), failure.plugins, failure.pending)
     if entry.place is Place.GONE:
+        parts.tell(Dropped(entry.pod, "it is gone"))
         return _nothing()
     pod = entry.pod
     if nominated is not None:

@@ -153,7 +153,10 @@ class Intake:
 
     def _forget(self, placed: Placed, now_ns: int) -> None:
         """Free the node that was chosen for a pod that will not come; binding it will fail by itself."""
-        self._let_go(placed.pod)
+        if self._let_go(placed.pod):
+            # The flow takes it off its node, in good order.
+            self.queue.delete(placed.pod)
+            return
         self.cache.remove_pod(placed.pod)
         spec = msgspec.structs.replace(placed.pod.spec, node_name=placed.node_name)
         was_placed = msgspec.structs.replace(placed.pod, spec=spec)
@@ -171,11 +174,12 @@ class Intake:
         event = Event(changes.ASSIGNED_POD_DELETE, pod, None)
         self.queue.on_change(event, now_ns, only=lambda waiting: waiting.priority <= pod.priority)
 
-    def _let_go(self, pod: Pod) -> None:
-        """Hold a pod in Permit no longer: it is gone, or bound by another."""
+    def _let_go(self, pod: Pod) -> bool:
+        """Hold a pod in Permit no longer: it is gone, or bound by another. Say whether it was held."""
         waiting = self.waiting.get(pod)
         if waiting is not None:
             waiting.reject("", "removed")
+        return waiting is not None
 
     def _is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self.scheduler_names

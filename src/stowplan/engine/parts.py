@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from stowplan.cache.cache import Cache
 from stowplan.engine.choose import Field
+from stowplan.engine.extended import Extended
 from stowplan.engine.intake import Intake
 from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Listener, Report, Writer
@@ -35,6 +36,8 @@ class Parts:
     waiting: WaitingPods = dataclasses.field(default_factory=WaitingPods)
     patience: Patience = dataclasses.field(default_factory=Patience)
     tell: Listener = _nobody
+    #: The extenders, if any have a say.
+    extended: Extended | None = None
     statuses: Statuses = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:

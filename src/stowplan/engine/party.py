@@ -121,7 +121,8 @@ class Parties:
         left = self.placed(party.gang)
         if not party.has_bound and left < party.gang.min_member:
             counts = f"{left} of {party.gang.min_member} needed members are left"
-            self._turn_back(party, f"{party.gang.key}: {counts}; member {pod.key} lost its node: {why.message}")
+            reason = why.message.rstrip(".")
+            self._turn_back(party, f"{party.gang.key}: {counts}; member {pod.key} lost its node: {reason}")
         else:
             self._look_around(party)
 

@@ -20,22 +20,22 @@ from collections.abc import Callable
 
 import msgspec
 
-from stowplan.engine import choose, failure, permission
+from stowplan.engine import failure, permission, with_extenders
 from stowplan.engine.errands import Errands
 from stowplan.engine.eviction import Evictions
 from stowplan.engine.failure import Failure
 from stowplan.engine.gang import GangCycle
+from stowplan.engine.moot import why_moot
 from stowplan.engine.parts import Parts
 from stowplan.engine.party import Parties, Point
 from stowplan.engine.ports import Bound, Dropped, Note, Placed, Trouble
 from stowplan.engine.results import Chosen, Failed, Refused
+from stowplan.engine.room import make_room
 from stowplan.framework import changes, placing
-from stowplan.framework.asking import PluginError
 from stowplan.framework.changes import Event
 from stowplan.framework.contract import Nominated
-from stowplan.framework.post_filtering import PostFiltered, attempt_of, run_post_filter
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Code, Rejection
+from stowplan.framework.verdict import Rejection
 from stowplan.framework.waiting import WaitingPod
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import QueuedPod
@@ -113,37 +113,28 @@ class Scheduler:
     async def _schedule(self, entry: QueuedPod) -> None:
         pod, parts = entry.pod, self._parts
         profile = parts.profiles.get(pod.spec.scheduler_name)
-        moot = _why_moot(parts, profile, pod)
+        moot = why_moot(parts, profile, pod)
         if profile is None or moot:
             parts.queue.done(pod)
             parts.tell(Dropped(pod, moot))
             return
         if self._gangs.schedule(profile, entry):
             return
-        result = choose.choose(parts.field, profile, pod, parts.cache.table.shape_of(pod))
+        result = await with_extenders.decide(parts, profile, pod)
         match result:
             case Chosen():
                 self._place(profile, entry, result.node_name)
             case Refused():
-                self._refuse(profile, entry, result)
+                await self._refuse(profile, entry, result)
             case Failed():
                 self.give_back(entry, failure.of_failed(result))
 
-    def _refuse(self, profile: Profile, entry: QueuedPod, refused: Refused) -> None:
+    async def _refuse(self, profile: Profile, entry: QueuedPod, refused: Refused) -> None:
         """See whether room can be made, and give the pod back."""
-        try:
-            made = self._make_room(profile, refused)
-        except PluginError as error:
-            made = PostFiltered(rejection=Rejection((str(error),), Code.ERROR, error.plugin))
+        made = await make_room(self._parts, profile, refused)
         if made.nominated is not None:
             self._start_evictions(entry.pod, made.nominated)
         self.give_back(entry, failure.of_refused(refused, made))
-
-    def _make_room(self, profile: Profile, refused: Refused) -> PostFiltered:
-        pod = refused.pod
-        kept = self._parts.field.memo.find(profile, pod, self._parts.cache.table.shape_of(pod))
-        kept.filtering.refresh(pod)
-        return run_post_filter(profile, pod, attempt_of(kept.filtering, refused.verdict, pod))
 
     def _start_evictions(self, pod: Pod, nominated: Nominated) -> None:
         if nominated.preemption is not None:
@@ -221,7 +212,7 @@ class Scheduler:
             return failure.of_error("turned back before it was bound")
         if rejection is None:
             # The cluster is asked now: too late to be turned back in memory.
-            rejection = await placing.run_bind(profile, pod, node_name, parts.patience.for_bind)
+            rejection = await with_extenders.bind(parts, profile, pod, node_name)
         return failure.after_permit(rejection) if rejection is not None else None
 
     # The way back
@@ -255,14 +246,3 @@ class Scheduler:
     def give_back(self, entry: QueuedPod, why: Failure) -> None:
         """Put a pod back into the queue, and tell the cluster why beside the loop."""
         self._errands.start(failure.give_back(self._parts, entry, why))
-
-
-def _why_moot(parts: Parts, profile: Profile | None, pod: Pod) -> str:
-    """Return why a pod need not be scheduled; empty if it has to be."""
-    if profile is None:
-        return f"no profile for schedulerName {pod.spec.scheduler_name!r}"
-    if pod.is_terminating:
-        text = f"skip schedule deleting pod: {pod.key}"
-        parts.writer.record(Note(pod, "Warning", "FailedScheduling", "Scheduling", text))
-        return "it is being deleted"
-    return "it is placed already" if parts.cache.placed(pod) is not None else ""

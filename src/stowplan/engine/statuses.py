@@ -36,7 +36,8 @@ class Statuses:
             async with self._turns.setdefault(identity, asyncio.Lock()), self._patience.for_a_write():
                 await self._writer.update_status(pod, condition, nominated_node_name)
         except Exception as error:
-            self._tell(Trouble(f"pod {pod.key!r}: its status could not be updated: {error or type(error).__name__}"))
+            text = str(error) or type(error).__name__
+            self._tell(Trouble(f"pod {pod.key!r}: its status could not be updated: {text}"))
         finally:
             self._in_line[identity] -= 1
             if not self._in_line[identity]:

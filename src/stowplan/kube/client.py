@@ -1,7 +1,7 @@
 """Requests to an API server: one kept-alive pool, rate-limited, with errors that name what was asked.
 
-Repeated only where that is safe: a 429 that says when to come back (the server did nothing), a 401 after new credentials,
-and reads whose connection broke. `pool.py` holds the connections, `errors.py` says how a request may fail.
+Repeated only where that is safe: a 429 that says when to come back (the server did nothing), a 401 after new
+credentials, and reads whose connection broke. `pool.py` holds the connections, `errors.py` says how a request may fail.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from stowplan.kube.identity import Credentials
 from stowplan.kube.pool import Answer, Pool, Request, Stream
 from stowplan.kube.rate import TokenBucket
 from stowplan.model import decode
+from stowplan.model.malformed import MalformedObject
 from stowplan.model.meta import Part
 
 __all__ = ["MERGE_PATCH", "STRATEGIC_MERGE_PATCH", "Client", "ClientSettings", "Exchange", "Request"]
@@ -66,7 +67,6 @@ class Client:
         settings: ClientSettings,
         listener: Callable[[Exchange], None] = lambda exchange: None,
     ) -> None:
-        self._credentials = credentials
         self._listener = listener
         self._bucket = TokenBucket(settings.qps, settings.burst)
         self._pool = Pool(credentials, settings.user_agent, settings.timeout_seconds)
@@ -78,7 +78,16 @@ class Client:
 
     async def get(self, kind: type[T], path: str) -> T:
         """Read one object."""
-        return decode.decode_as(kind, await self.send(Request("GET", path)))
+        return await self.send_for(kind, Request("GET", path))
+
+    async def send_for(self, kind: type[T], request: Request) -> T:
+        """Send a request that is answered with an object; one that cannot be read is as good as no answer."""
+        body = await self.send(request)
+        try:
+            return decode.decode_as(kind, body)
+        except MalformedObject as fault:
+            asked = (request.verb, request.path)
+            raise TransportError(asked, str(fault), may_have_arrived=True, is_timeout=False) from None
 
     async def send(self, request: Request) -> bytes:
         """Send a request and return the body of the answer; raise ApiError or TransportError."""
@@ -97,7 +106,7 @@ class Client:
                 return answer.body
             if answer.code == _UNAUTHORIZED and not has_renewed:
                 has_renewed = True
-                await self._credentials.authorization.renew()
+                await self._pool.renew(request)
                 continue
             error = _error_of(request, answer)
             repeats += 1
@@ -114,7 +123,7 @@ class Client:
             self._tell(request, stream.code, started, throttled)
             if stream.code >= 400:
                 if stream.code == _UNAUTHORIZED:
-                    await self._credentials.authorization.renew()
+                    await self._pool.renew(request)
                 raise _error_of(request, Answer(stream.code, stream.reason, stream.headers, await stream.read_all()))
             yield stream
 

@@ -88,7 +88,7 @@ class ApiError(RequestError):
     @property
     def is_unavailable(self) -> bool:
         """Whether the resource cannot be had with these permissions from this server."""
-        return self.code in (401, 403, NOT_FOUND, 405)
+        return self.code in (403, NOT_FOUND, 405)
 
     @property
     def is_server_fault(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a client needs to know of a server before it may speak: the address, whom to trust, and how to say who is asking.
+"""What a client needs to know before it may speak to a server: the address, whom to trust, how to say who is asking.
 
 `credentials.py` finds it.
 """

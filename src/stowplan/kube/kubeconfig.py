@@ -25,7 +25,7 @@ _NOBODY = "(no user)"
 
 async def read(name: str, now: Callable[[], datetime], master: str = "", context: str = "") -> Credentials:
     """Read a kubeconfig file; `context` and `master` override its current context and its server."""
-    if not any(Path(part).expanduser().is_file() for part in name.split(":") if part):
+    if not _is_there(name):
         raise CredentialsError(f'kubeconfig "{name}": no such file; check --kubeconfig or clientConnection.kubeconfig')
     try:
         return await _read(name, now, master, context)
@@ -37,6 +37,10 @@ async def read(name: str, now: Callable[[], datetime], master: str = "", context
         # The library lets whatever a malformed file leads to through.
         problem = str(fault) or type(fault).__name__
         raise CredentialsError(f'kubeconfig "{name}": {problem}; correct the file or choose another context') from fault
+
+
+def _is_there(name: str) -> bool:
+    return any(Path(part).expanduser().is_file() for part in name.split(":") if part)
 
 
 async def _read(name: str, now: Callable[[], datetime], master: str, context: str) -> Credentials:

@@ -1,7 +1,7 @@
 """The connections to an API server, and the one place that knows the HTTP library.
 
-Two pools: requests time out as a whole, streams do so when nothing comes. What the library raises becomes a
-`TransportError` that says whether the server may have got the request.
+Requests time out as a whole, streams when nothing comes. What the library raises becomes a `TransportError` that says
+whether the server may have got the request.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from yarl import URL
 
 from stowplan.kube.errors import TransportError
 from stowplan.kube.identity import Credentials
+from stowplan.kube.tls import CredentialsError
 
 _CONNECT_SECONDS = 10.0
 # Below the 90 s after which an API server closes an idle connection, so that we do not write into a closing one.
@@ -33,6 +34,7 @@ _NEVER_SENT = (
     aiohttp.ClientHttpProxyError,
     aiohttp.ConnectionTimeoutError,
     aiohttp.InvalidURL,
+    CredentialsError,
 )
 
 
@@ -96,6 +98,11 @@ class Pool:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+    async def renew(self, request: Request) -> None:
+        """Get other credentials than those that were not accepted for a request."""
+        with _translated(request):
+            await self._credentials.authorization.renew()
 
     async def exchange(self, request: Request) -> Answer:
         """Send, and wait for the whole answer."""
@@ -183,6 +190,8 @@ class _translated:  # noqa: N801 - reads as a statement: `with _translated(reque
     def __exit__(self, kind: Any, fault: BaseException | None, traceback: Any) -> None:
         if isinstance(fault, TimeoutError):
             problem = str(fault) or "no answer in time"
+        elif isinstance(fault, CredentialsError):
+            problem = str(fault)
         elif isinstance(fault, aiohttp.ClientError | OSError | ValueError):
             problem = f"{type(fault).__name__}: {fault}"
         else:

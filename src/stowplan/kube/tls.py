@@ -44,7 +44,7 @@ class TlsFiles:
         except (OSError, ValueError) as fault:
             names = ", ".join(name for name in (self.authority, self.certificate, self.key) if name)
             raise CredentialsError(
-                f"certificates {names}: {fault}; give PEM files, with the unencrypted key that belongs to the certificate"
+                f"certificates {names}: {fault}; give PEM files, the key unencrypted and the one of the certificate"
             ) from None
         return context
 

@@ -12,6 +12,8 @@ from prometheus_client.registry import Collector
 from stowplan.model import requests
 from stowplan.model.meta import ResourceList
 from stowplan.model.pod import Pod
+from stowplan.model.quantity import Quantity
+from stowplan.model.quantity_text import INT64_MAX
 
 _LABELS: Final = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
 _ALIKE: Final = (
@@ -49,7 +51,14 @@ def _add(family: GaugeMetricFamily, pod: Pod, amounts: ResourceList) -> None:
     whose = (pod.namespace, pod.name, pod.node_name, pod.spec.scheduler_name, str(pod.priority))
     for resource, quantity in amounts.items():
         if not quantity.is_zero:
-            family.add_metric((*whose, resource, _unit(resource)), float(quantity.value))
+            family.add_metric((*whose, resource, _unit(resource)), _amount(quantity))
+
+
+def _amount(quantity: Quantity) -> float:
+    # Thousandths end at the bounds of an int64; beyond them whole units are close enough.
+    if abs(quantity.milli_value) < INT64_MAX:
+        return quantity.milli_value / 1000
+    return float(quantity.value)
 
 
 def _unit(resource: str) -> str:

@@ -160,7 +160,11 @@ class HistogramSeries:
 
 Series: TypeAlias = CounterSeries | GaugeSeries | HistogramSeries
 
-_KINDS: Mapping[Kind, Callable[[Definition], Series]] = {"counter": CounterSeries, "gauge": GaugeSeries, "histogram": HistogramSeries}
+_KINDS: Mapping[Kind, Callable[[Definition], Series]] = {
+    "counter": CounterSeries,
+    "gauge": GaugeSeries,
+    "histogram": HistogramSeries,
+}
 
 
 class Shown(msgspec.Struct, frozen=True):

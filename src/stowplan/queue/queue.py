@@ -53,6 +53,10 @@ class SchedulingQueue:
         self.places = Places(rules, self._limits)
         self.in_flight = InFlight()
 
+    def use(self, awaited_by: AwaitedBy) -> None:
+        """Ask other plugins whether a change helps, from now on."""
+        self._hints = Hints(awaited_by)
+
     @property
     def has_ready(self) -> bool:
         """Whether `try_pop` would give a pod."""

@@ -24,6 +24,10 @@ class Images:
     def holders(self, name: str) -> int:
         return self._holders.get(name, 0)
 
+    def all_holders(self) -> dict[str, int]:
+        """Return how many nodes hold each image that any holds."""
+        return dict(self._holders)
+
     def replace(self, old: Node | None, new: Node | None) -> None:
         """Account for a node that came (`old` None), changed, or went (`new` None)."""
         before, after = image_names(old), image_names(new)

@@ -32,6 +32,12 @@ def find(stand: Stand, builder: PodBuilder) -> Kept:
     return stand.field.memo.find(stand.profile, pod, stand.cache.table.shape_of(pod))
 
 
+def keep(stand: Stand, builder: PodBuilder) -> Kept:
+    """Find the answer twice: what comes again is kept."""
+    find(stand, builder)
+    return find(stand, builder)
+
+
 def test_alike_pods_find_the_same_answer() -> None:
     stand = Stand(nodes("a"), Quiet())
     kept = find(stand, WEB)
@@ -50,9 +56,19 @@ def test_alike_pods_find_the_same_answer() -> None:
 )
 def test_other_pods_find_another(other: PodBuilder) -> None:
     stand = Stand(nodes("a"), Quiet())
-    kept = find(stand, WEB)
+    kept = keep(stand, WEB)
     assert find(stand, other) is not kept
     assert find(stand, WEB) is kept
+
+
+def test_a_signature_is_kept_from_its_second_pod_on() -> None:
+    stand = Stand(nodes("a"), Quiet())
+    first = find(stand, WEB)
+    find(stand, WEB.priority(1))
+    second = find(stand, WEB)
+    assert second is not first
+    find(stand, WEB.priority(2))
+    assert find(stand, WEB) is second
 
 
 def test_annotations_do_not_matter_where_all_plugins_are_in_tree() -> None:
@@ -86,9 +102,9 @@ def test_the_least_recently_used_go_first(monkeypatch: pytest.MonkeyPatch) -> No
     stand = Stand(nodes("a"), Quiet())
     # One node, four cells for a profile with one score: room for three answers.
     monkeypatch.setattr(memo_module, "KEPT_CELLS", 12)
-    first, second, third = (find(stand, WEB.priority(number)) for number in range(3))
+    first, second, third = (keep(stand, WEB.priority(number)) for number in range(3))
     assert find(stand, WEB.priority(0)) is first
-    find(stand, WEB.priority(3))
+    keep(stand, WEB.priority(3))
     assert find(stand, WEB.priority(0)) is first
     assert find(stand, WEB.priority(2)) is third
     assert find(stand, WEB.priority(1)) is not second

@@ -204,7 +204,7 @@ class SortsByLabels(QueueSort):
     [
         pytest.param(WrongShape(), r"one boolean per row \(12\), got an array of shape \(11,\)", id="wrong shape"),
         pytest.param(WrongType(), r"one boolean per row \(12\), got .* type int64", id="wrong type"),
-        pytest.param(NoReason(), "rejects with the reason ''; give a text", id="no reason"),
+        pytest.param(NoReason(), "rejected for a reason in words, got str ''", id="no reason"),
         pytest.param(NotIterable(), "it raised TypeError: .* not iterable", id="an answer that is none"),
         pytest.param(WritesToColumns(), "read-only; columns are shared", id="writes to columns"),
         pytest.param(ForcesItsWay(), "it changed what it was given to read", id="writes by force"),

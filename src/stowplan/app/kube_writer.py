@@ -1,0 +1,43 @@
+"""What the flow writes, handed to the API server: `engine.ports.Writer` over the client of `kube`."""
+
+from __future__ import annotations
+
+from stowplan.engine.ports import Note
+from stowplan.kube.events import Occurrence, Recorder, reference_to
+from stowplan.kube.writes import Writes
+from stowplan.model.binding import Binding
+from stowplan.model.meta import Condition
+from stowplan.model.pod import Pod
+
+
+class KubeWriter:
+    """Writes to a cluster, as long as `writes` lets it."""
+
+    def __init__(self, writes: Writes, recorder: Recorder) -> None:
+        self._writes = writes
+        self._recorder = recorder
+
+    async def bind(self, binding: Binding) -> None:
+        await self._writes.bind(binding)
+
+    async def update_status(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
+        await self._writes.update_status(pod, condition, nominated_node_name)
+
+    async def evict(self, victim: Pod, condition: Condition) -> None:
+        await self._writes.evict(victim, condition)
+
+    def record(self, note: Note) -> None:
+        related = reference_to(note.related) if note.related is not None else None
+        # A victim may belong to another scheduler; who evicts it is the scheduler of the pod it makes room for.
+        whose = note.related if note.related is not None else note.pod
+        self._recorder.record(
+            Occurrence(
+                regarding=reference_to(note.pod),
+                related=related,
+                type=note.type,
+                reason=note.reason,
+                action=note.action,
+                note=note.text,
+                controller=whose.spec.scheduler_name,
+            )
+        )

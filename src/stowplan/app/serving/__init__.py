@@ -1,0 +1,1 @@
+"""The HTTPS endpoints of a scheduler: health, metrics, configuration, debugging; behind delegated authentication."""

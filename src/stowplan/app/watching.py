@@ -1,0 +1,151 @@
+"""What of the cluster is watched, and how it gets to the flow: one informer for every kind that an enabled plugin needs.
+
+A change waits in the scheduler's inbox until no cycle is under way. While another replica leads there are no cycles, and
+changes are applied at once: a new leader must not begin by reading its post.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from stowplan.engine.parts import Parts
+from stowplan.engine.scheduler import Scheduler
+from stowplan.framework import changes
+from stowplan.framework.changes import Action, Change
+from stowplan.framework.profile import Profile
+from stowplan.kube.backoff import Draw
+from stowplan.kube.client import Client
+from stowplan.kube.informer import Informer
+from stowplan.kube.resources import RESOURCES, Resource, dynamic
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.observe.metrics import Metrics
+
+SECOND_NS: Final = 1_000_000_000
+
+ALWAYS: Final = ("Node", "Pod", "Namespace")
+_VOLUMES: Final = (
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "StorageClass",
+    "CSINode",
+    "CSIDriver",
+    "CSIStorageCapacity",
+    "VolumeAttachment",
+)
+#: The kinds that in-tree plugins list, beyond nodes, pods and namespaces.
+LISTED_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "PodTopologySpread": ("Service", "ReplicationController", "ReplicaSet", "StatefulSet"),
+        "DefaultPreemption": ("PodDisruptionBudget",),
+        "NodeResourcesFit": ("DeviceClass",),
+        "VolumeBinding": _VOLUMES,
+        "VolumeZone": ("PersistentVolume", "PersistentVolumeClaim", "StorageClass"),
+        "VolumeRestrictions": ("PersistentVolumeClaim",),
+        "NodeVolumeLimits": _VOLUMES,
+        "DynamicResources": ("ResourceClaim", "ResourceSlice", "DeviceClass"),
+        "GangScheduling": ("PodGroup",),
+    }
+)
+
+
+def watched(profiles: Iterable[Profile]) -> list[Resource]:
+    """Return the resources that the plugins of some profiles need."""
+    found = {kind: RESOURCES[kind] for kind in ALWAYS}
+    for plugin in {plugin.name: plugin for profile in profiles for plugin in _plugins(profile)}.values():
+        for kind in LISTED_BY.get(plugin.name, ()):
+            found[kind] = RESOURCES[kind]
+        for kind in _awaited(plugin):
+            found.setdefault(kind, RESOURCES[kind] if kind in RESOURCES else dynamic(kind))
+    return list(found.values())
+
+
+def _plugins(profile: Profile) -> Iterable[Any]:
+    points = (profile.pre_enqueue, profile.pre_filter, profile.filter, profile.post_filter, profile.pre_score)
+    scorers = tuple(plugin for plugin, _ in profile.score)
+    late = (profile.reserve, profile.permit, profile.pre_bind, profile.bind, profile.post_bind)
+    return (plugin for point in (*points, scorers, *late) for plugin in point)
+
+
+def _awaited(plugin: Any) -> Iterable[str]:
+    """Return the kinds whose changes a plugin awaits; `resource.version.group` is one that only it knows."""
+    for one in plugin.requeued_by() if callable(getattr(plugin, "requeued_by", None)) else ():
+        kind = one.resource.rpartition("/")[2]
+        if kind in RESOURCES or "." in one.resource:
+            yield kind if kind in RESOURCES else one.resource
+
+
+@dataclass(slots=True)
+class Watching:
+    """The informers of one scheduler."""
+
+    scheduler: Scheduler
+    parts: Parts
+    metrics: Metrics
+    #: Whether cycles run, so that changes have to wait for the end of one.
+    is_scheduling: Callable[[], bool]
+    informers: tuple[Informer, ...] = ()
+
+    def open(self, client: Client, resources: Iterable[Resource], draw: Draw, report: Callable[[str], None]) -> None:
+        """Make the informers; `run` starts them."""
+        self.informers = tuple(Informer(client, one, self.take, draw, report) for one in resources)
+
+    async def run(self) -> None:
+        """Follow the cluster until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for informer in self.informers:
+                group.create_task(informer.run(), name=f"watch {informer.resource.name}")
+
+    async def settled(self) -> None:
+        """Wait until everything that can be had has been listed and taken in."""
+        await asyncio.gather(*(informer.settled() for informer in self.informers))
+        taken_in = asyncio.get_running_loop().create_future()
+        self._submit(lambda now_ns: taken_in.set_result(None))
+        await taken_in
+
+    def objects(self, kind: str) -> list[Any]:
+        """Return the objects of a kind as they were last seen."""
+        return [
+            found
+            for informer in self.informers
+            if informer.resource.kind == kind
+            for found in informer.store.objects.values()
+        ]
+
+    def take(self, old: Any | None, new: Any | None) -> None:
+        """Take in that an object appeared (no old), changed, or is gone (no new)."""
+        self._submit(lambda now_ns: self._apply(old, new, now_ns))
+
+    def _submit(self, change: Callable[[int], None]) -> None:
+        self.scheduler.submit(change)
+        if not self.is_scheduling():
+            self.scheduler.apply_changes()
+
+    def _apply(self, old: Any | None, new: Any | None, now_ns: int) -> None:
+        intake = self.parts.intake
+        if old is None:
+            intake.add(new, now_ns)
+        elif new is None:
+            intake.delete(old, now_ns)
+        else:
+            intake.update(old, new, now_ns)
+        took_ns = max(0, self.parts.now_ns() - now_ns)
+        self.metrics.event_handled(event_label(old, new), took_ns / SECOND_NS)
+
+
+def event_label(old: Any | None, new: Any | None) -> str:
+    """Return what upstream calls a change in its metrics, such as `AssignedPodDelete` or `NodeUpdate`."""
+    found = new if new is not None else old
+    action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
+    match found:
+        case Pod():
+            resource = changes.ASSIGNED_POD if found.node_name else changes.UNSCHEDULABLE_POD
+        case Node():
+            resource = changes.NODE
+        case _:
+            resource = changes.resource_of(found.kind) if found is not None else ""
+    return Change(resource, action).label

@@ -1,0 +1,183 @@
+"""Reads flags as Go programs do: `--flag=value`, `--flag value`, `--switch`, `-v=2`, `-v 2`, `-v2`.
+
+Underscores in names count as dashes. What is wrong is told in kube-scheduler's words.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from stowplan.app.options import Options
+from stowplan.cli.flag_table import FLAGS, SHORTHANDS, Flag, Kind
+from stowplan.config import duration, feature_gates
+from stowplan.config.duration import Duration
+from stowplan.config.feature_gates import FeatureGates
+
+PROGRAM: Final = "kube-scheduler"
+_BOOLS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+class FlagError(ValueError):
+    """The command line cannot be read; the text is upstream's."""
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """Read the arguments of `stowplan run`."""
+    written: dict[str, list[str]] = {}
+    for flag, text in _pairs(arguments):
+        written.setdefault(flag.name, []).append(text)
+    values = {name: _value(FLAGS[name], texts) for name, texts in written.items()}
+    fields = {field.encode_name: field for field in msgspec.structs.fields(Options)}
+    options = Options(**{fields[name].name: value for name, value in values.items()})
+    return msgspec.structs.replace(options, given=frozenset(values), texts=_texts(options))
+
+
+def _pairs(arguments: Sequence[str]) -> Iterator[tuple[Flag, str]]:
+    """Go through the flags and their values as they are written."""
+    left = list(arguments)
+    while left:
+        argument = left.pop(0)
+        if argument == "--" or not argument.startswith("-") or argument == "-":
+            rest = left if argument == "--" else [argument, *left]
+            if any(rest):
+                raise FlagError(f'"{PROGRAM}" does not take any arguments, got {_listed(rest)}')
+            return
+        yield _pair(argument, left)
+
+
+def _pair(argument: str, left: list[str]) -> tuple[Flag, str]:
+    if not argument.startswith("--"):
+        return _short(argument, left)
+    name, equals, text = argument[2:].partition("=")
+    flag = FLAGS.get(name.replace("_", "-"))
+    if flag is None:
+        raise FlagError(f"unknown flag: --{name}")
+    if equals:
+        return flag, text
+    if flag.kind in ("bool", "version"):
+        return flag, "true"
+    if not left:
+        raise FlagError(f"flag needs an argument: --{name}")
+    return flag, left.pop(0)
+
+
+def _short(argument: str, left: list[str]) -> tuple[Flag, str]:
+    letter, rest = argument[1], argument[2:]
+    flag = SHORTHANDS.get(letter)
+    if flag is None:
+        raise FlagError(f"unknown shorthand flag: '{letter}' in {argument}")
+    if flag.kind == "bool":
+        return flag, rest.removeprefix("=") or "true"
+    if rest:
+        return flag, rest.removeprefix("=")
+    if not left:
+        raise FlagError(f"flag needs an argument: '{letter}' in -{letter}")
+    return flag, left.pop(0)
+
+
+def _value(flag: Flag, texts: list[str]) -> Any:
+    read = _READERS[flag.kind]
+    try:
+        return read(texts)
+    except ValueError as error:
+        name = f"-{flag.shorthand}, --{flag.name}" if flag.shorthand else f"--{flag.name}"
+        raise FlagError(f'invalid argument "{texts[-1]}" for "{name}" flag: {error}') from None
+
+
+def _bool(text: str) -> bool:
+    if text not in _BOOLS:
+        raise ValueError(f'strconv.ParseBool: parsing "{text}": invalid syntax')
+    return _BOOLS[text]
+
+
+def _int(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise ValueError(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f'strconv.ParseFloat: parsing "{text}": invalid syntax') from None
+
+
+def _ip(text: str) -> str:
+    if not text:
+        return ""
+    try:
+        return str(ipaddress.ip_address(text.strip()))
+    except ValueError:
+        raise ValueError(f'failed to parse IP: "{text}"') from None
+
+
+def _strings(texts: list[str]) -> tuple[str, ...]:
+    return tuple(piece for text in texts for piece in text.split(",") if piece)
+
+
+def _metric_labels(texts: list[str]) -> tuple[str, ...]:
+    """Cut `m,l=v,v m2,l=v` and `m,l='v,v',m2,l='v'` into one piece per metric and label."""
+    text = " ".join(texts).replace("',", "' ").replace('",', '" ')
+    return tuple(text.split())
+
+
+def _version(text: str) -> str:
+    if text == "raw" or text.startswith("v"):
+        return text
+    return "true" if _bool(text) else "false"
+
+
+def _last(read: Callable[[str], Any]) -> Callable[[list[str]], Any]:
+    """Read the last of several values: of a flag given twice, the second counts."""
+    return lambda texts: read(texts[-1])
+
+
+_READERS: Final[Mapping[Kind, Callable[[list[str]], Any]]] = {
+    "string": _last(str),
+    "bool": _last(_bool),
+    "int": _last(_int),
+    "float": _last(_float),
+    "duration": _last(duration.parse),
+    "ip": _last(_ip),
+    "strings": _strings,
+    "metricLabels": _metric_labels,
+    "featureGates": lambda texts: feature_gates.parse(*texts),
+    "version": _last(_version),
+}
+
+
+def _texts(options: Options) -> tuple[tuple[str, str], ...]:
+    """Spell every flag, as /flagz shows it."""
+    fields = {field.encode_name: field.name for field in msgspec.structs.fields(Options)}
+    return tuple((name, spelled(getattr(options, fields[name]))) for name in sorted(FLAGS))
+
+
+def spelled(value: object) -> str:
+    """Spell a flag's value as Go does."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return f"[{','.join(value)}]"
+        case FeatureGates():
+            changed = value.on ^ feature_gates.DEFAULT_GATES.on
+            return ",".join(f"{name}={'true' if name in value.on else 'false'}" for name in sorted(changed))
+        case float() if value.is_integer():
+            return str(int(value))
+        case Duration() | str() | int() | float():
+            return str(value)
+        case _:
+            raise TypeError(f"a flag of type {type(value).__name__} cannot be spelled")
+
+
+def _listed(rest: list[str]) -> str:
+    return "[" + " ".join(f'"{one}"' for one in rest) + "]"

@@ -1,0 +1,180 @@
+"""The flags of `stowplan run`: kube-scheduler's, with the sections of its help, and a few of our own.
+
+A flag whose subject does not exist here says so in `absent`: it is taken, and one line warns that it does nothing.
+Defaults are those of `app.options.Options`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+#: How a value is written; the words are those of the help.
+Kind: TypeAlias = Literal[
+    "string", "bool", "int", "float", "duration", "ip", "strings", "metricLabels", "featureGates", "version"
+]
+
+
+class Flag(msgspec.Struct, frozen=True):
+    """One flag."""
+
+    name: str
+    kind: Kind
+    help: str
+    absent: str = ""
+    shorthand: str = ""
+
+
+Section: TypeAlias = tuple[str, tuple[Flag, ...]]
+
+_GO_TLS: Final = "TLS is OpenSSL's here, which has no setting for it per server"
+_HTTP2: Final = "only HTTP/1.1 is served"
+_UNBUFFERED: Final = "log lines are written at once"
+
+MISC: Final[Section] = (
+    "Misc",
+    (
+        Flag("config", "string", "File with the KubeSchedulerConfiguration; read again on SIGHUP and when it changes."),
+        Flag("config-map", "string", "NAMESPACE/NAME of a ConfigMap that has the configuration under config.yaml."),
+        Flag("config-text", "string", "The KubeSchedulerConfiguration itself, not a file."),
+        Flag("master", "string", "Address of the Kubernetes API server; wins over the one of the kubeconfig."),
+        Flag("write-config-to", "string", "Write the configuration in force to this file and exit."),
+    ),
+)
+SERVING: Final[Section] = (
+    "Secure serving",
+    (
+        Flag("bind-address", "ip", "IP address to listen on; 0.0.0.0 or :: means all interfaces."),
+        Flag("cert-dir", "string", "Directory of kube-scheduler.crt and .key; made there if they are missing."),
+        Flag("disable-http2-serving", "bool", "Do not serve HTTP/2.", _HTTP2),
+        Flag("http2-max-streams-per-connection", "int", "Most streams of an HTTP/2 connection.", _HTTP2),
+        Flag("permit-address-sharing", "bool", "Use SO_REUSEADDR.", "SO_REUSEADDR is always used"),
+        Flag("permit-port-sharing", "bool", "Use SO_REUSEPORT, so that several may listen on the same port."),
+        Flag("secure-port", "int", "Port for HTTPS with authentication and authorization; 0 serves nothing."),
+        Flag("tls-cert-file", "string", "File with the certificate for HTTPS, that of its authority after it."),
+        Flag("tls-cipher-suites", "strings", "Cipher suites of TLS up to 1.2, by Go's or OpenSSL's names."),
+        Flag("tls-curve-preferences", "strings", "Curves for the exchange of keys, by Go's numbers.", _GO_TLS),
+        Flag("tls-min-version", "string", "Lowest version of TLS: VersionTLS10, 11, 12 or 13."),
+        Flag("tls-private-key-file", "string", "File with the private key of --tls-cert-file."),
+        Flag(
+            "tls-sni-cert-key",
+            "strings",
+            "Further certificate and key files, by the names that clients ask for.",
+            "one certificate is served under all names; put the names into --tls-cert-file",
+        ),
+    ),
+)
+AUTHENTICATION: Final[Section] = (
+    "Authentication",
+    (
+        Flag("authentication-kubeconfig", "string", "Kubeconfig of the API server that is asked about tokens."),
+        Flag("authentication-skip-lookup", "bool", "Do not look up missing settings in the cluster."),
+        Flag("authentication-token-webhook-cache-ttl", "duration", "How long to keep what was said about a token."),
+        Flag("authentication-tolerate-lookup-failure", "bool", "Go on if settings cannot be looked up."),
+        Flag("client-ca-file", "string", "Authorities of client certificates; the common name is the user."),
+        Flag("requestheader-allowed-names", "strings", "Common names of proxies that may name users in headers."),
+        Flag("requestheader-client-ca-file", "string", "Authorities of the certificates of such proxies."),
+        Flag("requestheader-extra-headers-prefix", "strings", "How headers begin that say more about a user."),
+        Flag("requestheader-group-headers", "strings", "Headers that name the groups of a user."),
+        Flag("requestheader-uid-headers", "strings", "Headers that give the UID of a user."),
+        Flag("requestheader-username-headers", "strings", "Headers that name a user."),
+    ),
+)
+AUTHORIZATION: Final[Section] = (
+    "Authorization",
+    (
+        Flag("authorization-always-allow-paths", "strings", "Paths that everybody may see; * at the end is any rest."),
+        Flag("authorization-kubeconfig", "string", "Kubeconfig of the API server that is asked who may see what."),
+        Flag("authorization-webhook-cache-authorized-ttl", "duration", "How long to keep that something is allowed."),
+        Flag("authorization-webhook-cache-unauthorized-ttl", "duration", "How long to keep that something is not."),
+    ),
+)
+DEPRECATED: Final[Section] = (
+    "Deprecated",
+    (
+        Flag("contention-profiling", "bool", "Profile blocking; ignored with --config.", "Python has no such profile"),
+        Flag("kube-api-burst", "int", "Burst of requests to the API server; ignored with --config."),
+        Flag(
+            "kube-api-content-type",
+            "string",
+            "Content type of requests; ignored with --config.",
+            "the API server is talked to in JSON",
+        ),
+        Flag("kube-api-qps", "float", "Requests per second to the API server; ignored with --config."),
+        Flag("kubeconfig", "string", "Kubeconfig of the API server; ignored with --config."),
+        Flag("pod-max-in-unschedulable-pods-duration", "duration", "After how long a refused pod is tried anyway."),
+        Flag("profiling", "bool", "Serve /debug; ignored with --config."),
+    ),
+)
+ELECTION: Final[Section] = (
+    "Leader election",
+    (
+        Flag("leader-elect", "bool", "Schedule only while holding the lease, so that several replicas can run."),
+        Flag("leader-elect-lease-duration", "duration", "How long others wait for a leader that does not renew."),
+        Flag("leader-elect-renew-deadline", "duration", "How long the leader tries to renew before it gives up."),
+        Flag("leader-elect-resource-lock", "string", "Sort of object used as a lock; only leases."),
+        Flag("leader-elect-resource-name", "string", "Name of the lease."),
+        Flag("leader-elect-resource-namespace", "string", "Namespace of the lease."),
+        Flag("leader-elect-retry-period", "duration", "Time between two attempts to get or renew the lease."),
+    ),
+)
+GATES: Final[Section] = (
+    "Feature gate",
+    (
+        Flag("emulated-version", "strings", "Version to behave like.", "decisions are always those of 1.36"),
+        Flag("feature-gates", "featureGates", "Gates to switch, such as A=true,B=false; may be given repeatedly."),
+        Flag(
+            "min-compatibility-version", "strings", "Oldest version to go with.", "decisions are always those of 1.36"
+        ),
+    ),
+)
+METRICS: Final[Section] = (
+    "Metrics",
+    (
+        Flag("allow-metric-labels", "metricLabels", "Values of a label that are shown: metric,label=value,value."),
+        Flag(
+            "allow-metric-labels-manifest",
+            "string",
+            "File with values of labels that are shown.",
+            "write them with --allow-metric-labels",
+        ),
+        Flag("disabled-metrics", "strings", "Full names of metrics to leave out."),
+        Flag("show-hidden-metrics-for-version", "string", "Version whose hidden metrics to show.", "none is hidden"),
+    ),
+)
+LOGS: Final[Section] = (
+    "Logs",
+    (
+        Flag("log-flush-frequency", "duration", "Most seconds between two flushes.", _UNBUFFERED),
+        Flag("log-json-info-buffer-size", "string", "Buffer for JSON lines.", _UNBUFFERED),
+        Flag("log-json-split-stream", "bool", "JSON: errors to the error stream, the rest to the standard output."),
+        Flag("log-text-info-buffer-size", "string", "Buffer for text lines.", _UNBUFFERED),
+        Flag("log-text-split-stream", "bool", "Text: errors to the error stream, the rest to the standard output."),
+        Flag("logging-format", "string", "text or json."),
+        Flag("v", "int", "Verbosity of the log.", shorthand="v"),
+        Flag("vmodule", "strings", "Verbosity by file, such as queue=5,intake=4."),
+    ),
+)
+GLOBAL: Final[Section] = (
+    "Global",
+    (
+        Flag("help", "bool", "Help for stowplan run.", shorthand="h"),
+        Flag("version", "version", "Print the version and quit; raw prints more, vX.Y.Z sets the one reported."),
+    ),
+)
+
+SECTIONS: Final = (
+    MISC,
+    SERVING,
+    AUTHENTICATION,
+    AUTHORIZATION,
+    DEPRECATED,
+    ELECTION,
+    GATES,
+    METRICS,
+    LOGS,
+    GLOBAL,
+)
+FLAGS: Final = {flag.name: flag for _, flags in SECTIONS for flag in flags}
+SHORTHANDS: Final = {flag.shorthand: flag for flag in FLAGS.values() if flag.shorthand}

@@ -1,0 +1,105 @@
+"""Bind a pod, exactly once: a binding whose answer was lost is looked up before anybody decides what became of it.
+
+taken                                             done
+no answer, or a fault of the server               look the pod up: bound there -> done; elsewhere -> AlreadyBound
+                                                  not bound -> post again (no answer) or raise (a fault)
+conflict                                          the same look: it may be our own binding that landed
+anything else (quota, webhook, missing node)      raised with the server's message
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from stowplan.kube.backoff import Backoff, Draw
+from stowplan.kube.client import Client
+from stowplan.kube.errors import ApiError, RequestError, TransportError
+from stowplan.kube.pool import Request
+from stowplan.kube.resources import PODS
+from stowplan.model import decode
+from stowplan.model.binding import Binding
+from stowplan.model.pod import Pod
+
+# How long a binding may stay in doubt; an API server that restarts is back by then.
+_PATIENCE_SECONDS = 60.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
+
+
+class AlreadyBoundError(Exception):
+    """Somebody else has bound the pod, to `node_name`."""
+
+    def __init__(self, pod_key: str, node_name: str) -> None:
+        super().__init__(f'pod "{pod_key}" is already bound to node "{node_name}"; another scheduler has placed it')
+        self.pod_key, self.node_name = pod_key, node_name
+
+
+class PodGoneError(Exception):
+    """The pod was deleted, or another of its name took its place."""
+
+    def __init__(self, pod_key: str) -> None:
+        super().__init__(f'pod "{pod_key}" is gone; there is nothing to bind')
+        self.pod_key = pod_key
+
+
+class Binder:
+    """Posts bindings. `check` raises if we may not write any more."""
+
+    def __init__(self, client: Client, draw: Draw, check: Callable[[], None]) -> None:
+        self._client, self._draw, self._check = client, draw, check
+
+    async def bind(self, binding: Binding) -> None:
+        """Return once the pod is bound to the node; raise if it is not, or if nobody can tell."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _PATIENCE_SECONDS
+        pauses = Backoff(self._draw, _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
+        while True:
+            fault = await self._post(binding)
+            if fault is None or await self._has_landed(binding, fault, deadline):
+                return
+            if isinstance(fault, ApiError) or loop.time() >= deadline:
+                raise fault
+            await asyncio.sleep(pauses.delay(loop.time()))
+
+    async def _post(self, binding: Binding) -> RequestError | None:
+        """Post, and return what leaves it open whether the pod is bound."""
+        self._check()
+        path = f"{PODS.path_of(binding.metadata.namespace, binding.metadata.name)}/binding"
+        try:
+            await self._client.send(Request("POST", path, body=decode.encode(binding)))
+        except ApiError as error:
+            if error.is_conflict or error.is_server_fault:
+                return error
+            raise
+        except TransportError as fault:
+            return fault
+        return None
+
+    async def _has_landed(self, binding: Binding, fault: RequestError, deadline: float) -> bool:
+        """Look the pod up until the server answers, or the time is over."""
+        if isinstance(fault, TransportError) and not fault.may_have_arrived:
+            return False
+        loop = asyncio.get_running_loop()
+        pauses = Backoff(self._draw, _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
+        while True:
+            try:
+                return await self._is_bound(binding)
+            except RequestError as blind:
+                if loop.time() >= deadline or (isinstance(blind, ApiError) and not blind.is_server_fault):
+                    raise fault from blind
+            await asyncio.sleep(pauses.delay(loop.time()))
+
+    async def _is_bound(self, binding: Binding) -> bool:
+        wanted = binding.metadata
+        key = f"{wanted.namespace}/{wanted.name}"
+        try:
+            pod = await self._client.get(Pod, PODS.path_of(wanted.namespace, wanted.name))
+        except ApiError as error:
+            if error.is_not_found:
+                raise PodGoneError(key) from error
+            raise
+        if wanted.uid and pod.uid != wanted.uid:
+            raise PodGoneError(key)
+        if pod.node_name and pod.node_name != binding.target.name:
+            raise AlreadyBoundError(key, pod.node_name)
+        return bool(pod.node_name)

@@ -1,0 +1,239 @@
+"""Who leads: the holder of a lease that is renewed in time, with client-go's rules and numbers.
+
+    standing by --(lease free, or unchanged for its duration by our own clock)--> leading
+    leading --(not renewed within the renew deadline, or somebody else holds it)--> told at once, lease given back, end
+
+`lease_lock.py` reads and writes the lease. Time is the event loop's; the wall clock is only written into the lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+from stowplan.kube.backoff import Draw
+from stowplan.kube.errors import RequestError
+
+JITTER = 1.2
+
+
+class Tenure(msgspec.Struct, frozen=True, kw_only=True):
+    """What the lease says. "" holds it: nobody does."""
+
+    holder: str = ""
+    duration_seconds: int = 0
+    acquired_at: datetime | None = None
+    renewed_at: datetime | None = None
+    transitions: int = 0
+
+
+class Lock(Protocol):
+    """The lease; every method raises RequestError if it cannot be read or written."""
+
+    async def get(self) -> Tenure | None:
+        """Read it; None if it does not exist."""
+
+    async def create(self, tenure: Tenure) -> None: ...
+
+    async def update(self, tenure: Tenure) -> None:
+        """Replace what was last read or written, and nothing newer."""
+
+    async def record(self, text: str) -> None:
+        """Tell the user, best effort."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """In seconds; kube-scheduler's defaults."""
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        problems = {
+            "leaseDuration must be greater than renewDeadline": self.lease_duration <= self.renew_deadline,
+            "renewDeadline must be greater than retryPeriod*1.2": self.renew_deadline <= self.retry_period * JITTER,
+            "leaseDuration must be at least 1s": self.lease_duration < 1,
+            "retryPeriod must be greater than 0": self.retry_period <= 0,
+        }
+        found = [text for text, is_so in problems.items() if is_so]
+        if found:
+            raise ValueError(f"leaderElection: {'; '.join(found)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """Called from the event loop, and not awaited: `stopped` must make an end of everything that writes."""
+
+    started: Callable[[], None]
+    stopped: Callable[[], None]
+    new_leader: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Who stands for election. `identity` must be unique among all candidates."""
+
+    identity: str
+    now: Callable[[], datetime]
+    draw: Draw
+
+
+class Elector:
+    """Stands for election once: `run` ends when the lead is lost."""
+
+    def __init__(self, lock: Lock, candidate: Candidate, timing: Timing, callbacks: Callbacks) -> None:
+        self._lock, self._timing, self._callbacks = lock, timing, callbacks
+        self._identity, self._now, self._draw = candidate.identity, candidate.now, candidate.draw
+        self._is_leading = False
+        #: What the lease said when we last looked, and when it last said something new.
+        self._observed = Tenure()
+        self._observed_at = 0.0
+        #: Nobody can have taken the lease from us before this.
+        self._safe_until = 0.0
+        self._reported_leader = ""
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether we may write now: also false if we slept through the end of our lease and do not know it yet."""
+        return self._is_leading and asyncio.get_running_loop().time() < self._safe_until
+
+    @property
+    def leader(self) -> str:
+        """The holder seen last."""
+        return self._observed.holder
+
+    def problem(self, tolerance_seconds: float = 20.0) -> str:
+        """What a health check should complain about: a lease that ended long ago while we still lead."""
+        late = asyncio.get_running_loop().time() - self._observed_at - self._timing.lease_duration
+        return "failed election to renew leadership on lease" if self._is_leading and late > tolerance_seconds else ""
+
+    async def run(self) -> None:
+        """Stand by, lead, and return when the lead is lost; cancelled, give the lease back first."""
+        try:
+            await self._acquire()
+            await self._lead()
+        finally:
+            await self._release()
+
+    async def _lead(self) -> None:
+        self._is_leading = True
+        self._callbacks.started()
+        telling = asyncio.ensure_future(self._lock.record(f"{self._identity} became leader"))
+        try:
+            await self._renew()
+        finally:
+            # Before anything is awaited: from this moment somebody else may lead.
+            self._is_leading = False
+            self._callbacks.stopped()
+            telling.cancel()
+
+    async def _acquire(self) -> None:
+        while True:
+            if await self._try():
+                return
+            await asyncio.sleep(self._timing.retry_period * (1 + JITTER * self._draw()))
+
+    async def _renew(self) -> None:
+        """Renew every retry period; return when the lease is lost."""
+        while True:
+            try:
+                async with asyncio.timeout(self._timing.renew_deadline):
+                    await self._renew_once()
+            except TimeoutError:
+                return
+            if self._observed.holder != self._identity:
+                return
+            await asyncio.sleep(self._timing.retry_period)
+
+    async def _renew_once(self) -> None:
+        """Try until the lease is renewed, or somebody else is seen to hold it."""
+        while True:
+            if await self._try() or self._observed.holder != self._identity:
+                return
+            await asyncio.sleep(self._timing.retry_period)
+
+    async def _try(self) -> bool:
+        """Take or renew the lease if we may; say whether it is ours."""
+        try:
+            return await self._take_or_renew(self._now())
+        except RequestError:
+            return False
+        finally:
+            self._report_leader()
+
+    async def _take_or_renew(self, moment: datetime) -> bool:
+        if self._observed.holder == self._identity and self._is_valid():
+            try:
+                await self._write(self._renewed(self._observed, moment), self._lock.update)
+                return True
+            except RequestError:
+                # Somebody changed the lease, or the answer was lost: look first.
+                pass
+        known = await self._lock.get()
+        if known is None:
+            await self._write(self._fresh(moment, 0), self._lock.create)
+            return True
+        self._observe(known)
+        if known.holder == self._identity:
+            await self._write(self._renewed(known, moment), self._lock.update)
+            return True
+        if known.holder and self._is_valid():
+            return False
+        await self._write(self._fresh(moment, known.transitions + 1), self._lock.update)
+        return True
+
+    async def _write(self, tenure: Tenure, write: Callable[[Tenure], Awaitable[None]]) -> None:
+        # Counted from before the request: others count from when they see it.
+        started = asyncio.get_running_loop().time()
+        await write(tenure)
+        self._observed, self._observed_at = tenure, asyncio.get_running_loop().time()
+        self._safe_until = started + self._timing.lease_duration
+
+    def _fresh(self, moment: datetime, transitions: int) -> Tenure:
+        return Tenure(
+            holder=self._identity,
+            duration_seconds=int(self._timing.lease_duration),
+            acquired_at=moment,
+            renewed_at=moment,
+            transitions=transitions,
+        )
+
+    def _renewed(self, known: Tenure, moment: datetime) -> Tenure:
+        fresh = self._fresh(moment, known.transitions)
+        return msgspec.structs.replace(fresh, acquired_at=known.acquired_at)
+
+    def _observe(self, tenure: Tenure) -> None:
+        if tenure != self._observed:
+            self._observed, self._observed_at = tenure, asyncio.get_running_loop().time()
+
+    def _is_valid(self) -> bool:
+        """Whether the lease has not run out, counted from when we saw it change: clocks of machines differ."""
+        return asyncio.get_running_loop().time() < self._observed_at + self._observed.duration_seconds
+
+    def _report_leader(self) -> None:
+        if self._observed.holder != self._reported_leader:
+            self._reported_leader = self._observed.holder
+            self._callbacks.new_leader(self._reported_leader)
+
+    async def _release(self) -> None:
+        """Give the lease back, so that nobody has to wait for its end; best effort."""
+        try:
+            async with asyncio.timeout(self._timing.renew_deadline):
+                known = await self._lock.get()
+                if known is not None and known.holder == self._identity:
+                    moment = self._now()
+                    free = Tenure(
+                        duration_seconds=1, acquired_at=moment, renewed_at=moment, transitions=known.transitions
+                    )
+                    await self._lock.update(free)
+                    self._observe(free)
+                    await self._lock.record(f"{self._identity} stopped leading")
+        except (RequestError, TimeoutError):
+            return

@@ -1,0 +1,215 @@
+"""Keeps one resource in step with the API server: list once, then follow the watch, for as long as the process runs.
+
+    start, or the watch's version is gone --> list (streamed, or in pages) --> watch <--+
+                                                                                 |     | ended, broken, busy:
+                                                                                 +-----+ go on from the last version
+
+`listing.py` lists, `frames.py` cuts the text, `store.py` remembers and tells. This file decides what comes next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from stowplan.kube import frames, listing
+from stowplan.kube.backoff import Backoff, Draw
+from stowplan.kube.client import Client
+from stowplan.kube.errors import ApiError, RequestError
+from stowplan.kube.frames import BrokenText, Lines, WatchEvent
+from stowplan.kube.listing import Found, Reader
+from stowplan.kube.pool import Request, Stream
+from stowplan.kube.resources import Resource
+from stowplan.kube.store import Handler, Store
+
+_WATCH_SECONDS = 300
+# The server ends a watch on time; one that is silent for longer has lost its connection.
+_GRACE_SECONDS = 30.0
+_INITIAL_SILENCE_SECONDS = 30.0
+_SHORT_WATCH_SECONDS = 1.0
+# Refusals in a row without a single event, after which the place in the watch is given up.
+_MAX_FRUITLESS = 3
+_REFUSES_STREAMING = (400, 422)
+
+
+class Informer:
+    """One resource of one API server. `handler` hears every change, in order; `report` is for people."""
+
+    def __init__(
+        self, client: Client, resource: Resource, handler: Handler, draw: Draw, report: Callable[[str], None]
+    ) -> None:
+        self.resource = resource
+        self.store = Store(handler)
+        self.has_synced = False
+        #: Why the resource cannot be had, "" if it can; asked for again now and then.
+        self.unavailable = ""
+        self._client = client
+        self._reader = Reader(resource, self.store, report)
+        self._draw, self._report = draw, report
+        self._backoff = Backoff(draw)
+        self._settled = asyncio.Event()
+        self._must_list = True
+        self._streams_lists = True
+        self._is_paged = False
+        #: The version to go on from, and whether the server has lost it.
+        self._version = "0"
+        self._is_version_lost = False
+        self._fruitless = 0
+        self._reported = ""
+
+    async def settled(self) -> None:
+        """Wait until the resource is in step, or known to be unavailable."""
+        await self._settled.wait()
+
+    async def run(self) -> None:
+        """Follow the resource until cancelled."""
+        while True:
+            try:
+                await self._round()
+            except (RequestError, BrokenText, _NoStreamedList) as fault:
+                await asyncio.sleep(self._delay_after(fault))
+
+    async def _round(self) -> None:
+        if not self._must_list:
+            await self._watch()
+        elif self._streams_lists:
+            await self._stream_list()
+        else:
+            await self._list_pages()
+
+    # Listing
+
+    async def _list_pages(self) -> None:
+        version = "" if self._is_version_lost else self._version
+        found = await listing.in_pages(self._client, self._reader, version, is_paged=self._is_paged)
+        self._is_paged = self._is_paged or (version == "0" and found.pages > 1)
+        self._take_list(found)
+
+    async def _stream_list(self) -> None:
+        """List and watch in one request: all objects as if added, a bookmark, then what changes."""
+        version = "" if self._is_version_lost or self._version == "0" else self._version
+        parameters = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        if version:
+            parameters["resourceVersion"] = version
+        async with self._client.stream(self._watch_request(parameters)) as stream:
+            events = _events(stream)
+            self._take_list(await self._first_events(events))
+            async for event in events:
+                self._take(event)
+
+    async def _first_events(self, events: AsyncIterator[WatchEvent]) -> Found:
+        """Collect the list; long silence means that the bookmark which ends it is not going to come."""
+        try:
+            async with asyncio.timeout(None) as patience:
+                return await listing.from_stream(self._reader, _resetting(patience, events))
+        except TimeoutError:
+            raise _NoStreamedList from None
+
+    def _take_list(self, found: Found) -> None:
+        self.store.replace(found.objects)
+        self._version, self._is_version_lost, self._must_list = found.version, False, False
+        self.has_synced = True
+        self._recover()
+        self._settled.set()
+
+    # Watching
+
+    async def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        count = 0
+        async with self._client.stream(self._watch_request({"resourceVersion": self._version})) as stream:
+            async for event in _events(stream):
+                self._take(event)
+                count += 1
+        if count == 0 and loop.time() - started < _SHORT_WATCH_SECONDS:
+            raise BrokenText("the watch ended at once")
+        self._recover()
+
+    def _watch_request(self, parameters: dict[str, str]) -> Request:
+        seconds = int(_WATCH_SECONDS * (1 + self._draw()))
+        parameters |= {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        if self.resource.field_selector:
+            parameters["fieldSelector"] = self.resource.field_selector
+        return Request("GET", self.resource.path, parameters, silence_seconds=seconds + _GRACE_SECONDS)
+
+    def _take(self, event: WatchEvent) -> None:
+        if event.type == "ERROR":
+            raise ApiError("WATCH", self.resource.path, frames.read_status(bytes(event.object)))
+        # The version moves only after the change was told, so what was not told comes again.
+        self._version = self._reader.apply(event) or self._version
+        self._fruitless = 0
+        self._recover()
+
+    # What comes after a failure
+
+    def _delay_after(self, fault: Exception) -> float:
+        """Decide how to go on after a failure, and return the seconds to wait first."""
+        was_listing = self._must_list
+        match fault:
+            case _NoStreamedList():
+                return self._list_without_streaming()
+            case ApiError() if fault.code in _REFUSES_STREAMING and was_listing and self._streams_lists:
+                return self._list_without_streaming()
+            case ApiError() if (fault.is_expired or fault.is_version_unknown) and not self._is_version_lost:
+                # A list of the last version or newer is tried first; only if that fails, any version will do.
+                self._is_version_lost = was_listing or fault.is_version_unknown
+                self._must_list = True
+                return 0.0 if was_listing else self._pause()
+            case ApiError() if fault.is_unavailable:
+                return self._give_up(fault)
+            case ApiError() | BrokenText():
+                self._fruitless += 1
+                self._must_list = was_listing or self._fruitless >= _MAX_FRUITLESS
+        self._say(fault.describe() if isinstance(fault, RequestError) else f"{self.resource.name}: {fault}")
+        return self._pause()
+
+    def _pause(self) -> float:
+        return self._backoff.delay(asyncio.get_running_loop().time())
+
+    def _list_without_streaming(self) -> float:
+        self._streams_lists = False
+        return 0.0
+
+    def _give_up(self, error: ApiError) -> float:
+        """The server does not serve the resource, or not to us: say so once, and look again now and then."""
+        self._must_list = True
+        self.unavailable = error.describe()
+        remedy = "install what serves it" if error.is_not_found else "grant get, list and watch"
+        self._say(
+            f"{self.resource.name} cannot be watched: {self.unavailable}; scheduling goes on without it;"
+            f" {remedy}, and it will be picked up"
+        )
+        self._settled.set()
+        return self._pause()
+
+    def _recover(self) -> None:
+        if self._reported:
+            self._reported = self.unavailable = ""
+            count = len(self.store.objects)
+            self._report(f"{self.resource.name}: in step with the API server again, {count} objects")
+
+    def _say(self, text: str) -> None:
+        if text != self._reported:
+            self._reported = text
+            self._report(text)
+
+
+class _NoStreamedList(Exception):  # noqa: N818 - a turn of events, not an error
+    """The server took the request for a streamed list for a plain watch."""
+
+
+async def _events(stream: Stream) -> AsyncIterator[WatchEvent]:
+    lines = Lines()
+    async for piece in stream.pieces():
+        for line in lines.feed(piece):
+            yield frames.read_event(line)
+
+
+async def _resetting(patience: asyncio.Timeout, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+    """Pass events on, each of them a reason to wait for another."""
+    loop = asyncio.get_running_loop()
+    patience.reschedule(loop.time() + _INITIAL_SILENCE_SECONDS)
+    async for event in events:
+        patience.reschedule(loop.time() + _INITIAL_SILENCE_SECONDS)
+        yield event

@@ -1,0 +1,1 @@
+"""The client of an API server, against a small one that behaves, and misbehaves, as it is told."""
