@@ -17,7 +17,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check conformance bench e2e format clean distclean
+.PHONY: help setup run test check conformance bench e2e e2e-bench format clean distclean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ bench: $(READY) ## run the benchmarks
 
 e2e: $(READY) $(CONTROL_PLANE_BUILT) ## run the tests against a real kube-apiserver and etcd, built here with Go
 	$(BIN)/pytest --durations=5 tests/e2e
+
+e2e-bench: $(READY) $(CONTROL_PLANE_BUILT) ## measure schedulers on the real API server: pods a second, CPU time a pod
+	$(BIN)/python -m tests.e2e.throughput
 
 format: $(READY) ## rewrite the code in house format
 	$(BIN)/ruff check --fix $(CODE)

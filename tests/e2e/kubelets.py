@@ -48,7 +48,8 @@ class Kubelets:
         self._tasks.append(self._api.spawn(self._run_pods()))
 
     def start_heartbeats(self) -> None:
-        """Renew the leases too, which matters while a node lifecycle controller watches them."""
+        """Keep the leases of all nodes from now on, which matters while a node lifecycle controller watches them."""
+        self._api.all(self._renew_lease(name) for name in self._nodes)
         self._tasks.append(self._api.spawn(self._renew_leases()))
 
     def stop(self) -> None:

@@ -61,7 +61,8 @@ def main() -> None:
 
 
 def measure(plane: Plane, kubelets: Kubelets, contender: Contender) -> Throughput:
-    """Fill a new cluster with pods and let a scheduler place them."""
+    """Fill an empty cluster with pods and let a scheduler place them."""
+    kubelets.clear()
     started = time.monotonic()
     kubelets.register(node(f"node-{number}", {"cpu": "32", "memory": "256Gi"}) for number in range(NODES))
     plane.api.create_all(pod("default", f"pod-{number}", REQUESTS) for number in range(PODS))
@@ -72,7 +73,6 @@ def measure(plane: Plane, kubelets: Kubelets, contender: Contender) -> Throughpu
         return plane.api.run(follow(plane.api, scheduler))
     finally:
         scheduler.stop()
-        kubelets.clear()
 
 
 async def follow(api: Api, scheduler: SchedulerProcess) -> Throughput:

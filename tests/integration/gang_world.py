@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
@@ -66,7 +66,8 @@ class GangWorld:
         self.notebook.connect(self.scheduler, self.parts)
         self.reports: list[Report] = []
         self.parts.tell = self.reports.append
-        self._tasks = [asyncio.create_task(self.scheduler.run()), asyncio.create_task(run_timers(self.scheduler, self.parts))]
+        work = (self.scheduler.run(), run_timers(self.scheduler, self.parts))
+        self._tasks = [asyncio.create_task(each) for each in work]
 
     def nodes(self, count: int, cpu: str = "2") -> None:
         for number in range(count):
@@ -106,7 +107,8 @@ class GangWorld:
 
     def places(self) -> dict[str, str]:
         """Return where the pods that wait are."""
-        return {entry.pod.name: place.value for place, entries in contents(self.parts.queue).items() for entry in entries}
+        found = contents(self.parts.queue)
+        return {entry.pod.name: place.value for place, entries in found.items() for entry in entries}
 
     def pod(self, name: str) -> Pod:
         return self.notebook.pods[f"default/{name}"]
@@ -124,7 +126,7 @@ class GangWorld:
         for name, profile in dict(self.cluster.profiles).items():
             permit = tuple(plugin for plugin in extra if isinstance(plugin, Permit))
             reserve = tuple(plugin for plugin in extra if isinstance(plugin, Reserve))
-            changed = replace(profile, permit=profile.permit + permit, reserve=profile.reserve + reserve)
+            changed = dataclasses.replace(profile, permit=profile.permit + permit, reserve=profile.reserve + reserve)
             self.cluster.profiles = {**self.cluster.profiles, name: changed}
 
 
@@ -144,7 +146,10 @@ def play(story: Story, config: str = COSCHEDULING, gates: FeatureGates = DEFAULT
         loop.close()
 
 
-def group(name: str, needed: int, resources: dict[str, str] | None = None, timeout: int | None = None) -> CommunityPodGroup:
+def group(
+    name: str, needed: int, resources: dict[str, str] | None = None, timeout: int | None = None
+) -> CommunityPodGroup:
+    """Make a group of the community's flavour."""
     amounts = {key: Quantity.parse(value) for key, value in (resources or {}).items()}
     spec = CommunityPodGroupSpec(min_member=needed, min_resources=amounts, schedule_timeout_seconds=timeout)
     return CommunityPodGroup(metadata=NamespacedMeta(name=name), spec=spec)
@@ -167,4 +172,4 @@ def members(gang: str, count: int, cpu: str = "2") -> list[Pod]:
 def own_members(gang: str, count: int, cpu: str = "2") -> list[Pod]:
     pods = [make_pod(f"{gang}-{number}").requests(cpu=cpu).build() for number in range(count)]
     named = SchedulingGroup(pod_group_name=gang)
-    return [msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduling_group=named)) for pod in pods]
+    return [replace(pod, spec=replace(pod.spec, scheduling_group=named)) for pod in pods]

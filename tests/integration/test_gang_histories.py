@@ -54,6 +54,14 @@ class History:
     async def take(self, step: Step) -> None:
         """Do one thing to the cluster; what depends on a state that is not there does nothing."""
         what, gang, number = step
+        if what == "time":
+            await self.world.after(number)
+        elif gang:
+            self.change_gang(what, gang, number)
+        else:
+            self.change_cluster(what, number)
+
+    def change_gang(self, what: str, gang: str, number: int) -> None:
         match what:
             case "members":
                 for _ in range(number):
@@ -64,25 +72,27 @@ class History:
             case "group":
                 self.set_needed(gang, number)
             case "drop waiting":
-                for pod in [pod for pod in self.members(gang) if not pod.node_name][:number]:
-                    self.world.notebook.delete(pod)
+                self.drop([pod for pod in self.members(gang) if not pod.node_name][:number])
             case "drop all":
-                for pod in self.members(gang):
-                    self.world.notebook.delete(pod)
+                self.drop(self.members(gang))
             case "drop group":
                 if self.needed.pop(gang, None) is not None:
                     self.world.notebook.delete(group(gang, 1))
+
+    def change_cluster(self, what: str, number: int) -> None:
+        match what:
             case "ordinary":
                 self.add(make_pod(f"web-{self.born}").requests(cpu="2"), number)
             case "drop ordinary":
-                for pod in self.members("web")[:1]:
-                    self.world.notebook.delete(pod)
+                self.drop(self.members("web")[:1])
             case "node":
                 if f"n{number}" not in self.nodes:
                     self.nodes.add(f"n{number}")
                     self.world.create(make_node(f"n{number}").capacity(cpu="2", pods=110).build())
-            case "time":
-                await self.world.after(number)
+
+    def drop(self, pods: Sequence[Pod]) -> None:
+        for pod in pods:
+            self.world.notebook.delete(pod)
 
     def add(self, builder: PodBuilder, priority: int) -> None:
         """Create a pod that preempts nobody: a gang whose members are evicted is rightly short of them."""

@@ -448,6 +448,25 @@ def test_members_bound_before_another_fails_stay_and_the_gang_is_completed() -> 
     play(story)
 
 
+def test_a_gang_that_cannot_be_bound_backs_off() -> None:
+    calls: list[str] = []
+
+    async def fault(verb: str, key: str) -> None:
+        if verb == "bind":
+            calls.append(key)
+            raise ConnectionError("the server is away")
+
+    async def story(world: GangWorld) -> None:
+        world.notebook.fault = fault
+        world.nodes(3)
+        world.create(group("train", 3), *members("train", 3))
+        # Tried at once, then after 1, 2, 4, 8, 10, 10, ... seconds; a wait ends with the second it ends in.
+        await world.after(50)
+        assert len(calls) == 7
+
+    play(story)
+
+
 # Kubernetes' own groups
 
 

@@ -51,11 +51,11 @@ class FlowHistory(RuleBasedStateMachine):
         self.lag = lag
         self.names = (f"p{number}" for number in count())
         self.stage = Stage(configuration([{name: None} for name in PLUGINS]), lag_seconds=lag, grace_seconds=grace)
-        for name in ("n0", "n1"):
-            self.stage.book.create(node(name))
-        self._do(self._start())
+        self._do(self._start("n0", "n1"))
 
-    async def _start(self) -> None:
+    async def _start(self, *node_names: str) -> None:
+        for name in node_names:
+            self.stage.book.create(node(name))
         self.stage.start()
         await self.stage.wait(0)
 

@@ -6,9 +6,11 @@ The live scheduler, the embedded cluster and the simulation differ in the writer
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from stowplan.app.cluster import Cluster
+from stowplan.app.settings import queue_limits
 from stowplan.engine.extended import Extended
 from stowplan.engine.intake import Intake
 from stowplan.engine.parts import Parts
@@ -20,6 +22,7 @@ from stowplan.framework.requeueing import awaited_by
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import Limits
+from stowplan.queue.hints import AwaitedBy
 from stowplan.queue.places import Rules
 from stowplan.queue.queue import SchedulingQueue
 

@@ -6,10 +6,12 @@ file the deprecated flags count too.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
+from stowplan.app import settings
 from stowplan.app.options import Options
 from stowplan.app.serving.authentication import ProxySettings
 from stowplan.app.serving.authorization import AccessSettings
@@ -18,6 +20,7 @@ from stowplan.app.serving.server import Address
 from stowplan.config.types import ClientConnection, Configuration, LeaderElection
 from stowplan.observe.logs import LogSettings
 from stowplan.observe.series import Shown
+from stowplan.queue.backoff import Limits
 
 _ELECTION: Final = {
     "leader-elect": "leader_elect",
@@ -70,6 +73,12 @@ def _with_flags(options: Options, value: Any, names: dict[str, str]) -> Any:
 def ignored_flags(options: Options) -> list[str]:
     """Name the flags that were given but do not count, because the configuration comes from a file."""
     return [name for name in DEPRECATED if name in options.given] if has_file(options) else []
+
+
+def queue_limits(options: Options, configuration: Configuration) -> Limits:
+    """Return how long pods wait: what the configuration says, and what it has no field for."""
+    found = settings.queue_limits(configuration, options.feature_gates)
+    return replace(found, max_unschedulable_seconds=int(options.pod_max_in_unschedulable_pods_duration.seconds))
 
 
 def log_settings(options: Options) -> LogSettings:

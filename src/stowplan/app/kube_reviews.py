@@ -16,15 +16,14 @@ _CONFIG = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authent
 
 
 class KubeReviewer:
-    """Sends reviews. Who may see what is asked with the rights of `access`, whose token it is with those of `tokens`."""
+    """Has requests reviewed by an API server."""
 
-    def __init__(self, tokens: Client, access: Client) -> None:
-        self._tokens = tokens
-        self._access = access
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
     async def review_token(self, token: str) -> User | None:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-        status = await _review(self._tokens, _TOKENS, body)
+        status = await self._review(_TOKENS, body)
         if not status.get("authenticated"):
             return None
         user = status.get("user") or {}
@@ -41,16 +40,15 @@ class KubeReviewer:
             "nonResourceAttributes": {"path": request.path, "verb": request.verb},
         }
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        status = await _review(self._access, _ACCESS, body)
+        status = await self._review(_ACCESS, body)
         return Decision(bool(status.get("allowed")), status.get("reason", ""))
 
     async def authentication_config(self) -> Mapping[str, str]:
-        found = msgspec.json.decode(await self._tokens.send(Request("GET", _CONFIG)), type=dict[str, Any])
+        found = msgspec.json.decode(await self._client.send(Request("GET", _CONFIG)), type=dict[str, Any])
         data: dict[str, str] = found.get("data") or {}
         return data
 
-
-async def _review(client: Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    answer = await client.send(Request("POST", path, body=msgspec.json.encode(body)))
-    status: dict[str, Any] = msgspec.json.decode(answer, type=dict[str, Any]).get("status") or {}
-    return status
+    async def _review(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._client.send(Request("POST", path, body=msgspec.json.encode(body)))
+        status: dict[str, Any] = msgspec.json.decode(answer, type=dict[str, Any]).get("status") or {}
+        return status

@@ -1,7 +1,7 @@
-"""What of the cluster is watched, and how it gets to the flow: one informer for every kind that an enabled plugin needs.
+"""What of the cluster is watched, and how it gets to the flow: one informer for every kind that a plugin needs.
 
-A change waits in the scheduler's inbox until no cycle is under way. While another replica leads there are no cycles, and
-changes are applied at once: a new leader must not begin by reading its post.
+A change waits in the scheduler's inbox until no cycle is under way. While another replica leads there are no cycles,
+and changes are applied at once: a new leader must not begin by reading its post.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from stowplan.engine.scheduler import Scheduler
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change
 from stowplan.framework.profile import Profile
+from stowplan.framework.requeueing import awaited_by
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
 from stowplan.kube.informer import Informer
@@ -54,29 +55,16 @@ LISTED_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def watched(profiles: Iterable[Profile]) -> list[Resource]:
-    """Return the resources that the plugins of some profiles need."""
+    """Return the resources that the plugins of some profiles need; a plugin may await a `resource.version.group`."""
     found = {kind: RESOURCES[kind] for kind in ALWAYS}
-    for plugin in {plugin.name: plugin for profile in profiles for plugin in _plugins(profile)}.values():
-        for kind in LISTED_BY.get(plugin.name, ()):
-            found[kind] = RESOURCES[kind]
-        for kind in _awaited(plugin):
-            found.setdefault(kind, RESOURCES[kind] if kind in RESOURCES else dynamic(kind))
+    for profile in profiles:
+        for plugin, awaited in awaited_by(profile).items():
+            for kind in (*LISTED_BY.get(plugin, ()), *(one.resource.rpartition("/")[2] for one in awaited)):
+                if kind in RESOURCES:
+                    found[kind] = RESOURCES[kind]
+                elif kind.count(".") > 1:
+                    found[kind] = dynamic(kind)
     return list(found.values())
-
-
-def _plugins(profile: Profile) -> Iterable[Any]:
-    points = (profile.pre_enqueue, profile.pre_filter, profile.filter, profile.post_filter, profile.pre_score)
-    scorers = tuple(plugin for plugin, _ in profile.score)
-    late = (profile.reserve, profile.permit, profile.pre_bind, profile.bind, profile.post_bind)
-    return (plugin for point in (*points, scorers, *late) for plugin in point)
-
-
-def _awaited(plugin: Any) -> Iterable[str]:
-    """Return the kinds whose changes a plugin awaits; `resource.version.group` is one that only it knows."""
-    for one in plugin.requeued_by() if callable(getattr(plugin, "requeued_by", None)) else ():
-        kind = one.resource.rpartition("/")[2]
-        if kind in RESOURCES or "." in one.resource:
-            yield kind if kind in RESOURCES else one.resource
 
 
 @dataclass(slots=True)

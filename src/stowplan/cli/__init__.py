@@ -8,6 +8,7 @@ import click
 
 #: Subcommands with their help line; the module of the same name has the command as `command`.
 SUBCOMMANDS = {
+    "run": "Schedule the pods of a cluster, in place of kube-scheduler.",
     "schedule": "Schedule the pending pods found in files on the nodes found in them.",
     "explain": "Say why a pod goes where it goes, or nowhere.",
     "config": "Check or show a KubeSchedulerConfiguration.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from stowplan.cache.cache import Cache
@@ -22,13 +23,21 @@ from stowplan.queue.entry import pod_id
 PLUGIN: Final = "DefaultPreemption"
 
 
+@dataclass(slots=True, eq=False)
+class _Run:
+    """One preemption: for whom, where, and the last victim once all the others have been evicted."""
+
+    pod: Pod
+    node_name: str
+    last: Pod | None = None
+
+
 class Evictions:
     """Preemptions under way, by the pod they make room for, and pods on their way that can still be turned back."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        # The last victim, once all the others have been evicted.
-        self._underway: dict[str, Pod | None] = {}
+        self._underway: dict[str, _Run] = {}
         # Binding tasks by pod, for as long as the pod can be turned back without asking the cluster.
         self._on_their_way: dict[str, asyncio.Task[Any]] = {}
 
@@ -38,12 +47,10 @@ class Evictions:
 
     def is_underway(self, pod: Pod) -> bool:
         """Say whether victims of `pod` are still being evicted; it is not to be tried meanwhile."""
-        if pod_id(pod) not in self._underway:
-            return False
-        last = self._underway[pod_id(pod)]
-        if last is None:
-            return True
-        placed = self._cache.placed(last)
+        run = self._underway.get(pod_id(pod))
+        if run is None or run.last is None:
+            return run is not None
+        placed = self._cache.placed(run.last)
         return placed is not None and not placed.pod.is_terminating
 
     # Pods on their way to a node
@@ -70,11 +77,12 @@ class Evictions:
         victims = [victim for victim in preemption.victims if not victim.is_terminating]
         if not victims:
             return None
-        self._underway[pod_id(pod)] = None
-        return self._carry_out(parts, pod, preemption.node_name, victims)
+        run = self._underway[pod_id(pod)] = _Run(pod, preemption.node_name)
+        return self._carry_out(parts, run, victims)
 
-    async def _carry_out(self, parts: Parts, pod: Pod, node_name: str, victims: Sequence[Pod]) -> None:
+    async def _carry_out(self, parts: Parts, run: _Run, victims: Sequence[Pod]) -> None:
         """Evict the victims; if that fails, the pod is tried again at once."""
+        pod, node_name = run.pod, run.node_name
         *most, last = victims
         started_at_ns = parts.now_ns()
         try:
@@ -83,18 +91,23 @@ class Evictions:
             for problem in await asyncio.gather(*evicted, *cleared, return_exceptions=True):
                 if problem is not None:
                     raise problem
-            self._underway[pod_id(pod)] = last
+            run.last = last
             await self._evict(parts, last, pod, node_name)
         except Exception as error:
             text = str(error) or type(error).__name__
             parts.tell(Trouble(f"pod {pod.key!r}: making room on node {node_name!r} failed: {text}"))
             parts.tell(Evicted(pod, len(victims), started_at_ns, is_error=True))
-            del self._underway[pod_id(pod)]
+            self._end(run)
             parts.queue.activate([pod], parts.now_ns())
         else:
-            del self._underway[pod_id(pod)]
+            self._end(run)
             parts.tell(Evicted(pod, len(victims), started_at_ns))
             _open_gate(parts, pod)
+
+    def _end(self, run: _Run) -> None:
+        # The pod may have been let in while the last answer was still to come, and be making room elsewhere by now.
+        if self._underway.get(pod_id(run.pod)) is run:
+            del self._underway[pod_id(run.pod)]
 
     async def _evict(self, parts: Parts, victim: Pod, preemptor: Pod, node_name: str) -> None:
         text = f"Preempted by pod {preemptor.uid} on node {node_name}"

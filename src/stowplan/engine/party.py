@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Iterable
 from enum import Enum, auto
 
-from stowplan.engine.failure import Failure
+from stowplan.engine.failure import UNSCHEDULABLE, Failure
 from stowplan.engine.parts import Parts
 from stowplan.framework.gangs import Gang
 from stowplan.model.pod import Pod
@@ -32,13 +32,15 @@ class Point(Enum):
 
 
 class Party:
-    """The members of one gang that are under way; `failure` is set when they have to turn back."""
+    """The members of one gang that are under way. `objection` says why they have to turn back, if they have to."""
 
     def __init__(self, gang: Gang) -> None:
         self.gang = gang
         self.members: dict[str, Pod] = {}
         self.has_bound = False
-        self.failure: Failure | None = None
+        self.objection = ""
+        # Whether plugins brought it about, so that the gang may wait for events.
+        self._is_refusal = False
         self._arrived: dict[Point, set[str]] = {point: set() for point in Point}
         self._opened = {point: asyncio.Event() for point in Point}
 
@@ -46,8 +48,13 @@ class Party:
         self._arrived[point].add(member)
 
     async def wait(self, point: Point) -> Failure | None:
+        """Wait for the others; return why to turn back, None to go on."""
         await self._opened[point].wait()
-        return self.failure
+        if not self.objection:
+            return None
+        # Events are kept for a pod only until all are permitted; later it can but wait a while.
+        plugins = (self.gang.plugin,) if self._is_refusal and point is Point.PERMITTED else ()
+        return Failure(self.objection, plugins, nominated_node_name="", reason=UNSCHEDULABLE)
 
     def is_complete_at(self, point: Point) -> bool:
         arrived = self._arrived[point]
@@ -60,8 +67,8 @@ class Party:
         for point in points:
             self._opened[point].set()
 
-    def turn_back(self, message: str) -> None:
-        self.failure = Failure(message, plugins=(self.gang.plugin,), nominated_node_name="")
+    def turn_back(self, objection: str, *, is_refusal: bool) -> None:
+        self.objection, self._is_refusal = objection, is_refusal
         self.open(*Point)
 
 
@@ -89,7 +96,7 @@ class Parties:
     def set_out(self, gang: Gang, pods: Iterable[Pod]) -> None:
         """Send members on their way, with those of their gang that already are."""
         party = self._by_gang.get(gang.key)
-        if party is None or party.failure is not None:
+        if party is None or party.objection:
             party = self._by_gang[gang.key] = Party(gang)
         for pod in pods:
             party.members[pod_id(pod)] = pod
@@ -116,13 +123,14 @@ class Parties:
         if party is None:
             return
         self._lost.add(pod_id(pod))
-        if party.failure is not None:
+        if party.objection:
             return
         left = self.placed(party.gang)
         if not party.has_bound and left < party.gang.min_member:
             counts = f"{left} of {party.gang.min_member} needed members are left"
             reason = why.message.rstrip(".")
-            self._turn_back(party, f"{party.gang.key}: {counts}; member {pod.key} lost its node: {reason}")
+            objection = f"{party.gang.key}: {counts}; member {pod.key} lost its node: {reason}"
+            self._turn_back(party, objection, is_refusal=why.is_refusal)
         else:
             self._look_around(party)
 
@@ -145,16 +153,17 @@ class Parties:
                 continue
             left, needed = self.placed(party.gang), party.gang.min_member
             if not party.has_bound and left < needed:
-                self._turn_back(party, f"{party.gang.key}: {left} of {needed} needed members are left")
+                objection = f"{party.gang.key}: {left} of {needed} needed members are left"
+                self._turn_back(party, objection, is_refusal=True)
             else:
                 party.open(point)
 
-    def _turn_back(self, party: Party, message: str) -> None:
-        party.turn_back(message)
+    def _turn_back(self, party: Party, objection: str, *, is_refusal: bool) -> None:
+        party.turn_back(objection, is_refusal=is_refusal)
         for waiting in self._parts.waiting:
             if pod_id(waiting.pod) in party.members:
-                waiting.reject(party.gang.plugin, message)
+                waiting.reject(party.gang.plugin, objection)
 
     def _is_turning_back(self, pod: Pod) -> bool:
         party = self._by_pod.get(pod_id(pod))
-        return pod_id(pod) in self._lost or (party is not None and party.failure is not None)
+        return pod_id(pod) in self._lost or (party is not None and bool(party.objection))

@@ -50,6 +50,8 @@ class Informer:
         self._settled = asyncio.Event()
         self._must_list = True
         self._streams_lists = True
+        #: A streamed list failed: whatever the reason, the next one is a plain one.
+        self._is_next_plain = False
         self._is_paged = False
         #: The version to go on from, and whether the server has lost it.
         self._version = "0"
@@ -72,7 +74,7 @@ class Informer:
     async def _round(self) -> None:
         if not self._must_list:
             await self._watch()
-        elif self._streams_lists:
+        elif self._streams_lists and not self._is_next_plain:
             await self._stream_list()
         else:
             await self._list_pages()
@@ -108,7 +110,7 @@ class Informer:
     def _take_list(self, found: Found) -> None:
         self.store.replace(found.objects)
         self._version, self._is_version_lost, self._must_list = found.version, False, False
-        self.has_synced = True
+        self.has_synced, self._is_next_plain = True, False
         self._recover()
         self._settled.set()
 
@@ -160,6 +162,7 @@ class Informer:
                 return self._give_up(fault)
             case ApiError() | BrokenText():
                 self._fruitless += 1
+                self._is_next_plain = was_listing
                 self._must_list = was_listing or self._fruitless >= _MAX_FRUITLESS
         self._say(fault.describe() if isinstance(fault, RequestError) else f"{self.resource.name}: {fault}")
         return self._pause()
@@ -186,8 +189,7 @@ class Informer:
     def _recover(self) -> None:
         if self._reported:
             self._reported = self.unavailable = ""
-            count = len(self.store.objects)
-            self._report(f"{self.resource.name}: in step with the API server again, {count} objects")
+            self._report(f"{self.resource.name}: the API server answers again")
 
     def _say(self, text: str) -> None:
         if text != self._reported:

@@ -9,13 +9,12 @@ import platform
 import sys
 from typing import Final
 
-from stowplan import __version__
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.gate_list import GATES
 from stowplan.observe.series import Definition, SeriesSet
 
 KUBERNETES: Final = ("1", "36", "4")
-GIT_VERSION: Final = f"v{'.'.join(KUBERNETES)}-stowplan.{__version__}"
+FOLLOWED: Final = f"v{'.'.join(KUBERNETES)}"
 
 _SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _BYTES: Final = (64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0)
@@ -184,12 +183,12 @@ class RequestMetrics:
         self._received.observe(received, verb, host)
 
 
-def introduce(series: SeriesSet, gates: FeatureGates, disabled: int) -> None:
+def introduce(series: SeriesSet, gates: FeatureGates, version: str, disabled: int) -> None:
     """Say who this is; said again after a reset."""
     major, minor, _ = KUBERNETES
     system = f"{sys.platform}/{platform.machine()}"
     compiler = f"{platform.python_implementation()} {platform.python_version()}"
-    series.gauge("kubernetes_build_info").set(1, major, minor, GIT_VERSION, "", "", "", "", compiler, system)
+    series.gauge("kubernetes_build_info").set(1, major, minor, version, "", "", "", "", compiler, system)
     compatible = f"{major}.{int(minor) - 1}"
     series.gauge("version_info").set(1, "kube", f"{major}.{minor}", f"{major}.{minor}", compatible)
     for name, gate in GATES.items():

@@ -33,10 +33,15 @@ class Metrics(Collector):
     """All metrics of one scheduler; called with every report of the flow."""
 
     def __init__(
-        self, now_ns: Callable[[], int], gates: FeatureGates = DEFAULT_GATES, shown: Shown | None = None
+        self,
+        now_ns: Callable[[], int],
+        gates: FeatureGates = DEFAULT_GATES,
+        shown: Shown | None = None,
+        version: str = component_metrics.FOLLOWED,
     ) -> None:
         self._now_ns = now_ns
         self._gates = gates
+        self._version = version
         self._disabled = len(shown.disabled) if shown is not None else 0
         self.series = SeriesSet(available(gates), shown)
         self.plugins = PluginMetrics(self.series)
@@ -44,7 +49,7 @@ class Metrics(Collector):
         self._state: StateMetrics | None = None
         # Pods that are being bound.
         self._on_their_way: set[str] = set()
-        component_metrics.introduce(self.series, gates, self._disabled)
+        component_metrics.introduce(self.series, gates, version, self._disabled)
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -73,7 +78,7 @@ class Metrics(Collector):
         self.series.reset()
         if self._state is not None:
             self._state.reset()
-        component_metrics.introduce(self.series, self._gates, self._disabled)
+        component_metrics.introduce(self.series, self._gates, self._version, self._disabled)
 
     # Listening
 

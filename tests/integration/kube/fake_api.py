@@ -67,6 +67,7 @@ class FakeApi:
         self.secret = SECRET
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._underway: set[asyncio.Task[Any]] = set()
 
     # What the world does
 
@@ -115,6 +116,20 @@ class FakeApi:
     # What clients ask
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._underway.add(task)
+        try:
+            return await self._handle(request)
+        finally:
+            self._underway.discard(task)
+
+    def hang_up(self) -> None:
+        """Break off everything that is under way."""
+        for task in self._underway:
+            task.cancel()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(f"{request.method} {request.path_qs}")
         self.headers.append(dict(request.headers))
         body = await request.read()
@@ -223,7 +238,7 @@ class FakeApi:
         namespace, name = key.split("/")
         if found is None:
             return refusal(404, "NotFound", f'{resource.rpartition("/")[2]} "{name}" not found')
-        body: Json = await request.json() if request.can_read_body else {}
+        body: Json = json.loads(await request.read() or b"{}")
         if rest == ["binding"]:
             return self._bind(found, name, body)
         uid = body.get("metadata", {}).get("uid") or body.get("preconditions", {}).get("uid")
@@ -270,6 +285,8 @@ async def serving(api: FakeApi | None = None, port: int = 0) -> AsyncIterator[Fa
     try:
         yield api
     finally:
+        await site.stop()
+        api.hang_up()
         await runner.cleanup()
 
 

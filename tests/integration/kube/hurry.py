@@ -1,4 +1,4 @@
-"""An event loop in a hurry: its clock runs twenty times as fast as the real one, sockets included.
+"""An event loop in a hurry: its clock runs many times as fast as the real one, sockets included.
 
 Back-offs of seconds pass in milliseconds while real bytes go over real connections.
 """
@@ -10,25 +10,27 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-SPEED = 20.0
-
-
 class HurriedLoop(asyncio.SelectorEventLoop):
     """A loop whose seconds are short."""
 
-    def __init__(self) -> None:
-        super().__init__(_HurriedSelector())
+    def __init__(self, speed: float) -> None:
+        super().__init__(_HurriedSelector(speed))
+        self._speed = speed
 
     def time(self) -> float:
-        return super().time() * SPEED
+        return super().time() * self._speed
 
 
 class _HurriedSelector(selectors.DefaultSelector):
+    def __init__(self, speed: float) -> None:
+        super().__init__()
+        self._speed = speed
+
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        return super().select(timeout if timeout is None else timeout / SPEED)
+        return super().select(timeout if timeout is None else timeout / self._speed)
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
+def run(work: Coroutine[Any, Any, T], speed: float = 20.0) -> T:
     """Run a coroutine to its end on such a loop."""
-    with asyncio.Runner(loop_factory=HurriedLoop) as runner:
+    with asyncio.Runner(loop_factory=lambda: HurriedLoop(speed)) as runner:
         return runner.run(work)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stowplan import __version__
-from stowplan.observe.component_metrics import GIT_VERSION, KUBERNETES
+from stowplan.app.release import VERSION
+from stowplan.observe.component_metrics import KUBERNETES
 
 COMPONENT: Final = "kube-scheduler"
 GROUP: Final = "config.k8s.io"
@@ -38,7 +38,7 @@ class Status:
             f"Started: {started:%a %b} {started.day:2d} {started:%H:%M:%S} UTC {started.year}",
             f"Up: {up // 3600} hr {up // 60 % 60:02d} min {up % 60:02d} sec",
             f"Python version: {platform.python_version()}",
-            f"Binary version: {GIT_VERSION.removeprefix('v')}",
+            f"Binary version: {VERSION.removeprefix('v')}",
             f"Emulation version: {'.'.join(KUBERNETES[:2])}",
             f"Paths: {' '.join(self.folders)}",
         ]
@@ -50,8 +50,8 @@ class Status:
             "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "uptimeSeconds": max(0, int(now - self.started_at)),
             # The field is upstream's; what runs here is not Go.
-            "goVersion": f"none (Python {platform.python_version()}, stowplan {__version__})",
-            "binaryVersion": GIT_VERSION.removeprefix("v"),
+            "goVersion": f"none (Python {platform.python_version()})",
+            "binaryVersion": VERSION.removeprefix("v"),
             "emulationVersion": ".".join(KUBERNETES[:2]),
             "paths": list(self.folders),
         }

@@ -1,0 +1,63 @@
+"""What the endpoints of a live scheduler show, read from the scheduler when somebody asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stowplan.app.options import Options
+from stowplan.app.serving.health import NamedCheck
+from stowplan.app.serving.routes import Pages
+from stowplan.config.external import to_external
+from stowplan.config.types import Configuration
+from stowplan.observe.health_metrics import HealthMetrics
+from stowplan.observe.logs import Logging
+from stowplan.observe.metrics import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a replica can be asked about itself."""
+
+    #: What is wrong with the election; None if there is none.
+    election_problem: Callable[[], str] | None
+    is_ending: Callable[[], bool]
+    has_synced: Callable[[], bool]
+    pod_resources: Callable[[], bytes | None]
+    configuration: Callable[[], Configuration]
+
+
+def pages_of(options: Options, state: State, metrics: Metrics, logging: Logging) -> Pages:
+    """Return the pages of a replica."""
+    gates, started_at = options.feature_gates, time.time()
+    election = [NamedCheck("leaderElection", state.election_problem)] if state.election_problem is not None else []
+    shutdown = NamedCheck("shutdown", lambda: "process is shutting down" if state.is_ending() else "")
+    sync = NamedCheck("sched-handler-sync", lambda: _unless(state.has_synced(), "handlers are not fully synchronized"))
+    return Pages(
+        healthz=election,
+        readyz=[*election, shutdown, sync],
+        metrics=metrics,
+        health_metrics=HealthMetrics(started_at),
+        pod_resources=state.pod_resources,
+        configuration=lambda: to_external(state.configuration()),
+        flags=dict(options.texts) if gates.enabled("ComponentFlagz") else None,
+        started_at=started_at,
+        now=time.time,
+        has_status=gates.enabled("ComponentStatusz"),
+        set_verbosity=_verbosity_setter(logging) if state.configuration().enable_profiling else None,
+    )
+
+
+def _unless(is_well: bool, problem: str) -> str:
+    return "" if is_well else problem
+
+
+def _verbosity_setter(logging: Logging) -> Callable[[str], str]:
+    def set_verbosity(text: str) -> str:
+        if not text.isdigit():
+            raise ValueError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+        logging.set_verbosity(int(text))
+        return f"successfully set klog.logging.verbosity to {text}"
+
+    return set_verbosity

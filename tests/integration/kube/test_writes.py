@@ -1,0 +1,487 @@
+"""Writes: a pod is bound once or it is known why not, statuses are patched as upstream patches them, victims go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from stowplan.kube.bindings import AlreadyBoundError, PodGoneError
+from stowplan.kube.client import Client, ClientSettings
+from stowplan.kube.errors import ApiError, RequestError, TransportError
+from stowplan.kube.writes import NotLeadingError, Writes
+from stowplan.model import decode
+from stowplan.model.binding import Binding
+from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
+from stowplan.model.pod import Pod
+from tests.integration.kube import hurry
+from tests.integration.kube.fake_api import FakeApi, Intercept, refusal, serving
+
+PODS_PATH = "/api/v1/pods"
+BINDING = "POST /api/v1/namespaces/default/pods/web/binding"
+LOOK = "GET /api/v1/namespaces/default/pods/web"
+STATUS = "PATCH /api/v1/namespaces/default/pods/web/status"
+DELETE = "DELETE /api/v1/namespaces/default/pods/web"
+NOW = datetime(2026, 5, 4, 3, 2, 1, 999_999, tzinfo=UTC)
+REFUSED = Condition(type="PodScheduled", status="False", reason="Unschedulable", message="0/1 nodes", observed_generation=3)
+DOOMED = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message="default: preempting")
+
+
+def writing(work: Callable[[FakeApi, Writes], Awaitable[Any]], may_write: Callable[[], bool] = lambda: True) -> FakeApi:
+    """Run against a server with one pod; return the server as it was left."""
+    api = FakeApi()
+
+    async def inside() -> None:
+        async with serving(api):
+            api.put(PODS_PATH, "web", metadata={"uid": "u1"})
+            client = Client(api.credentials, ClientSettings("t", qps=-1, timeout_seconds=10))
+            try:
+                await work(api, Writes(client, lambda: NOW, lambda: 0.0, may_write))
+            finally:
+                await client.close()
+
+    hurry.run(inside())
+    return api
+
+
+def binding(node: str = "n1", uid: str = "u1") -> Binding:
+    metadata = NamespacedMeta(name="web", namespace="default", uid=uid)
+    return Binding(metadata=metadata, target=ObjectReference(kind="Node", name=node))
+
+
+def node_of(api: FakeApi) -> str:
+    return str(api.collections[PODS_PATH].objects["default/web"].get("spec", {}).get("nodeName", ""))
+
+
+def pod_of(api: FakeApi) -> Pod:
+    return decode.convert(Pod, api.collections[PODS_PATH].objects["default/web"])
+
+
+async def cut(request: web.Request) -> web.StreamResponse:
+    """Break the connection off."""
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+def on_binding(
+    api: FakeApi, fault: Callable[[web.Request], Awaitable[web.StreamResponse]], *, is_carried_out: bool, times: int = 1
+) -> Intercept:
+    """Let bindings come to grief, before or after they are carried out."""
+
+    async def intercept(request: web.Request) -> web.StreamResponse | None:
+        nonlocal times
+        if not request.path.endswith("/binding") or not times:
+            return None
+        times -= 1
+        if is_carried_out:
+            await api.answer(request)
+        return await fault(request)
+
+    return intercept
+
+
+# Binding
+
+
+def test_a_pod_is_bound() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        await writes.bind(binding())
+
+    api = writing(work)
+    assert node_of(api) == "n1"
+    assert api.requests == [BINDING]
+    assert api.bodies[0] == {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "web", "namespace": "default", "uid": "u1"},
+        "target": {"kind": "Node", "name": "n1"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("is_carried_out", "requests"),
+    [
+        pytest.param(True, [BINDING, LOOK], id="that landed is not sent again"),
+        pytest.param(False, [BINDING, LOOK, BINDING], id="that did not land is sent again, after a look"),
+    ],
+)
+def test_a_binding_whose_answer_was_cut_off(is_carried_out: bool, requests: list[str]) -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        api.intercept = on_binding(api, cut, is_carried_out=is_carried_out)
+        await writes.bind(binding())
+
+    api = writing(work)
+    assert node_of(api) == "n1"
+    assert api.requests == requests
+
+
+def test_a_binding_that_timed_out_is_looked_up() -> None:
+    async def hang(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(1000)
+        return web.Response()
+
+    async def work(api: FakeApi, writes: Writes) -> None:
+        api.intercept = on_binding(api, hang, is_carried_out=True)
+        await writes.bind(binding())
+
+    assert writing(work).requests == [BINDING, LOOK]
+
+
+@pytest.mark.parametrize("is_carried_out", [True, False])
+def test_a_fault_of_the_server_fails_only_if_the_pod_is_not_bound(is_carried_out: bool) -> None:
+    async def fault(request: web.Request) -> web.StreamResponse:
+        return refusal(500, "InternalError", "etcd is gone")
+
+    async def work(api: FakeApi, writes: Writes) -> None:
+        api.intercept = on_binding(api, fault, is_carried_out=is_carried_out)
+        if is_carried_out:
+            await writes.bind(binding())
+            return
+        with pytest.raises(ApiError, match="^etcd is gone$"):
+            await writes.bind(binding())
+
+    assert writing(work).requests == [BINDING, LOOK]
+
+
+def test_a_pod_that_another_scheduler_bound_is_left_to_it() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        api.put(PODS_PATH, "web", spec={"nodeName": "n9"})
+        with pytest.raises(AlreadyBoundError) as caught:
+            await writes.bind(binding())
+        assert (caught.value.pod_key, caught.value.node_name) == ("default/web", "n9")
+
+    assert node_of(writing(work)) == "n9"
+
+
+def test_a_conflict_over_our_own_binding_is_success() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        api.put(PODS_PATH, "web", metadata={"uid": "u1"}, spec={"nodeName": "n1"})
+        await writes.bind(binding())
+
+    assert writing(work).requests == [BINDING, LOOK]
+
+
+@pytest.mark.parametrize(
+    "vanish",
+    [
+        pytest.param(lambda api: api.delete(PODS_PATH, "web"), id="deleted"),
+        pytest.param(lambda api: api.put(PODS_PATH, "web", metadata={"uid": "u2"}), id="another of its name"),
+    ],
+)
+def test_a_pod_that_vanished_meanwhile_is_not_bound(vanish: Callable[[FakeApi], Any]) -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        async def lose(request: web.Request) -> web.StreamResponse:
+            vanish(api)
+            return await cut(request)
+
+        api.intercept = on_binding(api, lose, is_carried_out=False)
+        with pytest.raises(PodGoneError, match='pod "default/web" is gone'):
+            await writes.bind(binding())
+
+    writing(work)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "message"),
+    [
+        pytest.param(403, "Forbidden", 'pods "web" is forbidden: exceeded quota: q', id="quota"),
+        pytest.param(400, "BadRequest", 'admission webhook "w" denied the request', id="webhook"),
+        pytest.param(404, "NotFound", 'nodes "n1" not found', id="missing node"),
+    ],
+)
+def test_what_the_server_refuses_is_raised_in_its_words(code: int, reason: str, message: str) -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        async def refuse(request: web.Request) -> web.Response:
+            return refusal(code, reason, message)
+
+        api.intercept = refuse
+        with pytest.raises(ApiError) as caught:
+            await writes.bind(binding())
+        assert str(caught.value) == message
+
+    assert writing(work).requests == [BINDING]
+
+
+def test_a_binding_in_doubt_is_looked_up_until_the_server_is_back() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        looks = 0
+
+        async def trouble(request: web.Request) -> web.StreamResponse | None:
+            nonlocal looks
+            if request.method == "POST":
+                await api.answer(request)
+                return await cut(request)
+            looks += 1
+            return refusal(503, "ServiceUnavailable", "starting") if looks < 5 else None
+
+        api.intercept = trouble
+        await writes.bind(binding())
+        assert looks == 5
+
+    assert writing(work).requests.count(BINDING) == 1
+
+
+def test_a_binding_that_stays_in_doubt_is_an_error_after_a_minute() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        async def trouble(request: web.Request) -> web.StreamResponse:
+            return await cut(request) if request.method == "POST" else refusal(503, "ServiceUnavailable", "starting")
+
+        api.intercept = trouble
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(TransportError):
+            await writes.bind(binding())
+        assert 60 <= asyncio.get_running_loop().time() - started < 90
+
+    assert writing(work).requests.count(BINDING) == 1
+
+
+def test_a_server_that_is_away_gets_the_binding_when_it_is_back() -> None:
+    async def work() -> FakeApi:
+        api = FakeApi()
+        async with serving(api):
+            port = int(api.address.rpartition(":")[2])
+            api.put(PODS_PATH, "web", metadata={"uid": "u1"})
+        client = Client(api.credentials, ClientSettings("t"))
+        task = asyncio.create_task(Writes(client, lambda: NOW, lambda: 0.0).bind(binding()))
+        await asyncio.sleep(5)
+        async with serving(api, port):
+            await task
+            await client.close()
+        return api
+
+    api = hurry.run(work())
+    assert node_of(api) == "n1"
+    assert api.requests == [BINDING]
+
+
+def test_every_third_binding_cut_or_refused_binds_every_pod_once() -> None:
+    async def work() -> FakeApi:
+        api = FakeApi()
+        count = 0
+
+        async def third(request: web.Request) -> web.StreamResponse | None:
+            nonlocal count
+            if request.method != "POST":
+                return None
+            count += 1
+            if count % 6 == 0:
+                await api.answer(request)
+            return await cut(request) if count % 3 == 0 else None
+
+        async with serving(api):
+            for number in range(100):
+                api.put(PODS_PATH, f"pod-{number}", metadata={"uid": f"u{number}"})
+            api.intercept = third
+            client = Client(api.credentials, ClientSettings("t", qps=-1))
+            writes = Writes(client, lambda: NOW, lambda: 0.0)
+            await asyncio.gather(
+                *(
+                    writes.bind(
+                        Binding(
+                            metadata=NamespacedMeta(name=f"pod-{number}", uid=f"u{number}"),
+                            target=ObjectReference(kind="Node", name=f"n{number}"),
+                        )
+                    )
+                    for number in range(100)
+                )
+            )
+            await client.close()
+        return api
+
+    api = hurry.run(work())
+    bound = {key: pod["spec"]["nodeName"] for key, pod in api.collections[PODS_PATH].objects.items()}
+    assert bound == {f"default/pod-{number}": f"n{number}" for number in range(100)}
+    changes = [found["metadata"]["name"] for _, kind, found in api.collections[PODS_PATH].history if kind == "MODIFIED"]
+    assert sorted(changes) == sorted(f"pod-{number}" for number in range(100))
+
+
+# Status
+
+
+def test_a_condition_and_the_nominated_node_are_patched_together() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        await writes.update_status(pod_of(api), REFUSED, "n1")
+
+    api = writing(work)
+    assert api.requests == [STATUS]
+    assert api.headers[0]["Content-Type"] == "application/strategic-merge-patch+json"
+    assert api.bodies[0] == {
+        "metadata": {"uid": "u1"},
+        "status": {
+            "conditions": [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": "Unschedulable",
+                    "message": "0/1 nodes",
+                    "lastProbeTime": None,
+                    "observedGeneration": 3,
+                    "lastTransitionTime": "2026-05-04T03:02:01Z",
+                }
+            ],
+            "nominatedNodeName": "n1",
+        },
+    }
+
+
+def test_only_what_differs_is_written() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        await writes.update_status(pod_of(api), REFUSED, "n1")
+        await writes.update_status(pod_of(api), REFUSED, "n1")
+        await writes.update_status(pod_of(api), None, None)
+        await writes.update_status(pod_of(api), REFUSED, "")
+        await writes.update_status(pod_of(api), None, "")
+        again = Condition(type="PodScheduled", status="False", reason="SchedulerError", message="oh")
+        await writes.update_status(pod_of(api), again, None)
+
+    api = writing(work)
+    first, second, third = api.bodies
+    assert second == {"metadata": {"uid": "u1"}, "status": {"nominatedNodeName": None}}
+    # The condition said False before, so the time it began to stays.
+    assert third["status"]["conditions"] == [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulerError",
+            "message": "oh",
+            "lastProbeTime": None,
+        }
+    ]
+    assert "lastTransitionTime" in first["status"]["conditions"][0]
+
+
+FAULTS: list[Any] = [
+    pytest.param(lambda request: cut(request), id="cut off"),
+    pytest.param(lambda request: answer(409, "Conflict"), id="conflict"),
+    pytest.param(lambda request: answer(500, "InternalError"), id="internal error"),
+    pytest.param(lambda request: answer(503, "ServiceUnavailable"), id="unavailable"),
+]
+
+
+async def answer(code: int, reason: str) -> web.Response:
+    return refusal(code, reason, "not now")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("failures", [3, 4])
+def test_a_patch_is_tried_four_times(fault: Callable[[web.Request], Awaitable[web.Response]], failures: int) -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        left = failures
+
+        async def fail(request: web.Request) -> web.StreamResponse | None:
+            nonlocal left
+            left -= 1
+            return await fault(request) if left >= 0 else None
+
+        api.intercept = fail
+        if failures == 3:
+            await writes.update_status(pod_of(api), REFUSED, None)
+            return
+        with pytest.raises(RequestError):
+            await writes.update_status(pod_of(api), REFUSED, None)
+
+    assert writing(work).requests == [STATUS] * 4
+
+
+def test_a_patch_that_is_refused_is_not_repeated() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        async def refuse(request: web.Request) -> web.Response:
+            return refusal(403, "Forbidden", "no")
+
+        api.intercept = refuse
+        with pytest.raises(ApiError, match="^no$"):
+            await writes.update_status(pod_of(api), REFUSED, None)
+
+    assert writing(work).requests == [STATUS]
+
+
+# Victims
+
+
+def test_a_victim_is_told_why_and_deleted() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        await writes.evict(pod_of(api), DOOMED)
+
+    api = writing(work)
+    assert api.requests == [STATUS, DELETE]
+    assert api.bodies[0]["status"]["conditions"][0]["type"] == "DisruptionTarget"
+    assert api.bodies[1] == {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u1"}}
+    assert api.names(PODS_PATH) == {}
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(lambda api: api.delete(PODS_PATH, "web"), id="gone already"),
+        pytest.param(lambda api: api.put(PODS_PATH, "web", metadata={"uid": "u2"}), id="another of its name is there"),
+    ],
+)
+def test_a_victim_that_is_not_there_any_more_is_what_was_wanted(happens: Callable[[FakeApi], Any]) -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        victim = pod_of(api)
+        happens(api)
+        await writes.evict(victim, DOOMED)
+
+    assert not any(line.startswith("DELETE") for line in writing(work).requests)
+
+
+def test_a_victim_that_went_between_patch_and_deletion_is_fine() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        async def race(request: web.Request) -> None:
+            if request.method == "DELETE":
+                api.delete(PODS_PATH, "web")
+                api.put(PODS_PATH, "web", metadata={"uid": "u2"})
+
+        api.intercept = race
+        await writes.evict(pod_of(api), DOOMED)
+
+    assert list(writing(work).names(PODS_PATH)) == ["default/web"]
+
+
+def test_a_victim_that_cannot_be_deleted_is_an_error() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        async def refuse(request: web.Request) -> web.Response | None:
+            return refusal(403, "Forbidden", "no") if request.method == "DELETE" else None
+
+        api.intercept = refuse
+        with pytest.raises(ApiError, match="^no$"):
+            await writes.evict(pod_of(api), DOOMED)
+
+    writing(work)
+
+
+# Leading
+
+
+def test_a_former_leader_writes_nothing() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        for write in (
+            writes.bind(binding()),
+            writes.update_status(pod_of(api), REFUSED, None),
+            writes.evict(pod_of(api), DOOMED),
+        ):
+            with pytest.raises(NotLeadingError):
+                await write
+
+    assert writing(work, may_write=lambda: False).requests == []
+
+
+def test_a_leader_that_loses_its_lease_does_not_post_again() -> None:
+    is_leading = True
+
+    async def work(api: FakeApi, writes: Writes) -> None:
+        async def lose(request: web.Request) -> web.StreamResponse:
+            nonlocal is_leading
+            is_leading = False
+            return await cut(request)
+
+        api.intercept = on_binding(api, lose, is_carried_out=False)
+        with pytest.raises(NotLeadingError):
+            await writes.bind(binding())
+
+    assert writing(work, may_write=lambda: is_leading).requests == [BINDING, LOOK]

@@ -1,0 +1,20 @@
+"""The page about metrics is up to date."""
+
+from pathlib import Path
+
+from stowplan.observe.metric_table import markdown_table
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
+
+
+def test_the_page_holds_the_table_as_it_is_now() -> None:
+    assert markdown_table() in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_table_tells_apart_what_nothing_feeds() -> None:
+    table = markdown_table().splitlines()
+    [fed] = [row for row in table if row.startswith("| scheduler_preemption_victims ")]
+    [unfed] = [row for row in table if row.startswith("| scheduler_batch_attempts_total ")]
+    assert fed.endswith("| pods to be evicted, for every preemption that is carried out |")
+    assert "7, 1 to 64" in fed
+    assert unfed.endswith("| nothing yet: not shown |")
