@@ -61,18 +61,19 @@ class Plane:
         """Start etcd and the API server, and wait until it serves."""
         self._etcd.start()
         self._note(self._etcd, self._etcd.wait_until(lambda: answers_ok(f"{self._etcd_client}/health")))
-        self.start_api_server()
+        self._start_api_server()
         self._api = Api(self.server, self.authority.ssl_context(self._admin))
         self.create_service_account("default", "default")
 
-    def start_api_server(self) -> None:
-        """Start the API server, anew after `stop_api_server`, on the same port and data."""
-        self._api_server.start()
-        self._note(self._api_server, self._api_server.wait_until(lambda: answers_ok(f"{self.server}/readyz")))
-
-    def stop_api_server(self) -> None:
-        """Take the API server away; it would wait a minute for open watches to end."""
+    @contextmanager
+    def without_api_server(self) -> Iterator[None]:
+        """Take the API server away for a while; it comes back on the same port with the same data."""
+        # It would wait a minute for open watches to end.
         self._api_server.stop(grace_seconds=2.0)
+        try:
+            yield
+        finally:
+            self._start_api_server()
 
     @contextmanager
     def controllers(self) -> Iterator[Process]:
@@ -155,6 +156,10 @@ class Plane:
         revision = self._ask_etcd("/v3/kv/range", {"key": "AA=="})["header"]["revision"]
         self._ask_etcd("/v3/kv/compaction", {"revision": revision, "physical": True})
         return int(revision)
+
+    def _start_api_server(self) -> None:
+        self._api_server.start()
+        self._note(self._api_server, self._api_server.wait_until(lambda: answers_ok(f"{self.server}/readyz")))
 
     def _ask_etcd(self, path: str, body: Object) -> Any:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -52,10 +52,8 @@ def test_a_thousand_nodes_join_ready_and_as_described(api: Api, kubelets: Kubele
 
 
 def test_objects_outlive_a_restart_of_the_api_server(plane: Plane, namespace: str) -> None:
-    plane.stop_api_server()
-    with pytest.raises(OSError, match="Cannot connect"):
+    with plane.without_api_server(), pytest.raises(OSError, match="Cannot connect"):
         plane.api.get("/version")
-    plane.start_api_server()
 
     assert plane.api.get(f"/api/v1/namespaces/{namespace}")["metadata"]["name"] == namespace
 
@@ -63,9 +61,8 @@ def test_objects_outlive_a_restart_of_the_api_server(plane: Plane, namespace: st
 def test_a_watch_from_before_a_compaction_is_gone(plane: Plane, namespace: str) -> None:
     version = plane.api.get(f"/api/v1/namespaces/{namespace}/pods")["metadata"]["resourceVersion"]
     plane.create_service_account(namespace, "later")
-    plane.stop_api_server()
-    plane.compact()
-    plane.start_api_server()
+    with plane.without_api_server():
+        plane.compact()
 
     async def first_event() -> tuple[str, int]:
         watch = plane.api.watch(f"/api/v1/namespaces/{namespace}/pods", resourceVersion=version)
@@ -86,18 +83,25 @@ def test_requests_are_audited_with_their_user_and_resource(plane: Plane, namespa
     ] == [("kubernetes-admin", "create", "serviceaccounts", 201)]
 
 
-def test_controllers_make_the_pods_of_a_deployment_and_heed_heartbeats(
-    plane: Plane, kubelets: Kubelets, namespace: str
-) -> None:
+def test_controllers_make_the_pods_of_a_deployment(plane: Plane, namespace: str) -> None:
     with plane.controllers():
-        kubelets.register([node("only")])
-        kubelets.start_heartbeats()
         plane.kubectl("create", "deployment", "web", "--image=web:1", "--replicas=3", "--namespace", namespace)
-
         plane.api.wait_for(f"/api/v1/namespaces/{namespace}/pods", lambda pods: len(pods["items"]) == 3)
-        lease = plane.api.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/only")
-        assert lease["spec"]["holderIdentity"] == "only"
-        plane.kubectl("delete", "deployment", "web", "--namespace", namespace, "--wait=true")
+        plane.kubectl("delete", "deployment", "web", "--namespace", namespace, "--cascade=foreground")
+
+    assert plane.api.items(f"/api/v1/namespaces/{namespace}/pods") == []
+
+
+def test_controllers_heed_what_kubelets_report(plane: Plane, kubelets: Kubelets) -> None:
+    kubelets.register([node("only")])
+    kubelets.start_heartbeats()
+    lease = plane.api.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/only")
+    assert lease["spec"]["holderIdentity"] == "only"
+
+    kubelets.report("only", is_ready=False)
+    with plane.controllers():
+        tainted = plane.api.wait_for("/api/v1/nodes/only", lambda item: "taints" in item["spec"])
+    assert "node.kubernetes.io/not-ready" in {taint["key"] for taint in tainted["spec"]["taints"]}
 
 
 def test_a_refused_request_names_its_status(api: Api) -> None:

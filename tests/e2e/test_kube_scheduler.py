@@ -53,8 +53,7 @@ def test_a_preempted_pod_makes_room(api: Api, kubelets: Kubelets, namespace: str
     kubelets.register([node("only")])
     api.create(pod(namespace, "low", {"cpu": "3"}))
     api.wait_for(f"/api/v1/namespaces/{namespace}/pods/low", runs)
-    api.create(priority_class(namespace, 1000))
-    api.create(pod(namespace, "high", {"cpu": "3"}, priorityClassName=namespace))
+    api.create(pod(namespace, "high", {"cpu": "3"}, priorityClassName="system-cluster-critical"))
 
     assert api.wait_for(f"/api/v1/namespaces/{namespace}/pods/high", runs)["spec"]["nodeName"] == "only"
     assert [item["metadata"]["name"] for item in api.items(f"/api/v1/namespaces/{namespace}/pods")] == ["high"]
@@ -62,8 +61,8 @@ def test_a_preempted_pod_makes_room(api: Api, kubelets: Kubelets, namespace: str
 
 def test_scheduling_goes_on_after_the_api_server_was_away(plane: Plane, kubelets: Kubelets, namespace: str) -> None:
     kubelets.register([node("only")])
-    plane.stop_api_server()
-    plane.start_api_server()
+    with plane.without_api_server():
+        pass
     plane.api.create(pod(namespace, "web", {"cpu": "1"}))
 
     assert plane.api.wait_for(f"/api/v1/namespaces/{namespace}/pods/web", runs)["spec"]["nodeName"] == "only"
@@ -132,13 +131,4 @@ def named(scheduler_name: str) -> dict[str, Any]:
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"schedulerName": scheduler_name}],
-    }
-
-
-def priority_class(name: str, value: int) -> Object:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
     }

@@ -14,9 +14,11 @@ from tests.e2e.processes import Process
 ROOT = Path(__file__).resolve().parents[2]
 
 STARTS_A_PROGRAM_AND_WAITS = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from tests.e2e.processes import Process
+# A shell that runs us in the background has interrupts ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 program = Process(["sleep", "600"], Path(sys.argv[1]))
 program.start()
 print(program.pid, flush=True)

@@ -65,7 +65,7 @@ class GangWorld:
         self.scheduler, self.parts = assemble(self.cluster, self.notebook, loop.now_ns)
         self.notebook.connect(self.scheduler, self.parts)
         self.reports: list[Report] = []
-        self.parts.tell = self.reports.append
+        self.parts.tell = lambda report: self.reports.append(report)
         work = (self.scheduler.run(), run_timers(self.scheduler, self.parts))
         self._tasks = [asyncio.create_task(each) for each in work]
 

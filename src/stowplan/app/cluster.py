@@ -219,7 +219,7 @@ class Cluster:
         for profile in profiles:
             for plugin in profile.foreign:
                 for name, read in plugin.columns.items():
-                    self.cache.table.declare(name, read)
+                    self.cache.table.facts.declare(name, read)
         return {profile.name: profile for profile in profiles}
 
     def use(self, config: Configuration, profiles: Mapping[str, Profile]) -> None:

@@ -67,10 +67,10 @@ def _check_resources(cache: Cache, fresh: Cache) -> None:
 
 
 def _check_columns(cache: Cache, fresh: Cache) -> None:
-    for key, column in cache.table.fact_columns():
+    for key, column in cache.table.facts.columns.items():
         rebuilt = [column.read(node) for node in cache.table.nodes]
         assert column.view.tolist() == rebuilt, f"fact column {key!r} differs"
-    for counts in cache.table.count_columns():
+    for counts in cache.table.counts.columns:
         assert np.array_equal(counts.view, fresh.table.count(counts.counted).view), (
             f"count of {counts.counted!r} differs"
         )

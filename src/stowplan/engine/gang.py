@@ -20,7 +20,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from stowplan.engine import choose, failure
+from stowplan.engine import failure, with_extenders
 from stowplan.engine.failure import Failure
 from stowplan.engine.parts import Parts
 from stowplan.engine.party import Parties
@@ -80,7 +80,7 @@ class GangCycle:
         # Refused gangs that are left alone, and until when.
         self._resting: dict[GroupKey, int] = {}
 
-    def schedule(self, profile: Profile, entry: QueuedPod) -> bool:
+    async def schedule(self, profile: Profile, entry: QueuedPod) -> bool:
         """See a pod placed together with its gang, or given back with it; False if it goes alone."""
         gang = gang_of(profile, entry.pod)
         if isinstance(gang, Rejection):
@@ -95,7 +95,7 @@ class GangCycle:
                 self._flow.give_back(member, _refusal(objection, gang.plugin))
             return True
         try:
-            self._place(profile, gang, members)
+            await self._place(profile, gang, members)
         except Exception as error:
             self._abandon(profile, [member for member in members if member is not entry], error)
             raise
@@ -138,9 +138,9 @@ class GangCycle:
 
     # One after the other
 
-    def _place(self, profile: Profile, gang: Gang, members: Sequence[QueuedPod]) -> None:
+    async def _place(self, profile: Profile, gang: Gang, members: Sequence[QueuedPod]) -> None:
         """Place all members that fit if they are enough, else none."""
-        tried = [self._seat(profile, member) for member in members]
+        tried = [await self._seat(profile, member) for member in members]
         seats = [one for one in tried if isinstance(one, Seat)]
         misses = [one for one in tried if isinstance(one, Miss)]
         going: list[tuple[Seat, dict[str, float]]] = []
@@ -162,10 +162,10 @@ class GangCycle:
         for miss in misses:
             self._flow.give_back(miss.entry, _under(gang, miss.why))
 
-    def _seat(self, profile: Profile, entry: QueuedPod) -> Seat | Miss:
+    async def _seat(self, profile: Profile, entry: QueuedPod) -> Seat | Miss:
         """Count a member on the best node for it, so that the next one sees it there."""
         pod, parts = entry.pod, self._parts
-        result = choose.choose(parts.field, profile, pod, parts.cache.table.shape_of(pod))
+        result = await with_extenders.decide(parts, profile, pod)
         if isinstance(result, Failed):
             return Miss(entry, failure.of_failed(result))
         if not isinstance(result, Chosen):

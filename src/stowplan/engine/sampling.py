@@ -32,6 +32,10 @@ class Sampler:
         start = self._start % len(order)
         return order if not start else np.concatenate((order[start:], order[:start]))
 
+    def pass_by(self, looked_at: int, nodes: int) -> None:
+        """Move on past nodes that were all looked at."""
+        self._start = (self._start + looked_at) % nodes
+
     def sample(self, order: Rows, feasible: Mask, enough: int) -> Mask:
         """Return the feasible rows that are found first, and move on past what had to be looked at for them."""
         walked = self.order(order)

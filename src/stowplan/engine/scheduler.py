@@ -118,7 +118,7 @@ class Scheduler:
             parts.queue.done(pod)
             parts.tell(Dropped(pod, moot))
             return
-        if self._gangs.schedule(profile, entry):
+        if await self._gangs.schedule(profile, entry):
             return
         result = await with_extenders.decide(parts, profile, pod)
         match result:

@@ -5,8 +5,8 @@ A column is built on first use and kept up to date by `table.Table`; plugins rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -21,6 +21,11 @@ Rows = NDArray[np.intp]
 Codes = NDArray[np.int64]
 
 MISSING = -1
+KEPT_COLUMNS = 4096
+
+
+C = TypeVar("C", bound="Column")
+K = TypeVar("K", bound=Hashable)
 
 
 class Counted(Protocol):
@@ -94,6 +99,26 @@ class CodedColumn(FactColumn):
             known = self.code_of[meaning] = len(self.meanings)
             self.meanings.append(meaning)
         return known
+
+
+class Uses:
+    """Notes when columns are asked for, and says which can be done without once there are too many."""
+
+    __slots__ = ("_clock",)
+
+    def __init__(self) -> None:
+        self._clock = 0
+
+    def note(self, column: C) -> C:
+        self._clock += 1
+        column.used_at = self._clock
+        return column
+
+    def least(self, columns: Mapping[K, Column]) -> list[K]:
+        """Return the half of the columns that was not asked for lately; nothing as long as there is room."""
+        if len(columns) < KEPT_COLUMNS:
+            return []
+        return sorted(columns, key=lambda key: columns[key].used_at)[: KEPT_COLUMNS // 2]
 
 
 class CountColumn(Column):

@@ -186,8 +186,15 @@ class Nodes:
         return self._values(self._table.fact(key, read, dtype))
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a column that a plugin declared in its `columns`."""
-        return self._values(self._table.declared(name))
+        """Return a column that a plugin declared in its `columns`; raise if it could not be read off some node."""
+        values = self._values(self._table.facts.declared(name))
+        unread = np.flatnonzero(np.isnan(values))
+        if unread.size:
+            node = self.node(int(unread[0])).metadata.name
+            raise ValueError(
+                f"column {name!r} has no number for node {node!r}; let its function return one for every node"
+            )
+        return values
 
     def coded(self, key: Hashable, read: Callable[[Node], Hashable | None]) -> Coded:
         """Return a fact that is not a number, as codes."""

@@ -7,8 +7,8 @@ when a node goes, the last row moves into its place, and `layout` moves on so th
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -19,6 +19,8 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
 from stowplan.table.columns import CodedColumn, Column, CountColumn, Counted, FactColumn, Rows
+from stowplan.table.counts import Counts
+from stowplan.table.facts import Facts
 from stowplan.table.images import Images
 from stowplan.table.journal import Journal, Reads
 from stowplan.table.order import NodeTree
@@ -27,11 +29,6 @@ from stowplan.table.shape import PodShape, signature
 from stowplan.table.terms import TermBook, terms_of
 
 FIRST_CAPACITY = 64
-# Of facts, and of counts: pods may name any label, image or selector.
-KEPT_COLUMNS = 4096
-
-C = TypeVar("C", bound=Column)
-K = TypeVar("K", bound=Hashable)
 
 
 class Table:
@@ -48,13 +45,9 @@ class Table:
         self.terms = TermBook()
         self.shapes_on: list[dict[PodShape, int]] = []
         self._capacity = FIRST_CAPACITY
-        self._facts: dict[Hashable, FactColumn] = {}
-        self._counts: dict[Counted, CountColumn] = {}
-        self._count_list: list[CountColumn] = []
-        self._count_generation = 1
-        self._clock = 0
         self._shapes: WeakValueDictionary[bytes, PodShape] = WeakValueDictionary()
-        self._declared: dict[str, Callable[[Node], Any]] = {}
+        self.facts = Facts(self.nodes, FIRST_CAPACITY)
+        self.counts = Counts(self._shapes, FIRST_CAPACITY)
         self._tree = NodeTree()
         self._order: Rows | None = None
         self._names: list[str] | None = None
@@ -122,8 +115,7 @@ class Table:
         if self._tree.put(node):
             self._order = None
         self.resources.write_node(row, node)
-        for column in self._facts.values():
-            column.write(row, node)
+        self.facts.write(row, node)
 
     def _move_row(self, source: int, target: int) -> None:
         self.nodes[target] = self.nodes[source]
@@ -138,15 +130,16 @@ class Table:
     def _relayout(self) -> None:
         rows = len(self.nodes)
         self.resources.fit(self._capacity, rows)
-        for column in self._columns():
-            column.fit(self._capacity, rows)
+        self.facts.fit(self._capacity)
+        self.counts.fit(self._capacity, rows)
+        self.terms.fit(self._capacity, rows)
         self._order = None
         self._names = None
         self.layout.mark_all()
 
     def _columns(self) -> list[Column]:
         carried = [term.column for term in self.terms.all()]
-        return [*self._facts.values(), *self._count_list, *carried]
+        return [*self.facts.columns.values(), *self.counts.columns, *carried]
 
     # Pods
 
@@ -185,7 +178,7 @@ class Table:
         """Count one pod of this shape on a row."""
         self.resources.add(row, shape.indices, shape.amounts)
         shape.rows[row] = self.shapes_on[row][shape] = shape.rows.get(row, 0) + 1
-        for column, amount in self._deltas(shape):
+        for column, amount in self.counts.deltas(shape):
             column.add(row, amount)
         self._count_terms(row, shape, 1)
 
@@ -197,7 +190,7 @@ class Table:
             shape.rows[row] = self.shapes_on[row][shape] = left
         else:
             del shape.rows[row], self.shapes_on[row][shape]
-        for column, amount in self._deltas(shape):
+        for column, amount in self.counts.deltas(shape):
             column.add(row, -amount)
         self._count_terms(row, shape, -1)
 
@@ -208,92 +201,16 @@ class Table:
             if was_used != (term.column.total > 0):
                 self.terms.journal.mark_all()
 
-    def _deltas(self, shape: PodShape) -> list[tuple[CountColumn, int]]:
-        upto = (self._count_generation, len(self._count_list))
-        if shape.deltas_upto != upto:
-            if shape.deltas_upto[0] != self._count_generation:
-                shape.deltas, shape.deltas_upto = [], (self._count_generation, 0)
-            fresh = self._count_list[shape.deltas_upto[1] :]
-            amounts = ((column, column.counted.amount(shape.pod)) for column in fresh)
-            shape.deltas += [(column, amount) for column, amount in amounts if amount]
-            shape.deltas_upto = upto
-        return shape.deltas
-
     # Columns
 
     def fact(self, key: Hashable, read: Callable[[Node], Any], dtype: DTypeLike) -> FactColumn:
-        """Return the column of a fact, building it from all nodes the first time its key is asked for."""
-        column = self._facts.get(key)
-        if column is None:
-            column = self._built(key, FactColumn(read, dtype, self._capacity))
-        return self._used(column)
-
-    def declare(self, name: str, read: Callable[[Node], Any]) -> None:
-        """Take a column that a plugin declares; its values decide whether it holds whole numbers, numbers or truths."""
-        self._declared[name] = read
-
-    def declared(self, name: str) -> FactColumn:
-        """Return the column that a plugin declared under a name."""
-        if name not in self._declared:
-            known = ", ".join(sorted(self._declared)) or "none"
-            raise KeyError(f"column {name!r} is not declared by any enabled plugin; declared: {known}")
-        return self.fact(("declared", name), self._declared[name], np.float64)
+        """Return the column of a fact."""
+        return self.facts.fact(key, read, dtype)
 
     def coded(self, key: Hashable, read: Callable[[Node], Hashable | None]) -> CodedColumn:
         """Return the column of a fact that is not a number, as codes."""
-        column = self._facts.get(key)
-        if column is None:
-            column = self._built(key, CodedColumn(read, self._capacity))
-        if not isinstance(column, CodedColumn):
-            raise TypeError(f"column {key!r} holds numbers, not codes; use another key")
-        return self._used(column)
+        return self.facts.coded(key, read)
 
     def count(self, counted: Counted) -> CountColumn:
-        """Return the count column of a rule, building it from the placed pods the first time it is asked for."""
-        column = self._counts.get(counted)
-        if column is None:
-            self._drop_unused_counts()
-            column = self._counts[counted] = CountColumn(counted, self._capacity)
-            column.fit(self._capacity, len(self.nodes))
-            self._count_list.append(column)
-            for shape in list(self._shapes.values()):
-                amount = counted.amount(shape.pod) if shape.rows else 0
-                if amount:
-                    for row, pods in shape.rows.items():
-                        column.add(row, amount * pods)
-        return self._used(column)
-
-    def fact_columns(self) -> Iterable[tuple[Hashable, FactColumn]]:
-        return self._facts.items()
-
-    def count_columns(self) -> Iterable[CountColumn]:
-        return list(self._count_list)
-
-    def _built(self, key: Hashable, column: FactColumn) -> FactColumn:
-        for unused in self._least_used(self._facts):
-            self._facts.pop(unused).journal.mark_all()
-        for row, node in enumerate(self.nodes):
-            column.write(row, node)
-        column.fit(self._capacity, len(self.nodes))
-        self._facts[key] = column
-        return column
-
-    def _used(self, column: C) -> C:
-        self._clock += 1
-        column.used_at = self._clock
-        return column
-
-    def _drop_unused_counts(self) -> None:
-        unused = self._least_used(self._counts)
-        if unused:
-            for counted in unused:
-                # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
-                self._counts.pop(counted).journal.mark_all()
-            self._count_list = list(self._counts.values())
-            self._count_generation += 1
-
-    def _least_used(self, columns: Mapping[K, Column]) -> list[K]:
-        """Return the half of the columns that were not asked for lately, once there are too many to keep."""
-        if len(columns) < KEPT_COLUMNS:
-            return []
-        return sorted(columns, key=lambda key: columns[key].used_at)[: KEPT_COLUMNS // 2]
+        """Return the count column of a rule."""
+        return self.counts.count(counted)

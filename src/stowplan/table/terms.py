@@ -103,6 +103,11 @@ class TermBook:
                 found.extend(bucket)
         return found
 
+    def fit(self, capacity: int, rows: int) -> None:
+        """Make room for `capacity` rows and show the first `rows` of them."""
+        for carried in self._terms.values():
+            carried.column.fit(capacity, rows)
+
     def all(self) -> list[CarriedTerm]:
         return list(self._terms.values())
 

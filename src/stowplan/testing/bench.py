@@ -36,7 +36,7 @@ class Bench:
         self.cache = Cache()
         self.pending: list[Pod] = []
         for name, read in plugin.columns.items():
-            self.cache.table.declare(name, read)
+            self.cache.table.facts.declare(name, read)
         for node in nodes:
             self.cache.add_node(node)
         for pod in pods:

@@ -254,24 +254,6 @@ def test_a_token_that_is_not_accepted_any_more_is_read_anew(tmp_path: Path) -> N
     hurry.run(work())
 
 
-def test_a_rotated_token_is_used_within_a_minute(tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    token.write_text("old")
-
-    async def work() -> list[str]:
-        source = TokenFile(token)
-        seen = [await source.header()]
-        token.write_text("new")
-        seen.append(await source.header())
-        await asyncio.sleep(61)
-        seen.append(await source.header())
-        token.unlink()
-        await asyncio.sleep(61)
-        return [*seen, await source.header()]
-
-    assert hurry.run(work()) == ["Bearer old", "Bearer old", "Bearer new", "Bearer new"]
-
-
 def test_a_wrong_token_ends_in_an_error_after_one_more_try() -> None:
     async def work(api: FakeApi, client: Client) -> None:
         api.secret = "Bearer another"

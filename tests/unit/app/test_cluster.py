@@ -13,7 +13,7 @@ from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.model.binding import Binding
 from stowplan.model.meta import NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod
-from stowplan.table import table as table_module
+from stowplan.table import columns as columns_module
 from stowplan.testing import make_node, make_pod
 
 TEXT = """
@@ -192,7 +192,7 @@ def test_an_explanation_names_every_node_and_reason() -> None:
 
 
 def test_choices_stay_right_when_columns_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_module, "KEPT_COLUMNS", 32)
+    monkeypatch.setattr(columns_module, "KEPT_COLUMNS", 32)
     clusters = [Cluster(keep_answers=keeps) for keeps in (True, False)]
     for cluster in clusters:
         cluster.add_all(make_node(f"n{number}").capacity(cpu=64).zone(f"z{number % 3}").build() for number in range(6))

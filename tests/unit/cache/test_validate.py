@@ -50,7 +50,7 @@ def give_too_much(cache: Cache) -> None:
 
 
 def misread_a_label(cache: Cache) -> None:
-    _, column = next(iter(cache.table.fact_columns()))
+    _, column = next(iter(cache.table.facts.columns.items()))
     column.values[1] = 7
 
 

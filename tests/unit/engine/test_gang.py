@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +43,7 @@ class Recorder:
         """Pop one pod and hand it to the gang cycle; nobody may be left behind."""
         entry = self.parts.queue.try_pop(0)
         assert entry is not None
-        is_taken = self.cycle.schedule(self.profile, entry)
+        is_taken = asyncio.run(self.cycle.schedule(self.profile, entry))
         validate_cache(self.parts.cache)
         validate_queue(self.parts.queue)
         return is_taken
@@ -222,7 +223,7 @@ def test_a_fault_in_the_middle_leaves_nobody_behind(monkeypatch: pytest.MonkeyPa
     entry = recorder.parts.queue.try_pop(0)
     assert entry is not None
     with pytest.raises(RuntimeError, match="out of order"):
-        recorder.cycle.schedule(recorder.profile, entry)
+        asyncio.run(recorder.cycle.schedule(recorder.profile, entry))
     # The flow forgets and gives back the pod that the cycle began with.
     assert counted(recorder) == [entry.pod.name]
     assert sorted(recorder.back) == ["train-1", "train-2"]

@@ -57,7 +57,7 @@ class Stand:
         self.cache = Cache()
         for plugin in plugins:
             for name, read in plugin.columns.items():
-                self.cache.table.declare(name, read)
+                self.cache.table.facts.declare(name, read)
         for node in found:
             self.cache.add_node(node)
         self.profile = profile_of(*plugins, **fields)

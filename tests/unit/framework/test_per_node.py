@@ -95,7 +95,7 @@ class Everybody:
 
 def test_a_row_shows_what_the_columns_hold() -> None:
     stand = Stand(nodes("a", "b"))
-    stand.cache.table.declare("letters", lambda node: len(node.name))
+    stand.cache.table.facts.declare("letters", lambda node: len(node.name))
     stand.cache.add_pod(make_pod("one").requests(cpu="1", memory="1Gi").on("b").build())
     row = NodeRow(Nodes(stand.cache.table).take(np.array([1])), 0)
     assert row.name == "b"

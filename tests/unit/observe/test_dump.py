@@ -26,9 +26,9 @@ def test_a_node_is_described_with_its_pods() -> None:
     assert "cpu:4000" in lines[3]
     assert lines[4:] == [
         "Scheduled Pods(number: 1):",
-        "name: placed, namespace: default, uid: uid-default-placed, phase: , nominated node: ",
+        "name: placed, namespace: default, uid: uid-default-placed, phase: Pending, nominated node: ",
         "Nominated Pods(number: 1):",
-        "name: waiting, namespace: default, uid: uid-default-waiting, phase: , nominated node: ",
+        "name: waiting, namespace: default, uid: uid-default-waiting, phase: Pending, nominated node: ",
     ]
 
 

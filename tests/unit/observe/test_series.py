@@ -24,7 +24,9 @@ def samples(series: SeriesSet) -> dict[tuple[str, tuple[tuple[str, str], ...]], 
         pytest.param(exponential(1, 2, 5), (1, 2, 4, 8, 16), id="doubling from one"),
         pytest.param(exponential(0.001, 2, 4), (0.001, 0.002, 0.004, 0.008), id="doubling from a millisecond"),
         pytest.param(
-            exponential(0.00001, 1.5, 3), (0.00001, 0.000015000000000000002, 0.0000225), id="multiplied step by step"
+            exponential(0.00001, 1.5, 3),
+            (0.00001, 1.5000000000000002e-05, 2.2500000000000005e-05),
+            id="multiplied step by step",
         ),
     ],
 )

@@ -27,7 +27,7 @@ EVERYBODY = Everybody()
 
 def make_table() -> Table:
     table = Table()
-    table.declare("letters", lambda node: len(node.name))
+    table.facts.declare("letters", lambda node: len(node.name))
     table.add_node(make_node("a").capacity(cpu=1).zone("x").build())
     table.add_node(make_node("bb").capacity(cpu=2).taint("gpu").build())
     table.add_node(make_node("ccc").capacity(cpu=3).zone("x").build())

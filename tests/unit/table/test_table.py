@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stowplan.model.pod import Pod
-from stowplan.table import table as table_module
+from stowplan.table import columns as columns_module
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import FIRST_CAPACITY, Table
 from stowplan.testing import make_node, make_pod
@@ -80,7 +80,7 @@ def test_an_update_marks_only_what_changed() -> None:
     table = table_of("a", "b")
     nodes = Nodes(table)
     nodes.label("place"), nodes.taints
-    label, taints = (dict(table.fact_columns())[key].journal for key in (("label", "place"), "taints"))
+    label, taints = (dict(table.facts.columns.items())[key].journal for key in (("label", "place"), "taints"))
     start = label.position, taints.position, table.node_journal.position
     table.update_node(make_node("b").capacity(cpu=2).label("place", "moved").build())
     assert label.since(start[0]) == [1]
@@ -119,7 +119,7 @@ def test_a_count_is_built_from_the_pods_that_are_there() -> None:
 
 
 def test_counts_that_are_not_used_are_dropped_and_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_module, "KEPT_COLUMNS", 4)
+    monkeypatch.setattr(columns_module, "KEPT_COLUMNS", 4)
     table = table_of("a", "b")
     web = table.count(App("web"))
     position = web.journal.position
@@ -133,22 +133,22 @@ def test_counts_that_are_not_used_are_dropped_and_built_again(monkeypatch: pytes
     assert again is not web
     assert again.view.tolist() == [1, 1]
     assert table.count(App("four")).view.tolist() == [0, 1]
-    assert len(list(table.count_columns())) <= 4
+    assert len(list(table.counts.columns)) <= 4
 
 
 def test_facts_that_are_not_used_are_dropped_and_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_module, "KEPT_COLUMNS", 4)
+    monkeypatch.setattr(columns_module, "KEPT_COLUMNS", 4)
     table = table_of("a", "b")
     for number in range(8):
         Nodes(table).label(f"key-{number}")
     table.update_node(make_node("b").label("key-0", "x").build())
     label = Nodes(table).label("key-0")
     assert label.codes.tolist() == [-1, 0]
-    assert len(list(table.fact_columns())) <= 4
+    assert len(list(table.facts.columns.items())) <= 4
 
 
 def test_a_column_in_use_outlives_those_that_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_module, "KEPT_COLUMNS", 4)
+    monkeypatch.setattr(columns_module, "KEPT_COLUMNS", 4)
     table = table_of("a")
     web = table.count(App("web"))
     for number in range(20):
@@ -165,7 +165,7 @@ def test_a_number_is_not_asked_for_as_a_code() -> None:
 
 def test_a_declared_column_is_known_by_name() -> None:
     table = table_of("a", "bb")
-    table.declare("letters", lambda node: len(node.name))
+    table.facts.declare("letters", lambda node: len(node.name))
     assert Nodes(table).column("letters").tolist() == [1, 2]
     with pytest.raises(KeyError, match="column 'celsius' is not declared by any enabled plugin; declared: letters"):
         Nodes(table).column("celsius")

@@ -1,1 +1,1 @@
-"""Unit tests of `stowplan.app`."""
+"""Unit tests of `stowplan.app.serving`."""

@@ -1,0 +1,70 @@
+"""The count columns: how many pods of each node a rule counts, kept up to date as pods come and go.
+
+A shape remembers which columns it adds to, and how much, so a pod costs as much as the columns it matches, not as all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stowplan.table.columns import CountColumn, Counted, Uses
+from stowplan.table.shape import PodShape
+
+
+class Counts:
+    """Count columns by rule, over the shapes of the pods that are placed."""
+
+    def __init__(self, shapes: Mapping[bytes, PodShape], capacity: int) -> None:
+        #: In the order in which they were built; `PodShape.deltas_upto` counts in it.
+        self.columns: list[CountColumn] = []
+        self._by_rule: dict[Counted, CountColumn] = {}
+        self._generation = 1
+        self._shapes = shapes
+        self._size = (capacity, 0)
+        self._uses = Uses()
+
+    def fit(self, capacity: int, rows: int) -> None:
+        """Make room for `capacity` rows and show the first `rows` of them."""
+        self._size = (capacity, rows)
+        for column in self.columns:
+            column.fit(capacity, rows)
+
+    def count(self, counted: Counted) -> CountColumn:
+        """Return the column of a rule, building it from the placed pods the first time it is asked for."""
+        column = self._by_rule.get(counted)
+        if column is None:
+            column = self._build(counted)
+        return self._uses.note(column)
+
+    def deltas(self, shape: PodShape) -> list[tuple[CountColumn, int]]:
+        """Return the columns that a pod of this shape adds to, and how much."""
+        upto = (self._generation, len(self.columns))
+        if shape.deltas_upto != upto:
+            if shape.deltas_upto[0] != self._generation:
+                shape.deltas, shape.deltas_upto = [], (self._generation, 0)
+            fresh = self.columns[shape.deltas_upto[1] :]
+            amounts = ((column, column.counted.amount(shape.pod)) for column in fresh)
+            shape.deltas += [(column, amount) for column, amount in amounts if amount]
+            shape.deltas_upto = upto
+        return shape.deltas
+
+    def _build(self, counted: Counted) -> CountColumn:
+        self._drop_unused()
+        column = self._by_rule[counted] = CountColumn(counted, self._size[0])
+        column.fit(*self._size)
+        self.columns.append(column)
+        for shape in list(self._shapes.values()):
+            amount = counted.amount(shape.pod) if shape.rows else 0
+            if amount:
+                for row, pods in shape.rows.items():
+                    column.add(row, amount * pods)
+        return column
+
+    def _drop_unused(self) -> None:
+        unused = self._uses.least(self._by_rule)
+        if unused:
+            for counted in unused:
+                # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
+                self._by_rule.pop(counted).journal.mark_all()
+            self.columns = list(self._by_rule.values())
+            self._generation += 1

@@ -1,0 +1,93 @@
+"""The columns of facts: what is read off nodes, built when first asked for and kept up to date.
+
+Pods may name any label or image, so columns that nobody has asked for lately are dropped when there are too many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from stowplan.model.node import Node
+from stowplan.table.columns import CodedColumn, FactColumn, Uses
+
+
+class Facts:
+    """Fact columns by key, over the rows of a list of nodes that the table keeps."""
+
+    def __init__(self, nodes: list[Node], capacity: int) -> None:
+        self.columns: dict[Hashable, FactColumn] = {}
+        self._nodes = nodes
+        self._capacity = capacity
+        self._declared: dict[str, Callable[[Node], Any]] = {}
+        self._uses = Uses()
+
+    def fit(self, capacity: int) -> None:
+        """Make room for so many rows."""
+        self._capacity = capacity
+        for column in self.columns.values():
+            column.fit(capacity, len(self._nodes))
+
+    def write(self, row: int, node: Node) -> None:
+        """Read every fact off a node that came or changed."""
+        for column in self.columns.values():
+            column.write(row, node)
+
+    def fact(self, key: Hashable, read: Callable[[Node], Any], dtype: DTypeLike) -> FactColumn:
+        """Return the column of a fact, building it from all nodes the first time its key is asked for."""
+        column = self.columns.get(key)
+        if column is None:
+            column = self._built(key, FactColumn(read, dtype, self._capacity))
+        return self._uses.note(column)
+
+    def coded(self, key: Hashable, read: Callable[[Node], Hashable | None]) -> CodedColumn:
+        """Return the column of a fact that is not a number, as codes."""
+        column = self.columns.get(key)
+        if column is None:
+            column = self._built(key, CodedColumn(read, self._capacity))
+        if not isinstance(column, CodedColumn):
+            raise TypeError(f"column {key!r} holds numbers, not codes; use another key")
+        return self._uses.note(column)
+
+    def declare(self, name: str, read: Callable[[Node], Any]) -> None:
+        """Take a column of numbers that a plugin declares; a node it cannot be read off has no number there (NaN)."""
+        known = self._declared.get(name)
+        if known is not None and _origin(known) != _origin(read):
+            raise ValueError(f"column {name!r} is declared twice, by {_origin(known)} and {_origin(read)}; rename one")
+        if known is not read:
+            self.columns.pop(("declared", name), None)
+        self._declared[name] = read
+
+    def declared(self, name: str) -> FactColumn:
+        """Return the column that a plugin declared under a name."""
+        if name not in self._declared:
+            known = ", ".join(sorted(self._declared)) or "none"
+            raise KeyError(f"column {name!r} is not declared by any enabled plugin; declared: {known}")
+        return self.fact(("declared", name), partial(_number, self._declared[name]), np.float64)
+
+    def _built(self, key: Hashable, column: FactColumn) -> FactColumn:
+        for unused in self._uses.least(self.columns):
+            # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
+            self.columns.pop(unused).journal.mark_all()
+        for row, node in enumerate(self._nodes):
+            column.write(row, node)
+        column.fit(self._capacity, len(self._nodes))
+        self.columns[key] = column
+        return column
+
+
+def _number(read: Callable[[Node], Any], node: Node) -> float:
+    """Read a number off a node with a function that is not ours, and may fail."""
+    try:
+        return float(read(node))
+    except Exception:
+        return math.nan
+
+
+def _origin(read: Callable[[Node], Any]) -> str:
+    return f"{getattr(read, '__module__', '?')}.{getattr(read, '__qualname__', '?')}"

@@ -1,0 +1,1 @@
+"""The client of an API server, piece by piece, under virtual time."""
