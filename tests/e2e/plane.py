@@ -68,11 +68,13 @@ class Plane:
     @contextmanager
     def without_api_server(self) -> Iterator[None]:
         """Take the API server away for a while; it comes back on the same port with the same data."""
-        # It would wait a minute for open watches to end.
-        self._api_server.stop(grace_seconds=2.0)
         try:
+            # Left alone it would wait a minute for open watches to end.
+            self._api_server.stop(grace_seconds=2.0)
             yield
         finally:
+            # Ctrl-C may have come before it was gone.
+            self._api_server.stop(grace_seconds=0.0)
             self._start_api_server()
 
     @contextmanager

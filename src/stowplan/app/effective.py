@@ -13,6 +13,7 @@ import msgspec
 
 from stowplan.app import settings
 from stowplan.app.options import Options
+from stowplan.app.release import VERSION
 from stowplan.app.serving.authentication import ProxySettings
 from stowplan.app.serving.authorization import AccessSettings
 from stowplan.app.serving.certificates import TlsSettings
@@ -79,6 +80,11 @@ def queue_limits(options: Options, configuration: Configuration) -> Limits:
     """Return how long pods wait: what the configuration says, and what it has no field for."""
     found = settings.queue_limits(configuration, options.feature_gates)
     return replace(found, max_unschedulable_seconds=int(options.pod_max_in_unschedulable_pods_duration.seconds))
+
+
+def version(options: Options) -> str:
+    """Return the version to report: --version=v... sets it."""
+    return options.version if options.version.startswith("v") else VERSION
 
 
 def log_settings(options: Options) -> LogSettings:

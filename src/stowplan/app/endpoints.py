@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from stowplan.app import effective
@@ -18,17 +19,32 @@ from stowplan.app.serving.guard import Guard
 from stowplan.app.serving.identity import Reviewer
 from stowplan.app.serving.routes import Pages
 from stowplan.app.serving.server import Server, ServingError, serve
+from stowplan.kube.client import Client
 from stowplan.observe.component_metrics import RequestMetrics
 from stowplan.observe.logs import log_for
 
 _log = log_for(__name__)
 
 
-async def open_endpoints(options: Options, pages: Pages, requests: RequestMetrics) -> Server | None:
-    """Start to serve; None if --secure-port 0 says not to."""
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """The server, if there is one, and the clients that requests are reviewed by."""
+
+    server: Server | None = None
+    clients: tuple[Client, ...] = ()
+
+    async def stop(self) -> None:
+        if self.server is not None:
+            await self.server.stop()
+        for client in self.clients:
+            await client.close()
+
+
+async def open_endpoints(options: Options, pages: Pages, requests: RequestMetrics) -> Endpoints:
+    """Start to serve, unless --secure-port 0 says not to."""
     address = effective.address(options)
     if address.port == 0:
-        return None
+        return Endpoints()
     asks = await open_reviewing_client(options.authentication_kubeconfig, "authentication", requests)
     judges = await open_reviewing_client(options.authorization_kubeconfig, "authorization", requests)
     authenticator = await make_authenticator(options, KubeReviewer(asks) if asks is not None else None)
@@ -38,7 +54,8 @@ async def open_endpoints(options: Options, pages: Pages, requests: RequestMetric
     certificate = ServerCertificate(effective.tls_settings(options), "\n".join(trusted))
     if certificate.is_self_signed:
         _log.info("Generated self-signed cert", directory=options.cert_dir or "in-memory")
-    return await serve(address, certificate, Guard(authenticator, authorizer), pages)
+    server = await serve(address, certificate, Guard(authenticator, authorizer), pages)
+    return Endpoints(server, tuple(client for client in (asks, judges) if client is not None))
 
 
 async def make_authenticator(options: Options, reviewer: Reviewer | None) -> Authenticator:

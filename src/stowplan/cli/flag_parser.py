@@ -18,6 +18,7 @@ from stowplan.config.duration import Duration
 from stowplan.config.feature_gates import FeatureGates
 
 PROGRAM: Final = "kube-scheduler"
+FOLLOWED: Final = "v1.36.4"
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
@@ -131,7 +132,11 @@ def _metric_labels(texts: list[str]) -> tuple[str, ...]:
 
 
 def _version(text: str) -> str:
-    if text == "raw" or text.startswith("v"):
+    if text == "raw":
+        return text
+    if text.startswith("v"):
+        if not text.startswith(FOLLOWED) or text[len(FOLLOWED) :][:1].isdigit():
+            raise ValueError(f'version "{text}" must match major/minor/patch of default version "{FOLLOWED}"')
         return text
     return "true" if _bool(text) else "false"
 

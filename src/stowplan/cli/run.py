@@ -9,20 +9,18 @@ import asyncio
 import json
 import platform
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from stowplan import __version__
 from stowplan.cli import flag_help, flag_parser, output
-from stowplan.cli.flag_parser import FlagError
+from stowplan.cli.flag_parser import FOLLOWED, FlagError
 from stowplan.cli.flag_table import FLAGS
 
 if TYPE_CHECKING:
     from stowplan.app.options import Options
     from stowplan.observe.logs import Logging
-
-FOLLOWED: Final = "1.36.4"
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "help_option_names": []}, add_help_option=False)
@@ -45,10 +43,10 @@ def command(arguments: tuple[str, ...]) -> None:
 
 def version_text(is_raw: bool) -> str:
     """Return the version, or all that is known about it."""
-    name = f"v{FOLLOWED}-stowplan.{__version__}"
+    name = f"{FOLLOWED}-stowplan.{__version__}"
     if not is_raw:
         return f"Kubernetes {name}"
-    major, minor, _ = FOLLOWED.split(".")
+    major, minor, _ = FOLLOWED.removeprefix("v").split(".")
     known = {
         "major": major,
         "minor": minor,

@@ -97,7 +97,7 @@ def give_back(parts: Parts, entry: QueuedPod, failure: Failure) -> Coroutine[Any
     if nominated is not None:
         # Counts at once; the cluster hears of it when it has time.
         entry.pod = _nominated(pod, nominated)
-        parts.queue.nominations.put(entry.pod, nominated)
+        parts.queue.nominate(entry.pod, nominated, parts.now_ns())
     refused_by = frozenset((*failure.plugins, *failure.pending))
     condition = _condition(pod, failure)
     is_error = condition.reason == SCHEDULER_ERROR

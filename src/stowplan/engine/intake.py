@@ -109,6 +109,7 @@ class Intake:
             self._let_go(new)
             self._place(new, now_ns)
             if self._is_ours(old):
+                self.queue.place(old, new.node_name, now_ns)
                 self.queue.delete(old)
         elif self._is_ours(old):
             self._update_pending(old, new, now_ns)
@@ -144,6 +145,9 @@ class Intake:
             self._free_nomination(old, now_ns)
 
     def _delete_pending(self, pod: Pod, now_ns: int) -> None:
+        if not pod.status.nominated_node_name:
+            # It may be nominated all the same, and the cluster not know it yet.
+            self.queue.nominate(pod, "", now_ns)
         self.queue.delete(pod)
         placed = self.cache.placed(pod)
         if placed is not None:

@@ -144,7 +144,7 @@ class Scheduler:
         """Count the pod on its node at once, reserve, ask for permission, and hand over to the binding cycle."""
         pod, parts = entry.pod, self._parts
         parts.cache.assume(pod, node_name)
-        parts.queue.nominations.remove(pod)
+        parts.queue.place(pod, node_name, parts.now_ns())
         answer = placing.run_reserve(profile, pod, node_name) or placing.run_permit(profile, pod, node_name)
         if isinstance(answer, Rejection):
             self._undo(profile, entry, node_name, failure.of_rejection(answer))

@@ -111,6 +111,7 @@ class _Plugin:
     def __init__(self, loader: Any, renewal: _Renewal) -> None:
         self._loader, self._renewal = loader, renewal
         self._lock = asyncio.Lock()
+        self._expires_at: datetime | None = getattr(loader, "exec_plugin_expiry", None)
 
     async def header(self) -> str:
         if self._is_over():
@@ -124,8 +125,7 @@ class _Plugin:
             await self._run()
 
     def _is_over(self) -> bool:
-        expiry: datetime | None = getattr(self._loader, "exec_plugin_expiry", None)
-        return expiry is not None and expiry <= self._renewal.now()
+        return self._expires_at is not None and self._expires_at <= self._renewal.now()
 
     async def _run(self) -> None:
         # With an expiry in place the library would judge by itself, by its own clock.
@@ -138,6 +138,7 @@ class _Plugin:
             raise CredentialsError(
                 f"the exec plugin of the kubeconfig failed: {fault or type(fault).__name__}"
             ) from fault
+        self._expires_at = getattr(self._loader, "exec_plugin_expiry", None)
         trust = self._renewal.trust
         if trust is not None and getattr(self._loader, "cert_file", None):
             said = self._renewal.said

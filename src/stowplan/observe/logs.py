@@ -78,13 +78,13 @@ def log_for(module: str) -> Log:
 class Logging:
     """The handlers in force; `set_verbosity` is what /debug/flags/v changes."""
 
-    def __init__(self, settings: LogSettings, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> None:
+    def __init__(self, settings: LogSettings, out: TextIO | None = None, err: TextIO | None = None) -> None:
         self._filter = _Verbosity(settings)
         formatter: logging.Formatter = JsonFormatter() if settings.format == "json" else TextFormatter()
-        self._handlers = [_handler(err, formatter, self._filter)]
+        self._handlers = [_handler(err or sys.stderr, formatter, self._filter)]
         if settings.splits:
             self._handlers[0].setLevel(logging.ERROR)
-            rest = _handler(out, formatter, self._filter)
+            rest = _handler(out or sys.stdout, formatter, self._filter)
             rest.addFilter(lambda record: record.levelno < logging.ERROR)
             self._handlers.append(rest)
 

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
+import msgspec
+
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
 from stowplan.model.pod import Pod
@@ -196,6 +198,22 @@ class SchedulingQueue:
             if only is None or only(entry.pod):
                 self._reconsider(entry, event, now_ns)
         self.in_flight.record([event])
+
+    def nominate(self, pod: Pod, node_name: str, now_ns: int) -> None:
+        """Nominate a pod to a node, "" for none; those who left room for it elsewhere hear that they need not."""
+        before = self.nominations.node_of(pod)
+        self.nominations.put(pod, node_name)
+        if before not in ("", node_name):
+            status = msgspec.structs.replace(pod.status, nominated_node_name=before)
+            event = Event(changes.ASSIGNED_POD_DELETE, msgspec.structs.replace(pod, status=status), None)
+            self.on_change(event, now_ns, only=lambda other: other.priority <= pod.priority and other.uid != pod.uid)
+
+    def place(self, pod: Pod, node_name: str, now_ns: int) -> None:
+        """Note that a pod counts on a node now, not as a nominated one."""
+        if self.nominations.node_of(pod) == node_name:
+            self.nominations.remove(pod)
+        else:
+            self.nominate(pod, "", now_ns)
 
     def activate(self, pods: Iterable[Pod], now_ns: int) -> None:
         """Let pods be tried at once, whatever they wait for; one in flight is tried again when it comes back."""

@@ -1,7 +1,7 @@
 """An API server of a few hundred lines: versioned objects, lists in pages, watches, patches, conflicts, leases.
 
-Tests make it misbehave through `intercept` (a request never gets as far as the store, or its answer never comes back) and
-`tamper` (what a watch writes, line by line).
+Tests make it misbehave through `intercept` (a request never gets as far as the store, or its answer never comes back)
+and `tamper` (what a watch writes, line by line).
 """
 
 from __future__ import annotations
@@ -226,7 +226,8 @@ class FakeApi:
                 place += 1
                 await self._send(response, kind, found)
             async with self._changed:
-                await self._changed.wait_for(lambda: len(history) > place)
+                while len(history) == place:
+                    await self._changed.wait()
 
     async def _send(self, response: web.StreamResponse, kind: str, found: Json) -> None:
         line = json.dumps({"type": kind, "object": found}).encode() + b"\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -57,14 +58,10 @@ class Watching:
 
     async def in_step(self) -> None:
         """Wait until everything the server has is known here, and nothing else."""
-        async with asyncio.timeout(600):
-            while self.ledger.versions != self.api.names(self.informer.resource.path):
-                await asyncio.sleep(0.1)
+        await self.until(lambda: self.ledger.versions == self.api.names(self.informer.resource.path))
 
     async def until(self, is_so: Callable[[], bool]) -> None:
-        async with asyncio.timeout(600):
-            while not is_so():
-                await asyncio.sleep(0.1)
+        await hurry.until(is_so)
 
     def asked(self, *words: str) -> list[str]:
         """What the server was asked, of this resource, with all these words in it."""
@@ -162,9 +159,7 @@ def test_a_server_that_streams_no_lists_is_asked_for_pages_and_then_watched() ->
         "GET /api/v1/nodes?limit=500&continue=1300-500",
         "GET /api/v1/nodes?limit=500&continue=1300-1000",
     ]
-    assert watch == (
-        "GET /api/v1/nodes?resourceVersion=1300&watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
-    )
+    assert watch == ("GET /api/v1/nodes?resourceVersion=1300&watch=true&allowWatchBookmarks=true&timeoutSeconds=300")
 
 
 def test_a_server_that_takes_a_streamed_list_for_a_watch_is_noticed() -> None:
@@ -492,7 +487,7 @@ def test_retries_grow_apart_with_jitter() -> None:
         api.intercept = refuse
         async with serving(api), watching(api, draw=lambda: 0.5) as follower:
             await follower.until(lambda: len(times) == 5)
-        return [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+        return [later - earlier for earlier, later in pairwise(times)]
 
     gaps = hurry.run(work())
     for gap, least in zip(gaps, (1.2, 2.4, 4.8, 9.6), strict=True):
@@ -521,38 +516,37 @@ def test_a_resource_without_a_struct_is_followed_as_it_is() -> None:
 # Many changes
 
 
+class BadWeather:
+    """Damages one line in two hundred, and answers one request in five with a fault."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def tamper(self, line: bytes, number: int) -> bytes:
+        chance = self._random.random()
+        if chance < 0.004:
+            raise Cut(line[: self._random.randrange(len(line) + 1)])
+        return b"garbage\n" if chance < 0.006 else line
+
+    async def intercept(self, request: web.Request) -> web.Response | None:
+        chance = self._random.random()
+        if chance < 0.1:
+            return refusal(500, "InternalError", "boom")
+        return refusal(429, "TooManyRequests", "busy", **{"Retry-After": "1"}) if chance < 0.2 else None
+
+
 @pytest.mark.parametrize("is_streamed", LISTS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_thousands_of_changes_through_bad_connections(is_streamed: bool, seed: int) -> None:
-    random = Random(seed)
-
-    def damage(line: bytes, number: int) -> bytes:
-        chance = random.random()
-        if chance < 0.004:
-            raise Cut(line[: random.randrange(len(line) + 1)])
-        if chance < 0.006:
-            return b"garbage\n"
-        return line
-
-    async def faults(request: web.Request) -> web.Response | None:
-        chance = random.random()
-        if chance < 0.1:
-            return refusal(500, "InternalError", "boom")
-        if chance < 0.2:
-            return refusal(429, "TooManyRequests", "busy", **{"Retry-After": "1"})
-        return None
-
     async def work() -> None:
+        random = Random(seed)
+        weather = BadWeather(random)
         api = populated(300)
         api.streams_lists = is_streamed
-        api.tamper, api.intercept = damage, faults
+        api.tamper, api.intercept = weather.tamper, weather.intercept
         async with serving(api), watching(api, draw=random.random) as follower:
             for number in range(4000):
-                churn(api, random, number)
-                if number % 50 == 0:
-                    await asyncio.sleep(0.2)
-                if number % 1500 == 1499:
-                    api.compact()
+                await churn(api, random, number)
             api.tamper, api.intercept = (lambda line, number: line), None
             await follower.in_step()
             recount = {key: pod.metadata.resource_version for key, pod in follower.informer.store.objects.items()}
@@ -562,11 +556,18 @@ def test_thousands_of_changes_through_bad_connections(is_streamed: bool, seed: i
     hurry.run(work())
 
 
-def churn(api: FakeApi, random: Random, number: int) -> None:
+async def churn(api: FakeApi, random: Random, number: int) -> None:
+    """Change something; let others have their turn now and then, and forget the past once in a while."""
+    if number % 50 == 0:
+        await asyncio.sleep(0.2)
+    if number % 1500 == 1499:
+        api.compact()
     known = list(api.names(PODS_PATH))
     chance = random.random()
     if chance < 0.3 or not known:
-        api.put(PODS_PATH, f"born-{number}", spec={"containers": [{"name": "c", "image": "i" * random.randrange(3000)}]})
+        api.put(
+            PODS_PATH, f"born-{number}", spec={"containers": [{"name": "c", "image": "i" * random.randrange(3000)}]}
+        )
     elif chance < 0.75:
         api.put(PODS_PATH, random.choice(known).partition("/")[2], spec={"nodeName": f"n{number}"})
     else:

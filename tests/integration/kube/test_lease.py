@@ -37,9 +37,7 @@ class Contender:
         self.task = asyncio.create_task(self.elector.run())
 
     async def until(self, text: str) -> None:
-        async with asyncio.timeout(120):
-            while text not in self.told:
-                await asyncio.sleep(0.1)
+        await hurry.until(lambda: text in self.told)
 
     async def end(self) -> None:
         self.task.cancel()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,26 @@ def inline(blob: trustme.Blob) -> str:
 async def ask_secure(
     authority: trustme.CA, folder: Path, cluster: Mapping[str, Any], user: Mapping[str, Any], name: str = "127.0.0.1"
 ) -> str:
-    """Serve over TLS to whom the authority knows, and say whose certificate the client showed."""
+    """Ask a server of that authority who we are to it, with a kubeconfig file of that cluster and user."""
+    async with secure_server(authority, name) as server:
+        config = {
+            "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": dict(user)}],
+        }
+        path = folder / "config"
+        path.write_text(yaml.safe_dump(config))
+        client = Client(await credentials.load(str(path), {}, lambda: NOW), ClientSettings("t"))
+        try:
+            return (await client.send(Request("GET", "/who"))).decode()
+        finally:
+            await client.close()
+
+
+@asynccontextmanager
+async def secure_server(authority: trustme.CA, name: str) -> AsyncIterator[str]:
+    """Serve over TLS under that name, and say whose certificate and which token the client showed."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert(name).configure_cert(context)
     authority.configure_trust(context)
@@ -54,21 +74,10 @@ async def ask_secure(
     app.router.add_get("/who", who)
     runner = web.AppRunner(app)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-    server = f"https://127.0.0.1:{runner.addresses[0][1]}"
-    path = folder / "config"
-    config = {
-        "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "users": [{"name": "u", "user": dict(user)}],
-    }
-    path.write_text(yaml.safe_dump(config))  # noqa: ASYNC240 - a test may block
-    client = Client(await credentials.load(str(path), {}, lambda: NOW), ClientSettings("t"))
     try:
-        return (await client.send(Request("GET", "/who"))).decode()
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+        yield f"https://127.0.0.1:{runner.addresses[0][1]}"
     finally:
-        await client.close()
         await runner.cleanup()
 
 

@@ -27,8 +27,12 @@ LOOK = "GET /api/v1/namespaces/default/pods/web"
 STATUS = "PATCH /api/v1/namespaces/default/pods/web/status"
 DELETE = "DELETE /api/v1/namespaces/default/pods/web"
 NOW = datetime(2026, 5, 4, 3, 2, 1, 999_999, tzinfo=UTC)
-REFUSED = Condition(type="PodScheduled", status="False", reason="Unschedulable", message="0/1 nodes", observed_generation=3)
-DOOMED = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message="default: preempting")
+REFUSED = Condition(
+    type="PodScheduled", status="False", reason="Unschedulable", message="0/1 nodes", observed_generation=3
+)
+DOOMED = Condition(
+    type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message="default: preempting"
+)
 
 
 def writing(work: Callable[[FakeApi, Writes], Awaitable[Any]], may_write: Callable[[], bool] = lambda: True) -> FakeApi:
@@ -142,7 +146,7 @@ def test_a_fault_of_the_server_fails_only_if_the_pod_is_not_bound(is_carried_out
         if is_carried_out:
             await writes.bind(binding())
             return
-        with pytest.raises(ApiError, match="^etcd is gone$"):
+        with pytest.raises(ApiError, match=r"^etcd is gone$"):
             await writes.bind(binding())
 
     assert writing(work).requests == [BINDING, LOOK]
@@ -394,7 +398,7 @@ def test_a_patch_that_is_refused_is_not_repeated() -> None:
             return refusal(403, "Forbidden", "no")
 
         api.intercept = refuse
-        with pytest.raises(ApiError, match="^no$"):
+        with pytest.raises(ApiError, match=r"^no$"):
             await writes.update_status(pod_of(api), REFUSED, None)
 
     assert writing(work).requests == [STATUS]
@@ -449,7 +453,7 @@ def test_a_victim_that_cannot_be_deleted_is_an_error() -> None:
             return refusal(403, "Forbidden", "no") if request.method == "DELETE" else None
 
         api.intercept = refuse
-        with pytest.raises(ApiError, match="^no$"):
+        with pytest.raises(ApiError, match=r"^no$"):
             await writes.evict(pod_of(api), DOOMED)
 
     writing(work)

@@ -20,7 +20,9 @@ from stowplan.model.malformed import MalformedObject
             "csistoragecapacities.storage.k8s.io",
             id="group with dots",
         ),
-        pytest.param("PodGroup", "/apis/scheduling.k8s.io/v1alpha2/podgroups", "podgroups.scheduling.k8s.io", id="alpha"),
+        pytest.param(
+            "PodGroup", "/apis/scheduling.k8s.io/v1alpha2/podgroups", "podgroups.scheduling.k8s.io", id="alpha"
+        ),
     ],
 )
 def test_a_kind_has_its_path(kind: str, path: str, name: str) -> None:

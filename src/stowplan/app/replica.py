@@ -1,0 +1,126 @@
+"""A scheduler joined with its cluster: the flow, what it writes to, what it watches, who listens, how it is reconfigured.
+
+`live` starts it, stops it and decides when it may schedule.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from stowplan.app import clients, effective
+from stowplan.app.assembly import assemble, reassemble
+from stowplan.app.cluster import Cluster, Ties
+from stowplan.app.kube_writer import KubeWriter
+from stowplan.app.options import Options
+from stowplan.app.reload import Accepted, Refused, Reloader
+from stowplan.app.watching import Watching, watched
+from stowplan.config.types import Configuration
+from stowplan.engine.ports import Report
+from stowplan.framework.profile import Profile
+from stowplan.kube.client import Client
+from stowplan.kube.events import Recorder
+from stowplan.kube.writes import Writes
+from stowplan.observe import dump
+from stowplan.observe.logs import log_for
+from stowplan.observe.metrics import Metrics
+from stowplan.observe.report_log import ReportLog
+
+_log = log_for(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """Clients of the cluster: one for what is decided on, one for events, which must not be in its way."""
+
+    cluster: Client
+    events: Client
+
+    async def close(self) -> None:
+        await self.cluster.close()
+        await self.events.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a replica is made from."""
+
+    options: Options
+    configuration: Configuration
+    metrics: Metrics
+    now_ns: Callable[[], int]
+
+
+class Replica:
+    """Everything of one scheduler but its life. `is_scheduling` says whether cycles run."""
+
+    def __init__(self, settings: Settings, connections: Connections, may_write: Callable[[], bool]) -> None:
+        options, configuration, self.metrics = settings.options, settings.configuration, settings.metrics
+        draw = random.Random().random
+        self.is_scheduling = False
+        self.recorder = Recorder(connections.events, socket.gethostname(), clients.now, draw, _report)
+        writer = KubeWriter(Writes(connections.cluster, clients.now, draw, may_write), self.recorder)
+        self.cluster = _make_cluster(options, configuration)
+        limits = effective.queue_limits(options, configuration)
+        self.scheduler, self.parts = assemble(self.cluster, writer, settings.now_ns, limits=limits)
+        self.watching = Watching(self.scheduler, self.parts, self.metrics, lambda: self.is_scheduling)
+        self.watching.open(connections.cluster, watched(self.cluster.profiles.values()), draw, _report)
+        self.reloader = Reloader(
+            configuration, self.cluster.registry, self.cluster.build_profiles, self._swap, options.feature_gates
+        )
+        self._listen()
+
+    def submit(self, change: Callable[[int], None]) -> None:
+        """Have something done between two cycles; at once if none run."""
+        self.scheduler.submit(change)
+        if not self.is_scheduling:
+            self.scheduler.apply_changes()
+
+    def dump(self, now_ns: int) -> None:
+        """Write down cache and queue, and where the cluster differs."""
+        cache, queue = self.parts.cache, self.parts.queue
+        nodes, pods = self.watching.objects("Node"), self.watching.objects("Pod")
+        dump.write(_log, cache, queue, dump.compare(cache, queue, nodes, pods))
+
+    def take(self, answer: Accepted | Refused) -> None:
+        """Put in force what became of another configuration, if it is good."""
+        if isinstance(answer, Refused):
+            _log.error(answer.reason, "Configuration refused; the one in force stays")
+            return
+        _log.info("Configuration read", changes=answer.changes, needsRestart=answer.needs_restart)
+        self.submit(self._apply)
+
+    def _apply(self, now_ns: int) -> None:
+        self.reloader.apply()
+
+    def _swap(self, configuration: Configuration, profiles: Mapping[str, Profile]) -> None:
+        self.cluster.use(configuration, profiles)
+        reassemble(self.cluster, self.parts)
+        known = {informer.resource.kind for informer in self.watching.informers}
+        missing = sorted({one.name for one in watched(profiles.values()) if one.kind not in known})
+        if missing:
+            _log.error(None, "New plugins need resources that are not watched; restart the scheduler", missing=missing)
+
+    def _listen(self) -> None:
+        metrics, log = self.metrics, ReportLog()
+        metrics.watch(self.parts.queue, self.parts.cache)
+        self.cluster.stopwatch.have_noted(metrics.plugins.note)
+
+        def tell(report: Report) -> None:
+            metrics(report)
+            log(report)
+
+        self.parts.tell = tell
+
+
+def _make_cluster(options: Options, configuration: Configuration) -> Cluster:
+    # With one worker kube-scheduler's choice between equals is determined, so ours is the same.
+    ties: Ties = "upstream" if configuration.parallelism == 1 else "random"
+    seed = random.SystemRandom().getrandbits(64)
+    return Cluster(configuration, ties=ties, seed=seed, feature_gates=options.feature_gates)
+
+
+def _report(text: str) -> None:
+    _log.warning(text)

@@ -1,0 +1,121 @@
+"""An API server of a few objects, over real HTTP on loopback: lists, watches, bindings, leases, reviews."""
+
+import asyncio
+import json
+from typing import Any
+
+from aiohttp import web
+
+Object = dict[str, Any]
+
+
+class FakeApi:
+    """Objects by path of their collection and by name; every change is sent to those who watch the collection."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Object]] = {}
+        self.lease: Object | None = None
+        #: Pods with the node that each was bound to, in order.
+        self.bindings: list[tuple[str, str]] = []
+        self.events: list[str] = []
+        self._version = 10
+        self._is_taken = False
+        self._watchers: dict[str, list[asyncio.Queue[Object]]] = {}
+        self._runner: web.AppRunner | None = None
+
+    async def start(self) -> str:
+        """Serve, and return the address."""
+        app = web.Application()
+        app.add_routes([web.route("*", "/{path:.*}", self._answer)])
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        assert site._server is not None
+        port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
+        return f"http://127.0.0.1:{port}"
+
+    async def stop(self) -> None:
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+    def put(self, collection: str, found: Object) -> None:
+        """Add an object, or a new version of one."""
+        self._version += 1
+        found["metadata"]["resourceVersion"] = str(self._version)
+        known = self.objects.setdefault(collection, {})
+        name = found["metadata"]["name"]
+        event = {"type": "MODIFIED" if name in known else "ADDED", "object": found}
+        known[name] = found
+        for watcher in self._watchers.get(collection, ()):
+            watcher.put_nowait(event)
+
+    def take_over(self, lease: Object) -> None:
+        """Let somebody else have the lease; who writes it is refused from now on."""
+        self.lease, self._is_taken = lease, True
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        path, last = request.path, request.path.rpartition("/")[2]
+        if last == "binding":
+            return await self._bind(request)
+        if "/leases" in path:
+            return await self._lease(request)
+        if last == "events":
+            self.events.append((await request.json()).get("reason", ""))
+            return web.json_response({}, status=201)
+        if request.method == "GET" and request.query.get("watch"):
+            return await self._watch(request)
+        if request.method == "GET" and path in ("/api/v1/nodes", "/api/v1/pods"):
+            items = list(self.objects.get(path, {}).values())
+            metadata = {"resourceVersion": str(self._version)}
+            return web.json_response({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items})
+        if last == "status":
+            return web.json_response({})
+        return _failure(404, "NotFound", "the server could not find the requested resource")
+
+    async def _watch(self, request: web.Request) -> web.StreamResponse:
+        if request.query.get("sendInitialEvents"):
+            return _failure(400, "BadRequest", "sendInitialEvents is not supported")
+        watcher: asyncio.Queue[Object] = asyncio.Queue()
+        self._watchers.setdefault(request.path, []).append(watcher)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(json.dumps(await watcher.get()).encode() + b"\n")
+
+    async def _bind(self, request: web.Request) -> web.Response:
+        binding = await request.json()
+        name, node = binding["metadata"]["name"], binding["target"]["name"]
+        pod = json.loads(json.dumps(self.objects["/api/v1/pods"][name]))
+        pod["spec"]["nodeName"] = node
+        self.bindings.append((name, node))
+        self.put("/api/v1/pods", pod)
+        return web.json_response({"kind": "Status", "status": "Success"}, status=201)
+
+    async def _lease(self, request: web.Request) -> web.Response:
+        if request.method != "GET":
+            if self._is_taken:
+                return _failure(409, "Conflict", "the object has been modified")
+            self._version += 1
+            self.lease = await request.json()
+            assert self.lease is not None
+            self.lease["metadata"]["resourceVersion"] = str(self._version)
+        return web.json_response(self.lease) if self.lease is not None else _failure(404, "NotFound", "no lease")
+
+
+def _failure(code: int, reason: str, message: str) -> web.Response:
+    status = {"kind": "Status", "status": "Failure", "message": message, "reason": reason, "code": code}
+    return web.json_response(status, status=code)
+
+
+def node(name: str, cpu: str = "4") -> Object:
+    amounts = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+    metadata = {"name": name, "uid": f"uid-{name}", "labels": {"kubernetes.io/hostname": name}}
+    return {"kind": "Node", "apiVersion": "v1", "metadata": metadata, "status": {"allocatable": amounts}}
+
+
+def pod(name: str, cpu: str = "1") -> Object:
+    container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+    spec = {"schedulerName": "default-scheduler", "containers": [container]}
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}

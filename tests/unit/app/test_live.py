@@ -1,0 +1,201 @@
+"""A replica from start to end, against an API server on loopback."""
+
+import asyncio
+import io
+import os
+import signal
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from stowplan.app import live
+from stowplan.cli.flag_parser import parse
+from stowplan.observe.logs import Logging, LogSettings
+from tests.unit.app.fake_api import FakeApi, node, pod
+
+DELAYED = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+delayCacheUntilActive: true
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 (the API server on the other side tells nobody)
+            await asyncio.sleep(0.01)
+
+
+def run_live(work: Callable[[FakeApi, int], Awaitable[None]], *flags: str, ends_by_itself: bool = False) -> int:
+    """Run a replica while `work` goes on, end it by SIGTERM, and return its exit code."""
+
+    async def run() -> int:
+        api = FakeApi()
+        api.put("/api/v1/nodes", node("n1"))
+        server, port = await api.start(), free_port()
+        given = [f"--master={server}", "--bind-address=127.0.0.1", f"--secure-port={port}", *flags]
+        replica = asyncio.create_task(live.run(parse(given), Logging(LogSettings())))
+        try:
+            working = asyncio.ensure_future(work(api, port))
+            await asyncio.wait({working, replica}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done() and replica.exception() is not None:
+                working.cancel()
+                await replica
+            await working
+            if not ends_by_itself:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return await asyncio.wait_for(replica, 15)
+        finally:
+            replica.cancel()
+            await asyncio.gather(replica, return_exceptions=True)
+            await api.stop()
+
+    return asyncio.run(run())
+
+
+async def fetch(port: int, path: str) -> tuple[int, str]:
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    async with aiohttp.ClientSession() as session, session.get(f"https://127.0.0.1:{port}{path}", ssl=tls) as found:
+        return found.status, await found.text()
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        pytest.param(("--leader-elect=false",), 1, id="alone: ends with 1 when stopped, as upstream"),
+        pytest.param((), 0, id="as the leader: ends with 0 when asked to"),
+        pytest.param((f"--config-text={DELAYED}",), 0, id="as a leader that knew nothing before"),
+    ],
+)
+def test_pods_are_bound_until_it_is_stopped(flags: tuple[str, ...], code: int) -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        api.put("/api/v1/pods", pod("early"))
+        await until(lambda: api.bindings == [("early", "n1")])
+        api.put("/api/v1/pods", pod("late"))
+        await until(lambda: api.bindings == [("early", "n1"), ("late", "n1")])
+        api.put("/api/v1/pods", pod("huge", cpu="64"))
+        await until(lambda: api.events.count("FailedScheduling") == 1)
+        assert api.events.count("Scheduled") == 2
+        assert await fetch(port, "/readyz") == (200, "ok")
+        assert (await fetch(port, "/metrics"))[0] == 403
+
+    assert run_live(work, *flags) == code
+
+
+def test_the_lease_is_held_while_leading_and_given_back_at_the_end() -> None:
+    seen: list[str] = []
+    kept: list[FakeApi] = []
+
+    async def work(api: FakeApi, port: int) -> None:
+        kept.append(api)
+        api.put("/api/v1/pods", pod("a"))
+        await until(lambda: bool(api.bindings))
+        assert api.lease is not None
+        seen.append(api.lease["spec"]["holderIdentity"])
+
+    assert run_live(work) == 0
+    assert seen[0].startswith(socket.gethostname())
+    assert kept[0].lease is not None
+    assert not kept[0].lease["spec"].get("holderIdentity")
+
+
+def test_a_replica_that_does_not_lead_knows_the_cluster_but_binds_nothing() -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        api.put("/api/v1/pods", pod("a"))
+        async with asyncio.timeout(10):
+            while await _status(port, "/readyz") != 200:  # noqa: ASYNC110 (as a probe does it)
+                await asyncio.sleep(0.02)
+        await asyncio.sleep(0.2)
+        assert api.bindings == []
+
+    def held(api_work: Callable[[FakeApi, int], Awaitable[None]]) -> Callable[[FakeApi, int], Awaitable[None]]:
+        async def first_hold(api: FakeApi, port: int) -> None:
+            spec = {"holderIdentity": "another", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}
+            metadata = {"name": "kube-scheduler", "namespace": "kube-system", "resourceVersion": "1", "uid": "u"}
+            api.lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+            await api_work(api, port)
+
+        return first_hold
+
+    assert run_live(held(work)) == 0
+
+
+async def _status(port: int, path: str) -> int:
+    try:
+        return (await fetch(port, path))[0]
+    except aiohttp.ClientConnectorError:
+        return 0
+
+
+def test_a_leader_that_loses_its_lease_ends_with_1_and_binds_no_more() -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        api.put("/api/v1/pods", pod("a"))
+        await until(lambda: bool(api.bindings))
+        assert api.lease is not None
+        taken = {**api.lease, "metadata": {**api.lease["metadata"], "resourceVersion": "999"}}
+        taken["spec"] = {**api.lease["spec"], "holderIdentity": "another"}
+        api.take_over(taken)
+        await asyncio.sleep(1.0)
+        api.put("/api/v1/pods", pod("b"))
+        await asyncio.sleep(0.5)
+        assert api.bindings == [("a", "n1")]
+
+    flags = (
+        "--leader-elect-lease-duration=3s",
+        "--leader-elect-renew-deadline=2s",
+        "--leader-elect-retry-period=200ms",
+    )
+    assert run_live(work, *flags, ends_by_itself=True) == 1
+
+
+def test_cache_and_queue_are_written_down_on_a_signal() -> None:
+    log = io.StringIO()
+
+    async def work(api: FakeApi, port: int) -> None:
+        api.put("/api/v1/pods", pod("a"))
+        await until(lambda: bool(api.bindings))
+        logging = Logging(LogSettings(), err=log)
+        logging.start()
+        try:
+            os.kill(os.getpid(), signal.SIGUSR2)
+            await asyncio.sleep(0.1)
+        finally:
+            logging.stop()
+
+    assert run_live(work, "--leader-elect=false") == 1
+    written = log.getvalue()
+    assert '"Dump of cached NodeInfo"' in written
+    assert "Scheduled Pods(number: 1):" in written
+    assert 'summary="activeQ:0; backoffQ:0; unschedulablePods:0"' in written
+    assert "Cache mismatch" not in written
+
+
+def test_another_configuration_is_taken_on_a_signal(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    heading = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    config.write_text(heading)
+
+    async def work(api: FakeApi, port: int) -> None:
+        api.put("/api/v1/pods", pod("a"))
+        await until(lambda: bool(api.bindings))
+        config.write_text(f"{heading}profiles: [{{schedulerName: default-scheduler}}, {{schedulerName: second}}]\n")
+        os.kill(os.getpid(), signal.SIGHUP)
+        await asyncio.sleep(0.2)
+        other = pod("b")
+        other["spec"]["schedulerName"] = "second"
+        api.put("/api/v1/pods", other)
+        await until(lambda: api.bindings == [("a", "n1"), ("b", "n1")])
+
+    assert run_live(work, f"--config={config}", "--leader-elect=false") == 1
