@@ -137,6 +137,19 @@ def test_a_replacement_is_scheduled_alone_while_the_gang_has_its_number() -> Non
 # What changes meanwhile
 
 
+def test_a_gang_waits_for_a_member_with_scheduling_gates() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(group("train", 3), *members("train", 2), member("train", 2).gate("quota").build())
+        await world.after(30)
+        assert world.bound() == []
+        world.notebook.update(member("train", 2).build())
+        await world.after(1)
+        assert world.bound() == ["train-0", "train-1", "train-2"]
+
+    play(story)
+
+
 def test_a_deleted_member_sends_the_rest_back_to_the_gate() -> None:
     async def story(world: GangWorld) -> None:
         world.nodes(2)

@@ -123,7 +123,7 @@ class FlowHistory(RuleBasedStateMachine):
     def cue(self, pick: int, cue: tuple[str, str]) -> None:
         self.stage.plugin(cue[0]).cue(self.pending[pick % len(self.pending)].name, cue[1])
 
-    @precondition(lambda self: len(self.stage.parts.waiting))
+    @precondition(lambda self: bool(len(self.stage.parts.waiting)))
     @rule(is_allowed=st.booleans())
     def decide(self, is_allowed: bool) -> None:
         pod = next(iter(self.stage.parts.waiting)).pod
@@ -234,4 +234,4 @@ def milli_cpu(pod: Pod) -> int:
 
 
 TestFlowHistory = FlowHistory.TestCase
-TestFlowHistory.settings = settings(max_examples=60, stateful_step_count=40)
+TestFlowHistory.settings = settings(max_examples=40, stateful_step_count=50)

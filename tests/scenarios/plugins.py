@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class Filterer(Scripted, Filter):
 class Ready(Filter):
     """Awaits everything, because it does not say what it awaits."""
 
-    columns = {"ready": lambda node: int(node.metadata.annotations.get("ready", "0"))}
+    columns: ClassVar = {"ready": lambda node: int(node.metadata.annotations.get("ready", "0"))}
 
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         yield reject(nodes.column("ready") == 0, "node(s) were not ready")

@@ -1,7 +1,7 @@
 """Scenarios as files: objects in a few words, and the lines a scenario may have.
 
-A pod: `{pod: web, cpu: 2, priority: 5, labels: {}, on: n1}`; a node: `{node: n1, cpu: 4, pods: 10}`; anything else, and any
-field there is no word for, as the manifest of Kubernetes: `{manifest: {kind: Service, ...}}`, `{pod: web, spec: {...}}`.
+A pod: `{pod: web, cpu: 2, priority: 5, labels: {}, on: n1}`; a node: `{node: n1, cpu: 4, pods: 10}`. Anything else, and
+any field there is no word for, as in a manifest: `{manifest: {kind: Service, ...}}`, `{pod: web, spec: {...}}`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A scheduler on a stage: a cluster of notes under virtual time, with faults on cue, and everybody watched.
 
-After every step the queue and the cache are validated. `test_scenarios` plays the files; `properties/test_flow.py` improvises.
+After every step the queue and the cache are validated. `test_scenarios` plays the files, `properties/test_flow.py`
+improvises.
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ from stowplan.cache.validate import validate as validate_cache
 from stowplan.config.types import Configuration
 from stowplan.engine.parts import Parts
 from stowplan.engine.patience import Patience
-from stowplan.engine.ports import Bound, Dropped, GivenBack, Placed, Report, Trouble
+from stowplan.engine.ports import GivenBack, Placed, Report, Trouble
 from stowplan.engine.scheduler import Scheduler
 from stowplan.engine.timers import run_timers
-from stowplan.model.pod import Pod
 from stowplan.queue.validate import contents
 from stowplan.queue.validate import validate as validate_queue
 from stowplan.simulate.notebook import Notebook
@@ -136,9 +136,6 @@ class Stage:
                 has_node = isinstance(report, Placed)
         return times
 
-    def told(self, *kinds: type[Report]) -> list[tuple[float, Report]]:
-        return [(at, report) for at, report in self.reports if isinstance(report, kinds)]
-
     def troubles(self) -> list[str]:
         return [report.text for _, report in self.reports if isinstance(report, Trouble)]
 
@@ -185,6 +182,3 @@ def configuration_of(profiles: Sequence[dict[str, Any]]) -> Configuration:
             }
         )
     )
-
-
-__all__ = ["Bound", "Dropped", "Fault", "Pod", "Stage", "configuration", "configuration_of"]

@@ -8,11 +8,13 @@ more, unless the scenario says `settles: false`.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from stowplan.engine.patience import Patience
+from stowplan.engine.ports import Dropped
 from stowplan.simulate import virtual_time
 from tests.scenarios.reading import changed, read_object, scenarios
 from tests.scenarios.stage import Fault, Stage, configuration, configuration_of
@@ -105,7 +107,7 @@ async def _expect(stage: Stage, what: dict[str, Any]) -> None:
         assert VIEWS[view](stage, expected) == expected, view
 
 
-VERBS = {
+VERBS: dict[str, Callable[[Stage, Any], Coroutine[Any, Any, None]]] = {
     "create": _create,
     "update": _update,
     "delete": _delete,
@@ -187,10 +189,10 @@ def _evicted(stage: Stage, expected: Any) -> list[str]:
 
 
 def _dropped(stage: Stage, expected: Any) -> list[str]:
-    return [f"{report.pod.name}: {report.why}" for _, report in stage.reports if hasattr(report, "why")]
+    return [f"{report.pod.name}: {report.why}" for _, report in stage.reports if isinstance(report, Dropped)]
 
 
-VIEWS = {
+VIEWS: dict[str, Callable[[Stage, Any], Any]] = {
     "bound": _bound,
     "bindings": _bindings,
     "pending": _pending,

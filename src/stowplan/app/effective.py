@@ -102,7 +102,9 @@ def log_settings(options: Options) -> LogSettings:
 def _vmodule(piece: str) -> tuple[str, int]:
     pattern, equals, verbosity = piece.partition("=")
     if not (equals and pattern and verbosity.isdigit()):
-        raise OptionError(f'invalid argument "{piece}" for "--vmodule" flag: expected pattern=number, such as queue=5')
+        raise OptionError(
+            f'invalid argument "{piece}" for "--vmodule" flag: "{piece}" does not have the pattern=N format'
+        )
     return pattern, int(verbosity)
 
 

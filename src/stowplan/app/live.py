@@ -40,7 +40,6 @@ from stowplan.kube.election import Callbacks, Candidate, Elector, Timing
 from stowplan.kube.lease_lock import LeaseLock
 from stowplan.observe.logs import Logging, log_for
 from stowplan.observe.metrics import Metrics
-from stowplan.observe.pod_resources import PodResources
 
 SETTLE_SECONDS: Final = 5.0
 DRAIN_SECONDS: Final = 1.0
@@ -240,12 +239,11 @@ class Live:
 
     def _pages(self) -> Pages:
         replica = self._replica
-        resources = PodResources(lambda: replica.watching.objects("Pod"))
         state = State(
             election_problem=self._elector.problem if self._elector is not None else None,
             is_ending=lambda: self._is_asked_to_end,
             has_synced=lambda: self._has_synced,
-            pod_resources=lambda: resources.text() if replica.is_scheduling else None,
+            pods=lambda: replica.watching.objects("Pod") if replica.is_scheduling else None,
             configuration=lambda: replica.reloader.configuration,
         )
         return pages_of(self._options, state, self._metrics, self._logging)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from stowplan.app.options import Options
@@ -11,6 +12,8 @@ from stowplan.app.serving.health import NamedCheck
 from stowplan.app.serving.routes import Pages
 from stowplan.config.external import to_external
 from stowplan.config.types import Configuration
+from stowplan.model.pod import Pod
+from stowplan.observe import pod_resources
 from stowplan.observe.health_metrics import HealthMetrics
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
@@ -24,7 +27,8 @@ class State:
     election_problem: Callable[[], str] | None
     is_ending: Callable[[], bool]
     has_synced: Callable[[], bool]
-    pod_resources: Callable[[], bytes | None]
+    #: All pods, while this replica leads; None while another does.
+    pods: Callable[[], list[Pod] | None]
     configuration: Callable[[], Configuration]
 
 
@@ -39,7 +43,7 @@ def pages_of(options: Options, state: State, metrics: Metrics, logging: Logging)
         readyz=[*election, shutdown, sync],
         metrics=metrics,
         health_metrics=HealthMetrics(started_at),
-        pod_resources=state.pod_resources,
+        pod_resources=_resources_of(state),
         configuration=lambda: to_external(state.configuration()),
         flags=dict(options.texts) if gates.enabled("ComponentFlagz") else None,
         started_at=started_at,
@@ -47,6 +51,15 @@ def pages_of(options: Options, state: State, metrics: Metrics, logging: Logging)
         has_status=gates.enabled("ComponentStatusz"),
         set_verbosity=_verbosity_setter(logging) if state.configuration().enable_profiling else None,
     )
+
+
+def _resources_of(state: State) -> Callable[[], Awaitable[bytes | None]]:
+    async def text() -> bytes | None:
+        pods = state.pods()
+        # It takes long on a large cluster, and the loop has pods to schedule.
+        return None if pods is None else await asyncio.to_thread(pod_resources.text, pods)
+
+    return text
 
 
 def _unless(is_well: bool, problem: str) -> str:

@@ -1,4 +1,4 @@
-"""A scheduler joined with its cluster: the flow, what it writes to, what it watches, who listens, how it is reconfigured.
+"""A scheduler joined with its cluster: the flow, what it writes to and watches, who listens, how it is reconfigured.
 
 `live` starts it, stops it and decides when it may schedule.
 """

@@ -6,6 +6,7 @@ Underscores in names count as dashes. What is wrong is told in kube-scheduler's 
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -135,6 +136,8 @@ def _version(text: str) -> str:
     if text == "raw":
         return text
     if text.startswith("v"):
+        if not re.match(r"v\d+\.\d+\.\d+", text):
+            raise ValueError(f'illegal version string "{text}"')
         if not text.startswith(FOLLOWED) or text[len(FOLLOWED) :][:1].isdigit():
             raise ValueError(f'version "{text}" must match major/minor/patch of default version "{FOLLOWED}"')
         return text

@@ -23,7 +23,7 @@ from stowplan.framework.changes import Action, Change, Event
 from stowplan.framework.waiting import WaitingPods
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import CommunityPodGroup, PodGroup, groups_of
+from stowplan.model.pod_group import CommunityPodGroup, PodGroup
 from stowplan.queue.queue import SchedulingQueue
 
 
@@ -90,10 +90,8 @@ class Intake:
             return
         if pod.node_name:
             self._place(pod, now_ns)
-            return
-        if self._is_ours(pod):
+        elif self._is_ours(pod):
             self.queue.add(pod, now_ns)
-        self._tell_members(pod, now_ns)
 
     def _update_pod(self, old: Pod, new: Pod, now_ns: int) -> None:
         self.cache.groups.put_pod(new)
@@ -165,13 +163,6 @@ class Intake:
         spec = msgspec.structs.replace(placed.pod.spec, node_name=placed.node_name)
         was_placed = msgspec.structs.replace(placed.pod, spec=spec)
         self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, was_placed, None), now_ns)
-
-    def _tell_members(self, pod: Pod, now_ns: int) -> None:
-        """Tell the other pods of its groups that one more waits."""
-        groups = set(groups_of(pod))
-        if groups:
-            event = Event(changes.UNSCHEDULABLE_POD_ADD, None, pod)
-            self.queue.on_change(event, now_ns, only=lambda waiting: not groups.isdisjoint(groups_of(waiting)))
 
     def _free_nomination(self, pod: Pod, now_ns: int) -> None:
         """Tell those for whom the pod counted on its nominated node: pods of no higher priority."""

@@ -94,8 +94,9 @@ class GangSource(PreEnqueue, Requeue):
         return found if isinstance(found, Rejection) else None
 
     def events(self) -> tuple[Awaited, ...]:
+        # A member that comes to the queue needs no event: when its turn comes, the others are taken with it.
         return (
-            Awaited(changes.POD, Action.ADD, self._is_member),
+            Awaited(changes.ASSIGNED_POD, Action.ADD, self._is_member),
             Awaited(POD_GROUP, Action.ADD | Action.UPDATE, self._is_group),
         )
 

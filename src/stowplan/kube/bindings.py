@@ -38,7 +38,7 @@ class PodGoneError(Exception):
     """The pod was deleted, or another of its name took its place."""
 
     def __init__(self, pod_key: str) -> None:
-        super().__init__(f'pod "{pod_key}" is gone; there is nothing to bind')
+        super().__init__(f'pod "{pod_key}" is gone; nothing is left to be done for it')
         self.pod_key = pod_key
 
 

@@ -12,6 +12,7 @@ import msgspec
 NOT_FOUND = 404
 CONFLICT = 409
 GONE = 410
+INVALID = 422
 TOO_MANY_REQUESTS = 429
 TOO_LARGE_RESOURCE_VERSION = "Too large resource version"
 
@@ -19,6 +20,7 @@ TOO_LARGE_RESOURCE_VERSION = "Too large resource version"
 class Cause(msgspec.Struct, frozen=True):
     reason: str = ""
     message: str = ""
+    field: str = ""
 
 
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
@@ -84,6 +86,12 @@ class ApiError(RequestError):
             return True
         texts = (self.message, *(cause.message for cause in self._causes))
         return any(TOO_LARGE_RESOURCE_VERSION in text for text in texts)
+
+    @property
+    def is_about_another(self) -> bool:
+        """Whether the object of that name is not the one whose uid was given: ours is gone."""
+        is_immutable = self.code == INVALID and any(cause.field == "metadata.uid" for cause in self._causes)
+        return is_immutable or (self.is_conflict and "UID in precondition" in self.message)
 
     @property
     def is_unavailable(self) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from stowplan.kube import frames, listing
 from stowplan.kube.backoff import Backoff, Draw
 from stowplan.kube.client import Client
-from stowplan.kube.errors import ApiError, RequestError
+from stowplan.kube.errors import ApiError, RequestError, TransportError
 from stowplan.kube.frames import BrokenText, Lines, WatchEvent
 from stowplan.kube.listing import Found, Reader
 from stowplan.kube.pool import Request, Stream
@@ -57,6 +57,7 @@ class Informer:
         self._version = "0"
         self._is_version_lost = False
         self._fruitless = 0
+        self._breaks = 0
         self._reported = ""
 
     async def settled(self) -> None:
@@ -140,7 +141,7 @@ class Informer:
             raise ApiError("WATCH", self.resource.path, frames.read_status(bytes(event.object)))
         # The version moves only after the change was told, so what was not told comes again.
         self._version = self._reader.apply(event) or self._version
-        self._fruitless = 0
+        self._fruitless = self._breaks = 0
         self._recover()
 
     # What comes after a failure
@@ -164,6 +165,10 @@ class Informer:
                 self._fruitless += 1
                 self._is_next_plain = was_listing
                 self._must_list = was_listing or self._fruitless >= _MAX_FRUITLESS
+            case TransportError() if not fault.is_timeout and self.has_synced and self._breaks == 0:
+                # Connections end; only one that cannot be made again is worth a line.
+                self._breaks += 1
+                return self._pause()
         self._say(fault.describe() if isinstance(fault, RequestError) else f"{self.resource.name}: {fault}")
         return self._pause()
 

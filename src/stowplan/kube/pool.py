@@ -38,6 +38,9 @@ _NEVER_SENT = (
 )
 
 
+_FAULTS = (TimeoutError, aiohttp.ClientError, OSError, ValueError, CredentialsError)
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is asked. `silence_seconds` replaces the time for the whole by one for the wait until something comes."""
@@ -178,6 +181,19 @@ def _make_socket(address: tuple[Any, ...]) -> socket.socket:
     return made
 
 
+def _problem(fault: BaseException) -> str:
+    match fault:
+        case TimeoutError():
+            return "no answer in time"
+        case CredentialsError():
+            return str(fault)
+        case aiohttp.ClientConnectorError() if not isinstance(fault, aiohttp.ClientSSLError):
+            return f"cannot connect: {fault.os_error}"
+        case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionError():
+            return "the connection broke off before the end of the answer"
+    return f"{type(fault).__name__}: {fault}"
+
+
 class _translated:  # noqa: N801 - reads as a statement: `with _translated(request):`
     """Turn what the library raises into a TransportError."""
 
@@ -188,17 +204,11 @@ class _translated:  # noqa: N801 - reads as a statement: `with _translated(reque
         return
 
     def __exit__(self, kind: Any, fault: BaseException | None, traceback: Any) -> None:
-        if isinstance(fault, TimeoutError):
-            problem = str(fault) or "no answer in time"
-        elif isinstance(fault, CredentialsError):
-            problem = str(fault)
-        elif isinstance(fault, aiohttp.ClientError | OSError | ValueError):
-            problem = f"{type(fault).__name__}: {fault}"
-        else:
+        if not isinstance(fault, _FAULTS):
             return
         raise TransportError(
             (self._request.verb, self._request.path),
-            problem,
+            _problem(fault),
             may_have_arrived=not isinstance(fault, _NEVER_SENT),
             is_timeout=isinstance(fault, TimeoutError),
         ) from fault

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from stowplan.kube.backoff import Draw
-from stowplan.kube.bindings import Binder
+from stowplan.kube.bindings import Binder, PodGoneError
 from stowplan.kube.client import STRATEGIC_MERGE_PATCH, Client
 from stowplan.kube.errors import ApiError, RequestError
 from stowplan.kube.pool import Request
@@ -49,7 +49,10 @@ class Writes:
         await self._binder.bind(binding)
 
     async def update_status(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
-        """Patch a condition (None: leave it) and the nominated node (None: leave it, "": clear it), if they differ."""
+        """Patch a condition (None: leave it) and the nominated node (None: leave it, "": clear it), if they differ.
+
+        Raise PodGoneError if another pod of that name is there instead.
+        """
         status: dict[str, Any] = {}
         if condition is not None and not _says(pod, condition):
             status["conditions"] = [self._condition(pod, condition)]
@@ -58,7 +61,7 @@ class Writes:
         if status:
             path = f"{PODS.path_of(pod.namespace, pod.name)}/status"
             body = msgspec.json.encode({"metadata": {"uid": pod.uid} if pod.uid else {}, "status": status})
-            await self._persist(Request("PATCH", path, body=body, content_type=STRATEGIC_MERGE_PATCH))
+            await self._persist(pod, Request("PATCH", path, body=body, content_type=STRATEGIC_MERGE_PATCH))
 
     async def evict(self, victim: Pod, condition: Condition) -> None:
         """Say on the victim why it has to go, then delete it; one that is gone already is what was wanted."""
@@ -68,25 +71,26 @@ class Writes:
         try:
             await self.update_status(victim, condition, None)
             path = PODS.path_of(victim.namespace, victim.name)
-            await self._persist(Request("DELETE", path, body=msgspec.json.encode(options)))
+            await self._persist(victim, Request("DELETE", path, body=msgspec.json.encode(options)))
+        except PodGoneError:
+            return
         except ApiError as error:
-            # A conflict is about the uid: the victim is gone, and another pod has its name.
-            if not (error.is_not_found or error.is_conflict):
+            if not error.is_not_found:
                 raise
 
-    async def _persist(self, request: Request) -> None:
+    async def _persist(self, pod: Pod, request: Request) -> None:
         """Send a request that may be sent twice, and do so on conflicts and faults that may pass."""
-        for pause in _PAUSES_SECONDS:
+        for pause in (*_PAUSES_SECONDS, None):
             self._check()
             try:
                 await self._client.send(request)
                 return
             except RequestError as error:
-                if isinstance(error, ApiError) and not (error.is_conflict or error.is_server_fault):
+                if isinstance(error, ApiError) and error.is_about_another:
+                    raise PodGoneError(pod.key) from error
+                if pause is None or not _may_pass(error):
                     raise
             await asyncio.sleep(pause * (1 + _JITTER * self._draw()))
-        self._check()
-        await self._client.send(request)
 
     def _condition(self, pod: Pod, condition: Condition) -> dict[str, Any]:
         written: dict[str, Any] = {
@@ -106,6 +110,10 @@ class Writes:
     def _check(self) -> None:
         if not self._may_write():
             raise NotLeadingError("the lease is lost; nothing is written any more")
+
+
+def _may_pass(error: RequestError) -> bool:
+    return not isinstance(error, ApiError) or error.is_conflict or error.is_server_fault
 
 
 def _says(pod: Pod, condition: Condition) -> bool:

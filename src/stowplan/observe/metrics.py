@@ -44,6 +44,13 @@ class Metrics(Collector):
         self._version = version
         self._disabled = len(shown.disabled) if shown is not None else 0
         self.series = SeriesSet(available(gates), shown)
+        # Found once: these are for every pod.
+        self._algorithm = self.series.histogram("scheduler_scheduling_algorithm_duration_seconds")
+        self._sli = self.series.histogram("scheduler_pod_scheduling_sli_duration_seconds")
+        self._tries = self.series.histogram("scheduler_pod_scheduling_attempts")
+        self._attempts = self.series.counter("scheduler_schedule_attempts_total")
+        self._durations = self.series.histogram("scheduler_scheduling_attempt_duration_seconds")
+        self._events = self.series.histogram("scheduler_event_handling_duration_seconds")
         self.plugins = PluginMetrics(self.series)
         self.requests = RequestMetrics(self.series)
         self._state: StateMetrics | None = None
@@ -106,7 +113,7 @@ class Metrics(Collector):
 
     def event_handled(self, label: str, seconds: float) -> None:
         """Note how long it took to take in something that a watch told."""
-        self.series.histogram("scheduler_event_handling_duration_seconds").observe(seconds, label)
+        self._events.observe(seconds, label)
 
     def lead(self, lease_name: str, is_leading: bool) -> None:
         """Note whether this replica leads."""
@@ -116,15 +123,15 @@ class Metrics(Collector):
         self._on_their_way.add(pod_id(report.pod))
         self.plugins.placed(report)
         took = self._since(report.taken_at_ns)
-        self.series.histogram("scheduler_scheduling_algorithm_duration_seconds").observe(took)
+        self._algorithm.observe(took)
 
     def _bound(self, report: Bound) -> None:
         self._on_their_way.discard(pod_id(report.pod))
         self._ended("scheduled", report)
         attempts = str(report.attempts) if report.attempts < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
         waited = self._since(report.ready_at_ns)
-        self.series.histogram("scheduler_pod_scheduling_sli_duration_seconds").observe(waited, attempts)
-        self.series.histogram("scheduler_pod_scheduling_attempts").observe(report.attempts)
+        self._sli.observe(waited, attempts)
+        self._tries.observe(report.attempts)
         if report.was_flushed:
             self.series.counter("scheduler_pod_scheduled_after_flush_total").add()
 
@@ -134,14 +141,14 @@ class Metrics(Collector):
         else:
             self.plugins.given_back(report)
             took = self._since(report.taken_at_ns)
-            self.series.histogram("scheduler_scheduling_algorithm_duration_seconds").observe(took)
+            self._algorithm.observe(took)
         self._ended("error" if report.is_error else "unschedulable", report)
 
     def _ended(self, result: str, report: Bound | GivenBack) -> None:
         profile = report.pod.spec.scheduler_name
-        self.series.counter("scheduler_schedule_attempts_total").add(result, profile)
+        self._attempts.add(result, profile)
         took = self._since(report.taken_at_ns)
-        self.series.histogram("scheduler_scheduling_attempt_duration_seconds").observe(took, result, profile)
+        self._durations.observe(took, result, profile)
 
     def _evicted(self, report: Evicted) -> None:
         self.series.histogram("scheduler_preemption_victims").observe(report.victims)

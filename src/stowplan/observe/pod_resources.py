@@ -1,13 +1,13 @@
-"""`/metrics/resources`: what every pod of the cluster asks for, resource by resource."""
+"""`/metrics/resources`: what every pod of the cluster asks for, resource by resource.
+
+There are several lines for every pod, so the text is written directly, and outside the event loop (`text` reads nothing
+but what it is given).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
-
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from stowplan.model import requests
 from stowplan.model.meta import ResourceList
@@ -15,43 +15,43 @@ from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
 from stowplan.model.quantity_text import INT64_MAX
 
-_LABELS: Final = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
-_ALIKE: Final = (
-    "for workloads on the cluster, broken down by pod. This shows the resource usage the scheduler and kubelet expect"
-    " per pod for resources along with the unit for the resource if any."
+_EXPECTED: Final = (
+    "broken down by pod. This shows the resource usage the scheduler and kubelet expect per pod for resources along"
+    " with the unit for the resource if any."
 )
-_REQUEST_HELP: Final = f"[STABLE] Resources requested {_ALIKE.replace('for workloads', 'by workloads', 1)}"
-_LIMIT_HELP: Final = f"[STABLE] Resources limit {_ALIKE}"
+_HELP: Final = {
+    "kube_pod_resource_limit": f"Resources limit for workloads on the cluster, {_EXPECTED}",
+    "kube_pod_resource_request": f"Resources requested by workloads on the cluster, {_EXPECTED}",
+}
 _UNITS: Final = {"cpu": "cores", "memory": "bytes", "storage": "bytes", "ephemeral-storage": "bytes"}
 
 
-class PodResources(Collector):
-    """Reads the pods whenever somebody asks: placed ones and those that wait."""
-
-    def __init__(self, pods: Callable[[], Iterable[Pod]]) -> None:
-        self._pods = pods
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
-
-    def text(self) -> bytes:
-        """Return the metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        requested = GaugeMetricFamily("kube_pod_resource_request", _REQUEST_HELP, labels=_LABELS)
-        limits = GaugeMetricFamily("kube_pod_resource_limit", _LIMIT_HELP, labels=_LABELS)
-        for pod in self._pods():
-            if not (pod.node_name and pod.is_terminal):
-                _add(requested, pod, requests.request_list(pod))
-                _add(limits, pod, requests.limit_list(pod))
-        yield from (family for family in (limits, requested) if family.samples)
+def text(pods: Iterable[Pod]) -> bytes:
+    """Return the metrics in Prometheus' text format; pods that have ended on their nodes are left out."""
+    lines: dict[str, list[str]] = {name: [] for name in _HELP}
+    for pod in pods:
+        if not (pod.node_name and pod.is_terminal):
+            whose = _labels(pod)
+            lines["kube_pod_resource_limit"] += _amounts(whose, requests.limit_list(pod))
+            lines["kube_pod_resource_request"] += _amounts(whose, requests.request_list(pod))
+    written = []
+    for name, values in lines.items():
+        if values:
+            written += [f"# HELP {name} [STABLE] {_HELP[name]}", f"# TYPE {name} gauge"]
+            written += [f"{name}{value}" for value in values]
+    return "".join(f"{line}\n" for line in written).encode()
 
 
-def _add(family: GaugeMetricFamily, pod: Pod, amounts: ResourceList) -> None:
-    whose = (pod.namespace, pod.name, pod.node_name, pod.spec.scheduler_name, str(pod.priority))
+def _labels(pod: Pod) -> str:
+    # None of these may hold a character that would have to be escaped.
+    where = f'namespace="{pod.namespace}",pod="{pod.name}",node="{pod.node_name}"'
+    return f'{where},scheduler="{pod.spec.scheduler_name}",priority="{pod.priority}"'
+
+
+def _amounts(whose: str, amounts: ResourceList) -> Iterator[str]:
     for resource, quantity in amounts.items():
         if not quantity.is_zero:
-            family.add_metric((*whose, resource, _unit(resource)), _amount(quantity))
+            yield f'{{{whose},resource="{resource}",unit="{_unit(resource)}"}} {_amount(quantity)}'
 
 
 def _amount(quantity: Quantity) -> float:

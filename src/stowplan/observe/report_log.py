@@ -8,6 +8,7 @@ from stowplan.engine.ports import Bound, Dropped, Evicted, GivenBack, Permitted,
 from stowplan.observe.logs import log_for
 
 _log = log_for(__name__)
+_V2, _V3, _V4 = _log.v(2), _log.v(3), _log.v(4)
 
 
 class ReportLog:
@@ -16,9 +17,9 @@ class ReportLog:
     def __call__(self, report: Report) -> None:
         match report:
             case Placed():
-                _log.v(4).info("Attempting to bind pod to node", pod=report.pod.key, node=report.node_name)
+                _V4.info("Attempting to bind pod to node", pod=report.pod.key, node=report.node_name)
             case Bound():
-                _log.v(2).info(
+                _V2.info(
                     "Successfully bound pod to node",
                     pod=report.pod.key,
                     node=report.node_name,
@@ -27,11 +28,11 @@ class ReportLog:
             case GivenBack():
                 self._given_back(report)
             case Dropped():
-                _log.v(3).info("Skip schedule pod", pod=report.pod.key, reason=report.why)
+                _V3.info("Skip schedule pod", pod=report.pod.key, reason=report.why)
             case Permitted():
-                _log.v(4).info("Pod was held in Permit", pod=report.pod.key, allowed=report.rejection is None)
+                _V4.info("Pod was held in Permit", pod=report.pod.key, allowed=report.rejection is None)
             case Evicted():
-                _log.v(2).info("Made room for pod", pod=report.pod.key, victims=report.victims)
+                _V2.info("Made room for pod", pod=report.pod.key, victims=report.victims)
             case Trouble():
                 _log.error(report.text, "Something went wrong beside the scheduling of pods")
             case _:
@@ -41,4 +42,4 @@ class ReportLog:
         if report.is_error:
             _log.error(report.message, "Error scheduling pod; retrying", pod=report.pod.key)
         else:
-            _log.v(2).info("Unable to schedule pod; no fit; waiting", pod=report.pod.key, err=report.message)
+            _V2.info("Unable to schedule pod; no fit; waiting", pod=report.pod.key, err=report.message)

@@ -23,8 +23,8 @@ class Coscheduling(GangSource, QueueSort):
         the pod entered the queue if it has none, then by name.
     Arguments: `permitWaitingTimeSeconds`, the longest that other plugins may hold a member at Permit where the group
         does not say `scheduleTimeoutSeconds`, 60; `podGroupBackoffSeconds`, how long a refused group is left alone, 0.
-    Requeued by: another pod of the group, the group itself coming or changing, the pod's own labels; if the group has
-        `minResources`, whatever gives the cluster more room.
+    Requeued by: another pod of the group that is bound, the group itself coming or changing, the pod's own labels; if
+        the group has `minResources`, whatever gives the cluster more room. A new pod takes the others with it.
     Upstream: not in-tree; Coscheduling of kubernetes-sigs/scheduler-plugins, whose members wait for each other at
         Permit. Here nobody holds a node before enough have one.
     """

@@ -18,7 +18,8 @@ class GangScheduling(GangSource):
     Gates: a pod whose `spec.schedulingGroup` names a PodGroup (scheduling.k8s.io/v1alpha2) that does not exist, or one
         with a gang policy for which fewer than `minCount` pods exist. Pods of a group with a basic policy go one by
         one. Without the feature gate GangScheduling the field means nothing.
-    Requeued by: another pod of the group, and the group itself coming or changing.
+    Requeued by: another pod of the group that is bound, and the group itself coming or changing. A new pod takes the
+        others with it.
     Upstream: pkg/scheduler/framework/plugins/gangscheduling. There the first members wait at Permit for the others, and
         a refused group is tried again by backoff alone; here nobody holds a node before enough have one, and events
         bring a group back.

@@ -107,6 +107,16 @@ class Places:
         del self.entries[entry.id]
         entry.place = Place.GONE
 
+    def take_if_open(self, entry: QueuedPod) -> bool:
+        """Take a pod out of where it is, unless its gate is shut still; say whether it was taken."""
+        is_at_gate = entry.place is Place.GATED
+        self.take_out(entry)
+        if is_at_gate and self._is_gated(entry):
+            self.entries[entry.id] = entry
+            self.unschedulable.put(entry)
+            return False
+        return True
+
     def put_right(self, entry: QueuedPod) -> None:
         """Put a pod that has changed where it now belongs in the order of its place."""
         if entry.place is Place.ACTIVE:

@@ -133,10 +133,10 @@ class SchedulingQueue:
         return entry
 
     def take(self, pods: Iterable[Pod], now_ns: int) -> list[QueuedPod]:
-        """Take pods out of turn, wherever they wait. Those at the gate stay; those that are not here are left out."""
-        found = [entry for entry in map(self.places.get, pods) if entry is not None and entry.place is not Place.GATED]
+        """Take pods out of turn, wherever they wait. Those whose gate is shut stay; those not here are left out."""
+        known = [entry for entry in map(self.places.get, pods) if entry is not None]
+        found = [entry for entry in known if self.places.take_if_open(entry)]
         for entry in found:
-            self.places.take_out(entry)
             note_ready(entry, now_ns)
             self._start(entry, now_ns)
         return found

@@ -244,7 +244,7 @@ class FakeApi:
             return self._bind(found, name, body)
         uid = body.get("metadata", {}).get("uid") or body.get("preconditions", {}).get("uid")
         if uid and uid != found["metadata"]["uid"]:
-            return refusal(409, "Conflict", f"Precondition failed: UID in precondition: {uid}")
+            return _mistaken(request.method, uid)
         match request.method:
             case "GET":
                 return web.json_response(found)
@@ -289,6 +289,15 @@ async def serving(api: FakeApi | None = None, port: int = 0) -> AsyncIterator[Fa
         await site.stop()
         api.hang_up()
         await runner.cleanup()
+
+
+def _mistaken(method: str, uid: str) -> web.Response:
+    """Refuse what was meant for another object of the name, as the real server does."""
+    if method == "DELETE":
+        return refusal(409, "Conflict", f"Precondition failed: UID in precondition: {uid}, UID in object meta: other")
+    cause = {"reason": "FieldValueInvalid", "message": "field is immutable", "field": "metadata.uid"}
+    status = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "metadata.uid: field is immutable"}
+    return web.json_response({**status, "details": {"causes": [cause]}}, status=422)
 
 
 def _split(path: str) -> tuple[str, str, list[str]]:

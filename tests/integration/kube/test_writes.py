@@ -404,6 +404,16 @@ def test_a_patch_that_is_refused_is_not_repeated() -> None:
     assert writing(work).requests == [STATUS]
 
 
+def test_the_status_of_another_pod_of_the_name_is_left_alone() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        pod = pod_of(api)
+        api.put(PODS_PATH, "web", metadata={"uid": "u2"})
+        with pytest.raises(PodGoneError, match='pod "default/web" is gone'):
+            await writes.update_status(pod, REFUSED, None)
+
+    assert writing(work).requests == [STATUS]
+
+
 # Victims
 
 

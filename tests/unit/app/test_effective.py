@@ -62,7 +62,7 @@ def test_metric_flags_say_what_is_shown() -> None:
             ["--authorization-always-allow-paths=/a*b"], effective.access_settings, "only trailing", id="path"
         ),
         pytest.param(["--logging-format=xml"], effective.log_settings, "Unsupported log format", id="format"),
-        pytest.param(["--vmodule=queue"], effective.log_settings, "expected pattern=number", id="vmodule"),
+        pytest.param(["--vmodule=queue"], effective.log_settings, "does not have the pattern=N format", id="vmodule"),
         pytest.param(["--allow-metric-labels=m=1"], effective.shown_metrics, "write metric,label=value", id="labels"),
     ],
 )

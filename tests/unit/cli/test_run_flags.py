@@ -177,10 +177,15 @@ def test_feature_gates_add_up() -> None:
             id="no address",
         ),
         pytest.param(
-            ["--version=v1.30"],
-            'invalid argument "v1.30" for "--version" flag:'
-            ' version "v1.30" must match major/minor/patch of default version "v1.36.4"',
+            ["--version=v1.30.0"],
+            'invalid argument "v1.30.0" for "--version" flag:'
+            ' version "v1.30.0" must match major/minor/patch of default version "v1.36.4"',
             id="a version that this is not",
+        ),
+        pytest.param(
+            ["--version=v1.30"],
+            'invalid argument "v1.30" for "--version" flag: illegal version string "v1.30"',
+            id="no version",
         ),
     ],
 )

@@ -149,7 +149,7 @@ def test_a_gang_that_has_its_number_goes_on_one_by_one() -> None:
 
 def test_a_member_that_is_gated_keeps_the_gang_waiting() -> None:
     gated = member("train", 2).gate("quota").build()
-    recorder = flow(group("train", 3), *members("train", 2), gated)
+    recorder = flow(group("train", 3), gated, *members("train", 2))
     recorder.schedule()
     assert recorder.back["train-0"].message == (
         'pod group "default/train": 2 of 3 members fit, 3 needed; the others are not ready to be scheduled'
@@ -196,7 +196,7 @@ def test_what_the_gang_itself_takes_counts_as_free() -> None:
 
 
 def test_members_must_name_one_scheduler() -> None:
-    recorder = flow(group("train", 2), *members("train", 1), member("train", 1).scheduler_name("other").build())
+    recorder = flow(group("train", 2), member("train", 1).scheduler_name("other").build(), *members("train", 1))
     recorder.schedule()
     assert recorder.back["train-0"].message == (
         'pod group "default/train": all members must have the same schedulerName, got "default-scheduler" and "other"'
@@ -207,7 +207,7 @@ def test_a_group_that_is_gone_sends_its_pods_back() -> None:
     recorder = flow(group("train", 2), *members("train", 2))
     recorder.parts.intake.delete(group("train", 2), 0)
     recorder.schedule()
-    assert recorder.back["train-0"].message == 'waiting for pod group "default/train" to be created'
+    assert recorder.back["train-1"].message == 'waiting for pod group "default/train" to be created'
 
 
 def test_a_fault_in_the_middle_leaves_nobody_behind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +215,7 @@ def test_a_fault_in_the_middle_leaves_nobody_behind(monkeypatch: pytest.MonkeyPa
     assume = recorder.parts.cache.assume
 
     def failing(pod: Pod, node_name: str, shape: Any = None) -> None:
-        if pod.name == "train-2":
+        if pod.name == "train-1":
             raise RuntimeError("out of order")
         assume(pod, node_name, shape)
 
@@ -224,6 +224,7 @@ def test_a_fault_in_the_middle_leaves_nobody_behind(monkeypatch: pytest.MonkeyPa
     assert entry is not None
     with pytest.raises(RuntimeError, match="out of order"):
         asyncio.run(recorder.cycle.schedule(recorder.profile, entry))
-    # The flow forgets and gives back the pod that the cycle began with.
-    assert counted(recorder) == [entry.pod.name]
-    assert sorted(recorder.back) == ["train-1", "train-2"]
+    # The flow gives back the pod that the cycle began with.
+    assert entry.pod.name == "train-2"
+    assert counted(recorder) == []
+    assert sorted(recorder.back) == ["train-0", "train-1"]

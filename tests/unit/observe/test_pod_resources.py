@@ -3,23 +3,22 @@
 from msgspec.structs import replace
 
 from stowplan.model.pod import Pod
-from stowplan.observe.pod_resources import PodResources
+from stowplan.observe import pod_resources
 from stowplan.testing import make_pod
 
 
 def lines(*pods: Pod) -> set[str]:
-    text = PodResources(lambda: pods).text().decode()
+    text = pod_resources.text(pods).decode()
     return {line for line in text.splitlines() if not line.startswith("#")}
 
 
 def test_every_resource_has_its_amount_and_unit() -> None:
     pod = make_pod("web").requests({"cpu": "250m", "memory": "64Mi", "nvidia.com/gpu": "2"}).build()
-    whose = 'namespace="default",node="",pod="web",priority="0"'
+    whose = 'namespace="default",pod="web",node="",scheduler="default-scheduler",priority="0"'
     assert lines(pod) == {
-        f'kube_pod_resource_request{{{whose},resource="cpu",scheduler="default-scheduler",unit="cores"}} 0.25',
-        f'kube_pod_resource_request{{{whose},resource="memory",scheduler="default-scheduler",unit="bytes"}} '
-        "6.7108864e+07",
-        f'kube_pod_resource_request{{{whose},resource="nvidia.com/gpu",scheduler="default-scheduler",unit=""}} 2.0',
+        f'kube_pod_resource_request{{{whose},resource="cpu",unit="cores"}} 0.25',
+        f'kube_pod_resource_request{{{whose},resource="memory",unit="bytes"}} 67108864.0',
+        f'kube_pod_resource_request{{{whose},resource="nvidia.com/gpu",unit=""}} 2.0',
     }
 
 
@@ -31,3 +30,11 @@ def test_a_pod_that_has_ended_on_its_node_is_left_out() -> None:
 
 def test_nothing_asked_for_is_nothing_to_show() -> None:
     assert lines(make_pod("idle").build()) == set()
+
+
+def test_each_metric_says_what_it_is() -> None:
+    found = pod_resources.text([make_pod("web").requests(cpu="1").build()]).decode().splitlines()
+    assert found[0].startswith(
+        "# HELP kube_pod_resource_request [STABLE] Resources requested by workloads on the cluster,"
+    )
+    assert found[1] == "# TYPE kube_pod_resource_request gauge"

@@ -122,10 +122,10 @@ MORE_MEMBERS = Change(changes.UNSCHEDULABLE_POD, Action.ADD)
 @pytest.mark.parametrize(
     ("change", "new", "expected"),
     [
-        pytest.param(MORE_MEMBERS, member("train", 1).build(), True, id="another member"),
+        pytest.param(MORE_MEMBERS, member("train", 1).build(), False, id="a new member, which takes it along"),
         pytest.param(changes.ASSIGNED_POD_ADD, member("train", 1).on("n").build(), True, id="a member bound by others"),
-        pytest.param(MORE_MEMBERS, member("other", 1).build(), False, id="a member of another gang"),
-        pytest.param(MORE_MEMBERS, make_pod("alone").build(), False, id="a pod without a gang"),
+        pytest.param(changes.ASSIGNED_POD_ADD, member("other", 1).on("n").build(), False, id="one of another gang"),
+        pytest.param(changes.ASSIGNED_POD_ADD, make_pod("alone").on("n").build(), False, id="one without a gang"),
         pytest.param(Change(POD_GROUP, Action.ADD), group("train", 3), True, id="its group comes"),
         pytest.param(Change(POD_GROUP, Action.UPDATE), group("train", 2), True, id="its group changes"),
         pytest.param(Change(POD_GROUP, Action.UPDATE), group("other", 2), False, id="another group changes"),

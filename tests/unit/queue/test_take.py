@@ -1,4 +1,4 @@
-"""Taking pods out of turn: from wherever they wait, except from the gate."""
+"""Taking pods out of turn: from wherever they wait, except from behind a gate that is shut."""
 
 from __future__ import annotations
 
@@ -42,10 +42,19 @@ def test_a_pod_is_taken_from_where_it_waits(place: Place) -> None:
     assert room.pop(60) is None
 
 
-def test_a_pod_at_the_gate_stays_there() -> None:
+def test_a_pod_whose_gate_is_shut_stays_there() -> None:
     room = waiting_in(Place.GATED)
     assert room.queue.take([POD], ns(5)) == []
+    validate(room.queue)
     assert room.queue.places.entries[POD.uid].place is Place.GATED
+
+
+def test_a_pod_whose_gate_has_opened_is_taken() -> None:
+    room = waiting_in(Place.GATED)
+    room.shut.clear()
+    (taken,) = room.queue.take([POD], ns(5))
+    validate(room.queue)
+    assert (taken.place, taken.gated_by, taken.ready_at_ns) == (Place.IN_FLIGHT, "", ns(5))
 
 
 def test_pods_that_are_not_here_are_left_out() -> None:

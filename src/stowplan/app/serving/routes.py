@@ -34,7 +34,7 @@ class Pages:
     metrics: MetricsPage
     health_metrics: HealthMetrics
     #: Pods with what they ask for, while this replica leads; None while another does.
-    pod_resources: Callable[[], bytes | None]
+    pod_resources: Callable[[], Awaitable[bytes | None]]
     #: The configuration in force, as the object of kind KubeSchedulerConfiguration.
     configuration: Callable[[], Mapping[str, Any]]
     #: Flags by name; None leaves out /flagz.
@@ -109,7 +109,7 @@ def _metrics(page: MetricsPage) -> Handler:
 
 def _resources(pages: Pages) -> Handler:
     async def handle(request: web.Request) -> web.Response:
-        body = pages.pod_resources()
+        body = await pages.pod_resources()
         return web.Response() if body is None else _metrics_response(body)
 
     return handle

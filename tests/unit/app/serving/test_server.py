@@ -46,7 +46,7 @@ def make_pages(problems: dict[str, str], **changes: Any) -> Pages:
         "readyz": [NamedCheck("sched-handler-sync", lambda: problems.get("sync", ""))],
         "metrics": Metrics(lambda: 0),
         "health_metrics": HealthMetrics(1000.0),
-        "pod_resources": lambda: b"kube_pod_resource_request 1\n",
+        "pod_resources": resources,
         "configuration": lambda: {"kind": "KubeSchedulerConfiguration", "parallelism": 16},
         "flags": {"v": "2", "config": "x.yaml"},
         "started_at": 1000.0,
@@ -54,6 +54,14 @@ def make_pages(problems: dict[str, str], **changes: Any) -> Pages:
         "set_verbosity": set_verbosity,
     }
     return Pages(**(values | changes))
+
+
+async def resources() -> bytes | None:
+    return b"kube_pod_resource_request 1\n"
+
+
+async def no_resources() -> bytes | None:
+    return None
 
 
 def set_verbosity(text: str) -> str:
@@ -199,7 +207,7 @@ def test_resources_are_empty_while_another_replica_leads() -> None:
         answer = await get("/metrics/resources", headers=TOKEN)
         assert (answer.status, answer.text) == (200, "")
 
-    talk(work, make_pages({}, pod_resources=lambda: None))
+    talk(work, make_pages({}, pod_resources=no_resources))
 
 
 def test_checks_show_up_as_service_levels() -> None:

@@ -1,0 +1,68 @@
+"""What is watched follows from the plugins, and changes get to the flow."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from stowplan.app.cluster import Cluster
+from stowplan.app.settings import read_configuration
+from stowplan.app.watching import event_label, watched
+from stowplan.model.pod import Pod
+from stowplan.model.workload import Service
+from stowplan.testing import make_node, make_pod
+
+HEADING = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+FEW = """profiles:
+- plugins:
+    multiPoint:
+      disabled: [{name: "*"}]
+      enabled: [{name: PrioritySort}, {name: NodeName}, {name: DefaultBinder}]
+"""
+
+
+def kinds(text: str) -> set[str]:
+    cluster = Cluster(read_configuration(HEADING + text))
+    return {one.kind for one in watched(cluster.profiles.values())}
+
+
+def test_without_plugins_that_list_only_the_basics_are_watched() -> None:
+    assert kinds(FEW) == {"Node", "Pod", "Namespace"}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "expected"),
+    [
+        pytest.param("DefaultPreemption", {"PodDisruptionBudget"}, id="preemption honours budgets"),
+        pytest.param(
+            "PodTopologySpread",
+            {"Service", "ReplicationController", "ReplicaSet", "StatefulSet"},
+            id="default spreading follows what owns a pod",
+        ),
+    ],
+)
+def test_a_plugin_brings_the_kinds_it_lists(plugin: str, expected: set[str]) -> None:
+    more = FEW.replace("{name: NodeName}", f"{{name: NodeName}}, {{name: {plugin}}}")
+    assert kinds(more) - kinds(FEW) == expected
+
+
+def placed(pod: Pod) -> Pod:
+    return replace(pod, spec=replace(pod.spec, node_name="n1"))
+
+
+POD, NODE = make_pod("p").build(), make_node("n").build()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(None, POD, "UnschedulablePodAdd", id="a pod that waits appeared"),
+        pytest.param(None, placed(POD), "AssignedPodAdd", id="a placed pod appeared"),
+        pytest.param(placed(POD), None, "AssignedPodDelete", id="a placed pod is gone"),
+        pytest.param(POD, placed(POD), "AssignedPodUpdate", id="a pod was placed"),
+        pytest.param(NODE, NODE, "NodeUpdate", id="a node changed"),
+        pytest.param(None, Service(), "ServiceAdd", id="something else appeared"),
+    ],
+)
+def test_changes_have_upstreams_labels(old: Any, new: Any, expected: str) -> None:
+    assert event_label(old, new) == expected
