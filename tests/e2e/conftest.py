@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ import pytest
 from tests.e2e.api import Api
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.plane import BINARIES, Plane
-from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler
+from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler, stowplan
 
 _TIMINGS = pytest.StashKey[dict[str, float]]()
 
@@ -49,17 +50,18 @@ def kubelets(plane: Plane) -> Iterator[Kubelets]:
 @pytest.fixture
 def namespace(plane: Plane, request: pytest.FixtureRequest) -> str:
     """A namespace of the test's own, named like it."""
-    words = request.node.name.removeprefix("test_").replace("_", "-")
-    return plane.create_namespace(words[:63].rstrip("-"))
+    words = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
+    # The end tells the variants of a test apart.
+    return plane.create_namespace(words[-63:].strip("-"))
 
 
-@pytest.fixture
-def scheduler(plane: Plane) -> Iterator[SchedulerProcess]:
-    """The real kube-scheduler with its defaults."""
-    scheduler = kube_scheduler(plane)
+@pytest.fixture(params=[kube_scheduler, stowplan], ids=["kube-scheduler", "stowplan"])
+def scheduler(plane: Plane, request: pytest.FixtureRequest) -> Iterator[SchedulerProcess]:
+    """The real kube-scheduler with its defaults, and Stowplan in its place: what holds for one holds for the other."""
+    scheduler: SchedulerProcess = request.param(plane)
     try:
         seconds = scheduler.start()
-        plane.timings.setdefault("kube-scheduler", seconds)
+        plane.timings.setdefault(request.param.__name__, seconds)
         yield scheduler
     finally:
         scheduler.stop()

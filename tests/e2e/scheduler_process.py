@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ class SchedulerProcess:
         kubeconfig: Path,
         configuration: Mapping[str, Any] | None = None,
     ) -> None:
+        self.name = name
         port = free_port()
         config = plane.folder / f"{name}-config.yaml"
         _write(config, configuration or _DEFAULT, kubeconfig)
@@ -62,6 +64,12 @@ def kube_scheduler(
     return SchedulerProcess(
         plane, name, [plane.binaries / "kube-scheduler"], plane.user_kubeconfig(USER), configuration
     )
+
+
+def stowplan(plane: Plane, configuration: Mapping[str, Any] | None = None, name: str = "stowplan") -> SchedulerProcess:
+    """Return Stowplan in the place of kube-scheduler: the same user, the same flags, the same file."""
+    program = [sys.executable, "-m", "stowplan", "run"]
+    return SchedulerProcess(plane, name, program, plane.user_kubeconfig(USER), configuration)
 
 
 def _write(path: Path, configuration: Mapping[str, Any], kubeconfig: Path) -> None:

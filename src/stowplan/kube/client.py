@@ -44,7 +44,7 @@ class ClientSettings:
     burst: int = 100
     timeout_seconds: float = 30.0
     #: Requests under way at a time; without HTTP/2 each takes a connection. Watches have their own.
-    max_requests: int = 64
+    max_requests: int = 32
 
 
 class Exchange(msgspec.Struct, frozen=True):

@@ -27,7 +27,8 @@ __all__ = ["EVENTS", "Occurrence", "Recorder", "reference_to"]
 
 EVENTS = Resource("Event", "/apis/events.k8s.io/v1", "events", Event)
 
-MAX_QUEUED = 1000
+# A burst of that many pods may be bound before the first event is written; upstream queues without a limit here.
+MAX_QUEUED = 10_000
 _MAX_UNDERWAY = 16
 _MAX_TRIES = 12
 _PAUSE_SECONDS = 10.0

@@ -182,22 +182,23 @@ class Informer:
     def _give_up(self, error: ApiError) -> float:
         """The server does not serve the resource, or not to us: say so once, and look again now and then."""
         self._must_list = True
-        self.unavailable = error.describe()
-        remedy = "install what serves it" if error.is_not_found else "grant get, list and watch"
-        self._say(
-            f"{self.resource.name} cannot be watched: {self.unavailable}; scheduling goes on without it;"
-            f" {remedy}, and it will be picked up"
-        )
+        problem = error.describe()
+        if problem != self.unavailable:
+            remedy = "install what serves it" if error.is_not_found else "grant get, list and watch"
+            text = f"{problem}; scheduling goes on without it; {remedy}, and it will be picked up"
+            self._report(f"{self.resource.name} cannot be watched: {text}")
+        self.unavailable = problem
         self._settled.set()
         return self._pause()
 
     def _recover(self) -> None:
-        if self._reported:
+        if self._reported or self.unavailable:
             self._reported = self.unavailable = ""
             self._report(f"{self.resource.name}: the API server answers again")
 
     def _say(self, text: str) -> None:
-        if text != self._reported:
+        # While the resource cannot be had anyway, nobody misses it for another reason.
+        if text != self._reported and not self.unavailable:
             self._reported = text
             self._report(text)
 

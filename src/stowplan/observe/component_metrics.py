@@ -91,7 +91,6 @@ ELECTION: Final = (
         "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the"
         " lease. Please make sure to group by name.",
         ("name",),
-        here="renewals that had to read the lease first",
     ),
 )
 
@@ -128,7 +127,6 @@ CLIENT: Final = (
         "ALPHA",
         "Number of request retries, partitioned by status code, verb, and host.",
         ("code", "verb", "host"),
-        here="requests that were sent again",
     ),
     Definition(
         "rest_client_request_size_bytes",
@@ -137,7 +135,6 @@ CLIENT: Final = (
         "Request size in bytes. Broken down by verb and host.",
         ("verb", "host"),
         _BYTES,
-        here="bodies sent",
     ),
     Definition(
         "rest_client_response_size_bytes",
@@ -146,7 +143,6 @@ CLIENT: Final = (
         "Response size in bytes. Broken down by verb and host.",
         ("verb", "host"),
         _BYTES,
-        here="bodies received, watches left out",
     ),
 )
 

@@ -53,6 +53,12 @@ def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
     return tuple(bounds)
 
 
+def _spelled(bound: float) -> str:
+    """Spell a bound as Go does: dashboards compare the text."""
+    spelled: str = floatToGoString(bound)  # type: ignore[no-untyped-call]
+    return spelled.removesuffix(".0")
+
+
 class CounterSeries:
     """Numbers that only grow, by label values."""
 
@@ -119,7 +125,7 @@ class HistogramSeries:
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
         self._bounds = definition.buckets
-        self._names = [*map(floatToGoString, definition.buckets), "+Inf"]
+        self._names = [*map(_spelled, definition.buckets), "+Inf"]
         self._observed: dict[Labels, _Observed] = {}
         self.reset()
 

@@ -197,8 +197,6 @@ def test_a_full_queue_drops_and_says_so_and_nobody_waits() -> None:
         for number in range(MAX_QUEUED + 7):
             recorder.record(refused(about=pod(f"pod-{number}")))
         assert recorder.dropped == 7
-        await recorder.drain()
 
-    api, reports = recording(work)
-    assert len(api.names(EVENTS_PATH)) == MAX_QUEUED
-    assert reports == ["events: 1000 wait to be written, so some are dropped; see why the server is slow"]
+    _, reports = recording(work)
+    assert reports == ["events: 10000 wait to be written, so some are dropped; see why the server is slow"]

@@ -449,9 +449,11 @@ def test_a_resource_that_cannot_be_had_is_reported_once_and_picked_up_later(
 ) -> None:
     async def work() -> None:
         api = FakeApi()
-        is_served = False
+        is_served = is_down = False
 
         async def refuse(request: web.Request) -> web.Response | None:
+            if is_down:
+                return refusal(500, "InternalError", "boom")
             return None if is_served else refusal(code, reason, "no such luck")
 
         api.intercept = refuse
@@ -459,8 +461,12 @@ def test_a_resource_that_cannot_be_had_is_reported_once_and_picked_up_later(
         async with serving(api), watching(api, claims) as follower:
             await follower.informer.settled()
             assert not follower.informer.has_synced
-            # Long enough for several more tries.
-            await follower.until(lambda: len(api.requests) >= 4)
+            # Several more tries, and an outage between them, are no news.
+            await follower.until(lambda: len(api.requests) >= 3)
+            is_down = True
+            await follower.until(lambda: len(api.requests) >= 5)
+            is_down = False
+            await follower.until(lambda: len(api.requests) >= 7)
             described = f"GET /apis/resource.k8s.io/v1/resourceclaims: {code} {reason}: no such luck"
             assert follower.informer.unavailable == described
             assert follower.reports == [

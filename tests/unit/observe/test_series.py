@@ -52,6 +52,12 @@ def test_a_value_on_a_bound_belongs_to_its_bucket_and_buckets_add_up() -> None:
     assert found["time_seconds_sum", (("kind", "x"),)] == pytest.approx(3.3)
 
 
+def test_bounds_are_spelled_as_go_does() -> None:
+    series = SeriesSet([Definition("sizes", "histogram", "BETA", "Sizes.", (), (0.00001, 0.5, 1, 64, 4194304))])
+    names = [dict(labels)["le"] for name, labels in samples(series) if name == "sizes_bucket"]
+    assert names == ["1e-05", "0.5", "1", "64", "4.194304e+06", "+Inf"]
+
+
 def test_values_that_are_not_allowed_are_shown_together() -> None:
     shown = Shown(allowed={("things_total", "kind"): frozenset({"a"}), ("time_seconds", "kind"): frozenset()})
     series = SeriesSet([COUNTER, TIMES], shown)

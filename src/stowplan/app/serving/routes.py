@@ -62,7 +62,7 @@ def routes_of(pages: Pages) -> list[web.RouteDef]:
     if pages.set_verbosity is not None:
         routes |= _debug(pages.set_verbosity)
     if pages.has_status:
-        listed = (*(path for path in routes if not path.startswith("/debug")), "/statusz")
+        listed = tuple(path for path in routes if not path.startswith("/debug"))
         routes["/statusz"] = _statusz(pages, zpages.Status(pages.started_at, listed))
     return [web.route("*", path, handler) for path, handler in routes.items()]
 

@@ -236,7 +236,7 @@ def test_what_runs_is_shown_as_text_and_as_an_object() -> None:
         assert "Started: Thu Jan  1 00:16:40 UTC 1970" in lines
         assert "Up: 1 hr 02 min 05 sec" in lines
         assert "Emulation version: 1.36" in lines
-        assert lines[-1] == "Paths: /configz /flagz /healthz /livez /metrics /readyz /statusz"
+        assert lines[-1] == "Paths: /configz /flagz /healthz /livez /metrics /readyz"
         accept = {"Accept": "application/json;v=v1beta1;g=config.k8s.io;as=Statusz"}
         found = json.loads((await get("/statusz", headers=TOKEN | accept)).text)
         assert (found["kind"], found["apiVersion"], found["uptimeSeconds"]) == (

@@ -1,0 +1,134 @@
+"""The loop around the flow: it sleeps, wakes, stops in good order, and survives what it is given.
+
+What becomes of pods is in `tests/scenarios`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from stowplan.engine.ports import Bound, Dropped, Placed, Report
+from stowplan.simulate import virtual_time
+from stowplan.testing import make_node, make_pod
+from tests.scenarios.stage import Fault, Stage, configuration
+
+NODE = make_node("n").capacity(cpu=4).build()
+POD = make_pod("p").build()
+
+
+def staged(*objects: Any) -> Stage:
+    stage = Stage(configuration())
+    for found in objects:
+        stage.book.create(found)
+    stage.start()
+    return stage
+
+
+def test_a_pod_is_scheduled_the_moment_it_comes() -> None:
+    async def main() -> dict[str, list[float]]:
+        stage = staged(NODE)
+        await stage.wait(0.25)
+        stage.book.create(POD)
+        await stage.wait(0.5)
+        await stage.finish()
+        return {"tried": stage.tried("default/p")}
+
+    assert virtual_time.run(main()) == {"tried": [0.25]}
+
+
+def test_a_change_that_cannot_be_taken_in_is_told_and_the_next_is() -> None:
+    async def main() -> None:
+        stage = staged(NODE)
+
+        def broken(now_ns: int) -> None:
+            raise KeyError("row 7")
+
+        stage.scheduler.submit(broken)
+        stage.book.create(POD)
+        await stage.wait(0)
+        assert stage.book.bindings == [("default/p", "n")]
+        assert stage.troubles() == ["a change of the cluster could not be taken in: KeyError('row 7')"]
+        await stage.finish()
+
+    virtual_time.run(main())
+
+
+def test_an_attempt_that_breaks_off_by_our_own_fault_gives_the_pod_back() -> None:
+    async def main() -> None:
+        stage = staged(NODE)
+        listen = stage.parts.tell
+
+        def broken(report: Report) -> None:
+            listen(report)
+            if isinstance(report, Placed) and len(stage.tried("default/p")) == 1:
+                raise KeyError("row 7")
+
+        stage.parts.tell = broken
+        stage.book.create(POD)
+        await stage.wait(0)
+        assert stage.places() == {"default/p": "error backoff"}
+        condition = stage.book.pods["default/p"].status.condition("PodScheduled")
+        assert condition is not None
+        assert condition.message == "the attempt broke off: KeyError('row 7')"
+        await stage.wait(5)
+        assert stage.book.bindings == [("default/p", "n")]
+        await stage.finish()
+
+    virtual_time.run(main())
+
+
+def test_what_is_being_bound_is_seen_to_its_end_before_it_stops() -> None:
+    async def main() -> None:
+        stage = staged(NODE, POD)
+        stage.faults.append(Fault("bind", hang=20))
+        await stage.wait(1)
+        stage.book.create(make_pod("late").build())
+        stage.scheduler.stop()
+        await stage.finish()
+        assert asyncio.get_running_loop().time() == 20
+        assert stage.book.bindings == [("default/p", "n")]
+
+    virtual_time.run(main())
+
+
+def test_a_binding_that_fails_while_it_stops_is_undone() -> None:
+    async def main() -> None:
+        stage = staged(NODE, POD)
+        stage.faults.append(Fault("bind", hang=20, text="no quorum"))
+        await stage.wait(1)
+        await stage.finish()
+        assert stage.places() == {"default/p": "error backoff"}
+        condition = stage.book.pods["default/p"].status.condition("PodScheduled")
+        assert condition is not None
+        assert condition.message == 'running Bind plugin "DefaultBinder": no quorum'
+
+    virtual_time.run(main())
+
+
+def test_a_pod_that_comes_again_while_it_is_bound_is_dropped() -> None:
+    async def main() -> None:
+        stage = staged(NODE, POD)
+        stage.faults.append(Fault("bind", hang=5))
+        await stage.wait(1)
+        stage.scheduler.submit(lambda now_ns: stage.parts.intake.add(POD, now_ns))
+        await stage.wait(10)
+        await stage.finish()
+        kinds = [type(report) for _, report in stage.reports]
+        assert kinds == [Placed, Dropped, Bound]
+        assert stage.book.bindings == [("default/p", "n")]
+
+    virtual_time.run(main())
+
+
+def test_the_listeners_hear_of_every_step() -> None:
+    async def main() -> None:
+        stage = staged(NODE, POD)
+        await stage.wait(0)
+        await stage.finish()
+        [(_, placed), (_, bound)] = stage.reports
+        assert isinstance(placed, Placed)
+        assert isinstance(bound, Bound)
+        assert (bound.pod.name, bound.node_name, bound.attempts) == ("p", "n", 1)
+
+    virtual_time.run(main())

@@ -1,0 +1,192 @@
+"""Reserve, Permit, PreBind, Bind, PostBind and Unreserve: the order, and what each answer comes to."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from stowplan.framework import placing
+from stowplan.framework.contract import Wait
+from stowplan.framework.profile import Profile
+from stowplan.framework.stopwatch import Stopwatch
+from stowplan.framework.verdict import Code, Rejection
+from stowplan.simulate import virtual_time
+from stowplan.testing import make_pod
+from tests.scenarios import plugins
+
+POD = make_pod("p").build()
+
+
+class Scene:
+    """Plugins with their lines, and a profile of them."""
+
+    def __init__(self, *scripts: tuple[Any, list[str]]) -> None:
+        handle = SimpleNamespace(calls=[])
+        self.calls: list[str] = handle.calls
+        self.plugins = tuple(cls(handle, {"p": lines}) for cls, lines in scripts)
+
+    def profile(self, *points: str, **fields: Any) -> Profile:
+        return Profile("default-scheduler", **dict.fromkeys(points, self.plugins), **fields)
+
+
+def limit() -> asyncio.Timeout:
+    return asyncio.timeout(30)
+
+
+def fault(what: str, plugin: str, text: str) -> Rejection:
+    return Rejection((f'running {what} "{plugin}": {text}',), Code.ERROR, plugin)
+
+
+JUNK = "its answer means nothing here: str 'junk'"
+
+
+@pytest.mark.parametrize(
+    ("line", "rejection"),
+    [
+        pytest.param("ok", None, id="goes on"),
+        pytest.param("refuse no", Rejection(("no",), Code.UNSCHEDULABLE, "Reserver"), id="refuses"),
+        pytest.param("pending soon", Rejection(("soon",), Code.PENDING, "Reserver"), id="only waits"),
+        pytest.param("error x", fault("Reserve plugin", "Reserver", "x"), id="reports an error"),
+        pytest.param("raise x", fault("Reserve plugin", "Reserver", "x"), id="raises"),
+        pytest.param("raise", fault("Reserve plugin", "Reserver", "RuntimeError"), id="raises without a word"),
+        pytest.param("junk", fault("Reserve plugin", "Reserver", JUNK), id="talks nonsense"),
+    ],
+)
+def test_a_reserve_plugin(line: str, rejection: Rejection | None) -> None:
+    scene = Scene((plugins.Reserver, [line]), (plugins.OtherReserver, []))
+    assert placing.run_reserve(scene.profile("reserve"), POD, "n") == rejection
+    asked = ["Reserver.reserve p", "OtherReserver.reserve p"]
+    assert scene.calls == (asked if rejection is None else asked[:1])
+
+
+def test_unreserve_asks_everybody_in_reverse_whatever_happens() -> None:
+    scene = Scene((plugins.Reserver, []), (plugins.ClumsyReserver, []), (plugins.OtherReserver, []))
+    problems = placing.run_unreserve(scene.profile("reserve"), POD, "n")
+    assert scene.calls == ["OtherReserver.unreserve p", "ClumsyReserver.unreserve p", "Reserver.unreserve p"]
+    assert problems == ["plugin 'ClumsyReserver' failed in Unreserve for pod 'default/p': nothing to give back"]
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        pytest.param("ok", {"OtherPermitter": 5.0}, id="lets go: only the other holds it"),
+        pytest.param("wait 60", {"Permitter": 60.0, "OtherPermitter": 5.0}, id="holds it too"),
+        pytest.param("wait 1000", {"Permitter": 900.0, "OtherPermitter": 5.0}, id="holds it too long"),
+        pytest.param("wait -1", {"Permitter": 0.0, "OtherPermitter": 5.0}, id="holds it for less than nothing"),
+        pytest.param("refuse no", Rejection(("no",), Code.UNSCHEDULABLE, "Permitter"), id="refuses"),
+        pytest.param("raise x", fault("Permit plugin", "Permitter", "x"), id="raises"),
+        pytest.param("junk", fault("Permit plugin", "Permitter", JUNK), id="talks nonsense"),
+    ],
+)
+def test_a_permit_plugin(line: str, answer: Any) -> None:
+    scene = Scene((plugins.Permitter, [line]), (plugins.OtherPermitter, ["wait 5"]))
+    assert placing.run_permit(scene.profile("permit"), POD, "n") == answer
+
+
+def test_a_time_that_is_no_time_is_a_fault() -> None:
+    class Vague(plugins.Permitter):
+        def permit(self, pod: Any, node_name: str) -> Wait:
+            return Wait("soon")  # type: ignore[arg-type]
+
+    answer = placing.run_permit(Scene((Vague, [])).profile("permit"), POD, "n")
+    assert answer == fault("Permit plugin", "Vague", "could not convert string to float: 'soon'")
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        pytest.param("ok", ["PreFlighter"], id="has something to do"),
+        pytest.param("skip", [], id="has nothing to do"),
+        pytest.param("raise x", fault("PreBindPreFlight", "PreFlighter", "x"), id="raises"),
+        pytest.param("refuse no", Rejection(("no",), Code.ERROR, "PreFlighter"), id="refuses, which it may not"),
+        pytest.param("junk", fault("PreBindPreFlight", "PreFlighter", JUNK), id="talks nonsense"),
+    ],
+)
+def test_the_look_ahead_of_pre_bind(line: str, answer: Any) -> None:
+    found = placing.plan_pre_bind(Scene((plugins.PreFlighter, [line])).profile("pre_bind"), POD, "n")
+    assert (found if isinstance(found, Rejection) else [plugin.name for plugin in found]) == answer
+
+
+@pytest.mark.parametrize(
+    ("line", "rejection"),
+    [
+        pytest.param("ok", None, id="goes on"),
+        pytest.param("hang 29", None, id="takes its time"),
+        pytest.param(
+            "hang 31", fault("PreBind plugin", "PreBinder", "it took too long and was given up"), id="too long"
+        ),
+        pytest.param("refuse no", Rejection(("no",), Code.UNSCHEDULABLE, "PreBinder"), id="refuses"),
+        pytest.param("raise x", fault("PreBind plugin", "PreBinder", "x"), id="raises"),
+        pytest.param("junk", fault("PreBind plugin", "PreBinder", JUNK), id="talks nonsense"),
+    ],
+)
+def test_a_pre_bind_plugin(line: str, rejection: Rejection | None) -> None:
+    scene = Scene((plugins.PreBinder, [line]))
+    assert virtual_time.run(placing.run_pre_bind(scene.plugins, POD, "n", limit)) == rejection
+
+
+def test_a_pre_bind_that_is_not_async_is_a_fault() -> None:
+    class Hasty(plugins.PreBinder):
+        def pre_bind(self, pod: Any, node_name: str) -> Any:
+            return None
+
+    found = virtual_time.run(placing.run_pre_bind(Scene((Hasty, [])).plugins, POD, "n", limit))
+    assert found is not None
+    assert found.reasons[0].startswith('running PreBind plugin "Hasty": object NoneType can\'t be used in')
+
+
+class OtherBinder(plugins.Binder):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("lines", "asked", "rejection"),
+    [
+        pytest.param(["ok"], 1, None, id="the first takes it"),
+        pytest.param(["skip", "ok"], 2, None, id="the second takes it"),
+        pytest.param(
+            ["skip", "skip"],
+            2,
+            Rejection(("no bind plugin took pod 'default/p'; enable DefaultBinder",), Code.ERROR),
+            id="nobody takes it",
+        ),
+        pytest.param(["refuse no"], 1, Rejection(("no",), Code.UNSCHEDULABLE, "Binder"), id="the first refuses"),
+        pytest.param(["raise x"], 1, fault("Bind plugin", "Binder", "x"), id="the first raises"),
+        pytest.param(["junk"], 1, fault("Bind plugin", "Binder", JUNK), id="the first talks nonsense"),
+        pytest.param(
+            ["hang 31"], 1, fault("Bind plugin", "Binder", "it took too long and was given up"), id="it takes too long"
+        ),
+    ],
+)
+def test_bind_plugins(lines: list[str], asked: int, rejection: Rejection | None) -> None:
+    scene = Scene((plugins.Binder, lines[:1]), (OtherBinder, lines[1:]))
+    assert virtual_time.run(placing.run_bind(scene.profile("bind"), POD, "n", limit)) == rejection
+    assert scene.calls == ["Binder.bind p", "OtherBinder.bind p"][:asked]
+
+
+def test_post_bind_asks_everybody_whatever_happens() -> None:
+    class OtherPostBinder(plugins.PostBinder):
+        pass
+
+    scene = Scene((plugins.PostBinder, ["raise x"]), (OtherPostBinder, ["hang 31"]))
+    problems = virtual_time.run(placing.run_post_bind(scene.profile("post_bind"), POD, "n", limit))
+    assert problems == [
+        "plugin 'PostBinder' failed in PostBind for pod 'default/p': x",
+        "plugin 'OtherPostBinder' failed in PostBind for pod 'default/p': it took too long and was given up",
+    ]
+
+
+def test_who_takes_long_to_answer_is_told_of() -> None:
+    told: list[str] = []
+    clock = iter([0, 2_500_000_000, 2_500_000_000, 3_500_000_000])
+    stopwatch = Stopwatch()
+    stopwatch.wind(lambda: next(clock), 1, told.append)
+    scene = Scene((plugins.Reserver, []), (plugins.OtherReserver, []))
+    placing.run_reserve(scene.profile("reserve", stopwatch=stopwatch), POD, "n")
+    assert told == [
+        "plugin 'Reserver' took 2.5 s in Reserve for pod 'default/p', and no other pod was scheduled meanwhile;"
+        " it should answer within 1 s"
+    ]
