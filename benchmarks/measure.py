@@ -58,7 +58,7 @@ def measure(workload: Workload, nodes: int, seconds: float) -> Row:
 def _schedule(cluster: Cluster, waiting: list[Pod]) -> None:
     result = cluster.schedule(waiting.pop())
     if not isinstance(result, Chosen):
-        raise SystemExit(f"a pod that should fit was not placed: {result}")
+        raise SystemExit(f"a pod that should fit was not placed: {getattr(result, 'message', type(result).__name__)}")
 
 
 def resident_mebibytes(nodes: int, pods: int) -> float:

@@ -17,6 +17,9 @@ class Chosen(msgspec.Struct, frozen=True):
     feasible_count: int
     total: int | None = None
 
+    def __repr__(self) -> str:
+        return f"Chosen(pod={self.pod.key!r}, node_name={self.node_name!r}, total={self.total})"
+
 
 class Refused(msgspec.Struct, frozen=True):
     """No node will do. `message` is upstream's sentence; `verdict` has every node's first reason."""
@@ -25,6 +28,9 @@ class Refused(msgspec.Struct, frozen=True):
     message: str
     verdict: Verdict
 
+    def __repr__(self) -> str:
+        return f"Refused(pod={self.pod.key!r}, message={self.message!r})"
+
 
 class Failed(msgspec.Struct, frozen=True):
     """The attempt could not be made or finished: no nodes at all, or a plugin that failed."""
@@ -32,6 +38,9 @@ class Failed(msgspec.Struct, frozen=True):
     pod: Pod
     message: str
     plugin: str = ""
+
+    def __repr__(self) -> str:
+        return f"Failed(pod={self.pod.key!r}, message={self.message!r}, plugin={self.plugin!r})"
 
 
 Result = Chosen | Refused | Failed

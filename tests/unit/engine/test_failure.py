@@ -124,7 +124,7 @@ def give_back(why: Failure, *, is_deleted: bool = False) -> dict[str, Any]:
         if is_deleted:
             stage.parts.queue.delete(POD)
         work = failure.give_back(stage.parts, entry, why)
-        seen = {
+        seen: dict[str, Any] = {
             "place": entry.place.value,
             "in memory": stage.parts.queue.nominations.node_of(POD),
             "known to the pod": entry.pod.status.nominated_node_name,

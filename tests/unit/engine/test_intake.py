@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from stowplan.cache.cache import Cache
 from stowplan.engine.intake import Intake
 from stowplan.framework.changes import Event
+from stowplan.framework.waiting import WaitingPod
 from stowplan.model.meta import ObjectMeta
 from stowplan.model.pod import Pod
 from stowplan.model.storage import StorageClass
@@ -192,7 +194,7 @@ def test_an_assumed_pod_that_is_deleted_is_forgotten_and_makes_room() -> None:
 
 def test_an_assumed_pod_that_begins_to_end_is_forgotten_and_makes_room() -> None:
     desk = Desk()
-    ending = replace(PENDING, metadata=replace(PENDING.metadata, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC)))
+    ending = terminating(PENDING)
     desk.cache.assume(PENDING, "n")
     desk.update(PENDING, ending)
     assert desk.placed == []
@@ -241,3 +243,76 @@ def test_other_objects_come_change_and_go() -> None:
         ("storage.k8s.io/StorageClassUpdate", old, new),
         ("storage.k8s.io/StorageClassDelete", new, None),
     ]
+
+
+def terminating(pod: Pod) -> Pod:
+    return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+def take(desk: Desk, pod: Pod, node_name: str) -> None:
+    """Try a pod up to where Permit holds it."""
+    entry = desk.queue.try_pop(0)
+    assert entry is not None
+    assert entry.pod.uid == pod.uid
+    desk.cache.assume(pod, node_name)
+    desk.intake.waiting.add(WaitingPod(pod, node_name, {"A": 60}))
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(lambda desk: desk.delete(PENDING), id="deleted"),
+        pytest.param(lambda desk: desk.update(PENDING, terminating(PENDING)), id="being deleted"),
+        pytest.param(lambda desk: desk.update(PENDING, BOUND), id="bound by another"),
+    ],
+)
+def test_a_pod_that_permit_holds_in_vain_is_let_go(happens: Callable[[Desk], None]) -> None:
+    desk = Desk()
+    desk.add(PENDING)
+    take(desk, PENDING, "n")
+    happens(desk)
+    [waiting] = desk.intake.waiting
+    assert waiting.is_decided
+    [flight] = desk.queue.in_flight
+    assert flight.is_gone
+
+
+def test_what_changes_about_a_pod_that_permit_holds_is_kept_for_its_way_back() -> None:
+    desk = Desk()
+    desk.add(PENDING)
+    take(desk, PENDING, "n")
+    relabelled = make_pod("p").label("a", "b").build()
+    desk.update(PENDING, relabelled)
+    [flight] = desk.queue.in_flight
+    assert flight.update is relabelled
+    assert [event.change.label for event in desk.queue.in_flight.since(flight)] == ["UnschedulablePodUpdatePodLabel"]
+    announced = make_pod("p").label("a", "b").nominated_to("n").build()
+    desk.update(relabelled, announced)
+    assert flight.update is announced
+    assert desk.queue.in_flight.event_count == 1
+
+
+@pytest.mark.parametrize(
+    ("happens", "heard"),
+    [
+        pytest.param(lambda desk: desk.delete(PENDING), ["AssignedPodDelete"], id="deleted"),
+        pytest.param(
+            lambda desk: desk.update(PENDING, BOUND),
+            ["AssignedPodAdd", "AssignedPodDelete"],
+            id="bound elsewhere",
+        ),
+        pytest.param(
+            lambda desk: desk.update(PENDING, make_pod("p").on("m").build()), ["AssignedPodAdd"], id="bound there"
+        ),
+    ],
+)
+def test_room_left_for_a_nominated_pod_is_free_when_it_does_not_come(
+    happens: Callable[[Desk], None], heard: list[str]
+) -> None:
+    desk = Desk()
+    desk.add(PENDING)
+    # The cluster has not been told yet.
+    desk.queue.nominations.put(PENDING, "m")
+    happens(desk)
+    assert [label for label, _, _ in desk.queue.heard] == heard
+    assert not desk.queue.nominations

@@ -29,7 +29,8 @@ class Scene:
         self.plugins = tuple(cls(handle, {"p": lines}) for cls, lines in scripts)
 
     def profile(self, *points: str, **fields: Any) -> Profile:
-        return Profile("default-scheduler", **dict.fromkeys(points, self.plugins), **fields)
+        everywhere: dict[str, Any] = dict.fromkeys(points, self.plugins)
+        return Profile("default-scheduler", **everywhere, **fields)
 
 
 def limit() -> asyncio.Timeout:
