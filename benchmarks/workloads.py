@@ -12,7 +12,7 @@ from stowplan.model.decode import decode_object
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 
-TEMPLATES = 4
+TEMPLATES = 3
 ZONES = 10
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"

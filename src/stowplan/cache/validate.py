@@ -68,8 +68,8 @@ def _check_resources(cache: Cache, fresh: Cache) -> None:
 
 def _check_columns(cache: Cache, fresh: Cache) -> None:
     for key, column in cache.table.facts.columns.items():
-        rebuilt = [column.read(node) for node in cache.table.nodes]
-        assert column.view.tolist() == rebuilt, f"fact column {key!r} differs"
+        rebuilt = np.array([column.read(node) for node in cache.table.nodes], dtype=column.view.dtype)
+        assert np.array_equal(column.view, rebuilt, equal_nan=True), f"fact column {key!r} differs"
     for counts in cache.table.counts.columns:
         assert np.array_equal(counts.view, fresh.table.count(counts.counted).view), (
             f"count of {counts.counted!r} differs"

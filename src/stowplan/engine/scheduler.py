@@ -38,7 +38,7 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.framework.waiting import WaitingPod
 from stowplan.model.pod import Pod
-from stowplan.queue.entry import QueuedPod
+from stowplan.queue.entry import QueuedPod, pod_id
 
 Change = Callable[[int], None]
 
@@ -234,7 +234,7 @@ class Scheduler:
         self.give_back(entry, why)
         spec = msgspec.structs.replace(pod.spec, node_name=node_name)
         event = Event(changes.ASSIGNED_POD_DELETE, msgspec.structs.replace(pod, spec=spec), None)
-        parts.queue.on_change(event, parts.now_ns(), only=lambda other: other.uid != pod.uid)
+        parts.queue.on_change(event, parts.now_ns(), only=lambda other: pod_id(other) != pod_id(pod))
 
     def _rescue(self, entry: QueuedPod, error: Exception) -> None:
         """Give a pod back whose attempt broke off by a fault of our own; the loop goes on."""

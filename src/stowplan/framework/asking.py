@@ -65,7 +65,8 @@ class Watch:
     def ask(self, reader: int, blame: Blame, question: Callable[..., T], *details: Any) -> T:
         """Put a question to a plugin, note what it reads, and name it if it fails."""
         noted = self._reads.start()
-        started_ns = self._stopwatch.now_ns()
+        stopwatch = self._stopwatch
+        started_ns = stopwatch.now_ns() if stopwatch.is_wound else 0
         try:
             answer = question(*details)
         except PluginError:
@@ -74,7 +75,8 @@ class Watch:
             raise PluginError(*blame, f"{type(error).__name__}: {error}") from error
         finally:
             self._reads.stop()
-            self._stopwatch.stop(started_ns, blame)
+            if stopwatch.is_wound:
+                stopwatch.stop(started_ns, blame)
         for journal, position in noted.items():
             readers = self._readers.get(journal)
             if readers is None:

@@ -165,11 +165,9 @@ class Ranking:
         return rows, self._scores_watch.ask(index, blame, ask_normalize, *details)
 
     def _sum(self, rows: Rows | slice, feasible: Mask) -> None:
-        sums: Scores = np.zeros_like(self.total[rows])
-        for step in self._steps:
-            if step.weighted is not None:
-                sums += step.weighted[rows]
-        sums[~feasible[rows]] = INFEASIBLE
+        parts = [step.weighted[rows] for step in self._steps if step.weighted is not None]
+        sums: Scores = sum(parts[1:], start=parts[0]) if parts else np.zeros_like(self.total[rows])
+        sums = np.where(feasible[rows], sums, INFEASIBLE)
         self.total[rows] = sums
 
 

@@ -31,9 +31,11 @@ def _unnoted(blame: Blame, took_ns: int) -> None:
 class Stopwatch:
     """Measures every question to a plugin that answers at once, and tells of the slow ones."""
 
-    __slots__ = ("_limit_ns", "_note", "_tell", "now_ns")
+    __slots__ = ("_limit_ns", "_note", "_tell", "is_wound", "now_ns")
 
     def __init__(self) -> None:
+        #: Whether there is a clock to measure by; without one, nobody need ask.
+        self.is_wound = False
         self.now_ns: Callable[[], int] = _no_time
         self._limit_ns = 0
         self._tell: Callable[[str], None] = _nobody
@@ -42,6 +44,7 @@ class Stopwatch:
     def wind(self, now_ns: Callable[[], int], limit_seconds: float, tell: Callable[[str], None]) -> None:
         """Measure from now on, by this clock."""
         self.now_ns, self._limit_ns, self._tell = now_ns, round(limit_seconds * SECOND_NS), tell
+        self.is_wound = True
 
     def have_noted(self, note: Callable[[Blame, int], None]) -> None:
         """Have every question noted, with the nanoseconds that it took to answer."""

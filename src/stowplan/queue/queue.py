@@ -206,7 +206,7 @@ class SchedulingQueue:
         if before not in ("", node_name):
             status = msgspec.structs.replace(pod.status, nominated_node_name=before)
             event = Event(changes.ASSIGNED_POD_DELETE, msgspec.structs.replace(pod, status=status), None)
-            self.on_change(event, now_ns, only=lambda other: other.priority <= pod.priority and other.uid != pod.uid)
+            self.on_change(event, now_ns, only=lambda it: it.priority <= pod.priority and pod_id(it) != pod_id(pod))
 
     def place(self, pod: Pod, node_name: str, now_ns: int) -> None:
         """Note that a pod counts on a node now, not as a nominated one."""

@@ -143,9 +143,12 @@ class Nodes:
 
     def amounts(self) -> list[tuple[list[int], list[int]]]:
         """Return what each node has and what is taken of it as plain integers: for a few rows, faster than arrays."""
-        allocatable, requested = self.allocatable, self.requested
         if self._amounts is None:
-            self._amounts = list(zip(allocatable.T.tolist(), requested.T.tolist(), strict=True))
+            self._amounts = list(zip(self.allocatable.T.tolist(), self.requested.T.tolist(), strict=True))
+        else:
+            resources = self._table.resources
+            self._note(resources.allocatable_journal)
+            self._note(resources.requested_journal)
         return self._amounts
 
     def resource(self, name: str) -> int:
