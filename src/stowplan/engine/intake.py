@@ -105,6 +105,10 @@ class Intake:
                 self.queue.on_change(Event(change, old, new), now_ns)
         elif new.node_name:
             self._let_go(new)
+            placed = self.cache.placed(new)
+            if placed is not None and placed.node_name != new.node_name:
+                # Another bound it elsewhere than we were about to.
+                self._take_off(placed, now_ns)
             self._place(new, now_ns)
             if self._is_ours(old):
                 self.queue.place(old, new.node_name, now_ns)
@@ -158,7 +162,11 @@ class Intake:
         if self._let_go(placed.pod):
             # The flow takes it off its node, in good order.
             self.queue.delete(placed.pod)
-            return
+        else:
+            self._take_off(placed, now_ns)
+
+    def _take_off(self, placed: Placed, now_ns: int) -> None:
+        """Take an assumed pod off its node, and tell those who may want the room."""
         self.cache.remove_pod(placed.pod)
         spec = msgspec.structs.replace(placed.pod.spec, node_name=placed.node_name)
         was_placed = msgspec.structs.replace(placed.pod, spec=spec)

@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 
 from stowplan.config.arguments import ResourceSpec
-from stowplan.framework.contract import MAX_SCORE
 from stowplan.model.requests import Requests
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -26,9 +25,6 @@ CPU_AND_MEMORY: Final = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
 
 #: Up to so many rows are faster one by one than as arrays.
 FEW_ROWS: Final = 8
-
-#: Amounts below this divide exactly enough as fractions.
-EXACT: Final = 2**43
 
 #: How many scores of nodes in different conditions are kept per kind of pod.
 MOST_KNOWN: Final = 4096
@@ -127,24 +123,6 @@ def _score_one(rule: Rule, counted: Counted, has: list[int], taken: list[int]) -
     condition = counted.condition(has, taken)
     score = counted.known.get(condition)
     return counted.remember(condition, rule(ONE_ROW, counted.shares, has, taken)) if score is None else score
-
-
-def percent(part: Amount, whole: Amount, is_there: Amount) -> Amount:
-    """Return the percentage that a part makes up, its fraction cut off; 0 of nothing is 0.
-
-    Whole numbers divide slowly in arrays. Up to `EXACT` fractions do the same: a quotient below 101 is at least one
-    part in 2**43 away from a whole number it is not, and fractions are much finer than that.
-    """
-    if isinstance(whole, np.ndarray) and whole.max(initial=0) < EXACT:
-        return np.floor(part * float(MAX_SCORE) / divisor(whole, is_there))
-    return part * MAX_SCORE // divisor(whole, is_there)
-
-
-def average(total: Amount, weights: Amount) -> Amount:
-    """Return a weighted sum divided by its weights, its fraction cut off; 0 without weights."""
-    if isinstance(total, np.ndarray) and total.dtype == np.float64:
-        return np.floor(total / (weights + (weights == 0)))
-    return total // (weights + (weights == 0))
 
 
 def divisor(amount: Amount, is_there: Amount) -> Amount:

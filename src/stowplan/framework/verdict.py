@@ -72,7 +72,9 @@ class Verdict:
     skipped: frozenset[str] = field(default_factory=frozenset)
 
     def __repr__(self) -> str:
-        return f"Verdict({self.fit_error()!r})" if not self.feasible.any() else f"Verdict({self.feasible.sum()} feasible)"
+        return (
+            f"Verdict({self.fit_error()!r})" if not self.feasible.any() else f"Verdict({self.feasible.sum()} feasible)"
+        )
 
     @property
     def feasible(self) -> Mask:

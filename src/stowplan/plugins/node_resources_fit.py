@@ -22,10 +22,8 @@ from stowplan.framework.allocation import (
     Counted,
     Rule,
     Share,
-    average,
     count_for,
     divisor,
-    percent,
     score_rows,
 )
 from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
@@ -163,9 +161,9 @@ def _average_of(part: Callable[[Amount, Amount], Amount]) -> Rule:
             has = allocatable[share.row]
             is_there = arithmetic.is_there(has)
             used = arithmetic.lesser(requested[share.row] + share.amount, has)
-            total += percent(part(has, used), has, is_there) * share.weight
+            total += part(has, used) * MAX_SCORE // divisor(has, is_there) * share.weight
             weights += is_there * share.weight
-        return average(total, weights)
+        return total // (weights + (weights == 0))
 
     return rule
 
