@@ -57,8 +57,9 @@ class Profile:
 
     def run_pre_enqueue(self, pod: Pod) -> Rejection | None:
         """Return the first refusal to let `pod` into the queue; a plugin that fails keeps it out."""
+        stopwatch = self.stopwatch
         for plugin in self.pre_enqueue:
-            started_ns = self.stopwatch.now_ns()
+            started_ns = stopwatch.now_ns() if stopwatch.is_wound else 0
             try:
                 rejection = plugin.pre_enqueue(pod)
                 if rejection is not None:
@@ -67,7 +68,8 @@ class Profile:
                 problem = PluginError(plugin.name, "PreEnqueue", pod, f"{type(error).__name__}: {error}")
                 return Rejection((str(problem),), Code.ERROR, plugin.name)
             finally:
-                self.stopwatch.stop(started_ns, (plugin.name, "PreEnqueue", pod))
+                if stopwatch.is_wound:
+                    stopwatch.stop(started_ns, (plugin.name, "PreEnqueue", pod))
         return None
 
     def sign(self, pod: Pod) -> Hashable:
