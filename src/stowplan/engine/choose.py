@@ -93,7 +93,8 @@ def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> 
 def rank(field: Field, profile: Profile, pod: Pod, found: Found) -> Ranking:
     """Score the feasible rows."""
     if found.is_kept:
-        found.kept.ranking.refresh(pod, found.feasible, found.kept.filtering.few)
+        filtering = found.kept.filtering
+        found.kept.ranking.refresh(pod, found.feasible, filtering.few, filtering.few_amounts)
         return found.kept.ranking
     ranking = Ranking(profile, field.table, Journal())
     ranking.refresh(pod, found.feasible)

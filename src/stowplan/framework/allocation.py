@@ -16,15 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from stowplan.config.arguments import ResourceSpec
+from stowplan.framework.by_amounts import FEW_ROWS
 from stowplan.model.requests import Requests
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NON_ZERO_CPU, NON_ZERO_MEMORY
 
 CPU_AND_MEMORY: Final = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
-
-#: Up to so many rows are faster one by one than as arrays.
-FEW_ROWS: Final = 8
 
 #: How many scores of nodes in different conditions are kept per kind of pod.
 MOST_KNOWN: Final = 4096
@@ -111,7 +109,7 @@ Rule = Callable[[Arithmetic, tuple[Share, ...], Amount, Amount], Amount]
 def score_rows(rule: Rule, counted: Counted, nodes: Nodes) -> Scores:
     """Return a rule's score of every row, given what the row has and what is requested of it, by resource."""
     if nodes.rows is not None and len(nodes.rows) <= FEW_ROWS:
-        scored = [_score_one(rule, counted, has, taken) for has, taken in nodes.amounts()]
+        scored = [score_one(rule, counted, has, taken) for has, taken in nodes.amounts()]
         return np.array(scored, dtype=np.int64)
     scores = rule(MANY_ROWS, counted.shares, nodes.allocatable, nodes.requested)
     if isinstance(scores, np.ndarray):
@@ -119,7 +117,8 @@ def score_rows(rule: Rule, counted: Counted, nodes: Nodes) -> Scores:
     return np.full(len(nodes), scores, dtype=np.int64)
 
 
-def _score_one(rule: Rule, counted: Counted, has: list[int], taken: list[int]) -> int:
+def score_one(rule: Rule, counted: Counted, has: list[int], taken: list[int]) -> int:
+    """Return a rule's score of one row: remembered, if a row in the same condition has been scored before."""
     condition = counted.condition(has, taken)
     score = counted.known.get(condition)
     return counted.remember(condition, rule(ONE_ROW, counted.shares, has, taken)) if score is None else score

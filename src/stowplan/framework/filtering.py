@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.framework.asking import NO_ROWS, Watch, ask_filter, union
+from stowplan.framework.by_amounts import FEW_ROWS, Amounts, FitsAmounts
 from stowplan.framework.contract import Filter
 from stowplan.framework.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
@@ -56,6 +57,7 @@ class Filtering:
         self.feasible_count = 0
         #: The rows that the last refresh asked about again, if few; what was gathered of them serves scoring too.
         self.few: Nodes | None = None
+        self.few_amounts: dict[int, Amounts] = {}
         self._words: Words = np.zeros(len(table), dtype=np.int32)
         self._refused_by: Refusers = np.zeros(len(table), dtype=np.int16)
         self._table = table
@@ -69,6 +71,7 @@ class Filtering:
     def refresh(self, pod: Pod) -> None:
         """Bring the answer up to date with the table."""
         self.few = None
+        self.few_amounts = {}
         if self.pre.refresh(pod, self.nodes):
             self._take_states()
         if self.pre.rejection is not None:
@@ -141,10 +144,28 @@ class Filtering:
         stale = [None if step.is_new else stale_by_index.get(step.index, NO_ROWS) for step in self._active]
         if None in stale:
             self._walk(pod, None, stale)
-        elif any(stale):
+        elif any(stale) and not self._still_fit(stale):
             rows = union(stale)
             if not self._still_pass(pod, rows, stale):
                 self._walk(pod, rows, stale)
+
+    def _still_fit(self, stale: list[list[int] | None]) -> bool:
+        """Say whether a few rows of which only amounts have changed were feasible and stay so."""
+        asked = [(step, marks) for step, marks in zip(self._active, stale, strict=True) if marks]
+        if len(asked) != 1:
+            return False
+        step, marks = asked[0]
+        plugin = step.plugin
+        if not isinstance(plugin, FitsAmounts) or len(marks) > FEW_ROWS:
+            return False
+        amounts_of, resources = {}, self._table.resources
+        for row in marks:
+            if row not in amounts_of:
+                has, taken = amounts_of[row] = resources.amounts(row)
+                if not self.feasible[row] or not plugin.fits(step.state, has, taken):
+                    return False
+        self.few_amounts = amounts_of
+        return True
 
     def _still_pass(self, pod: Pod, rows: Rows, stale: list[list[int] | None]) -> bool:
         """Say whether the stale rows were feasible and stay so: what a pod more on a node usually comes to."""

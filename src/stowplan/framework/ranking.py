@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.framework.asking import NO_ROWS, PluginError, Watch, ask_normalize, ask_score, union
+from stowplan.framework.by_amounts import Amounts, ScoresAmounts
 from stowplan.framework.contract import MAX_SCORE, Normalize, PreScore, Score, Skip
 from stowplan.framework.profile import Profile
 from stowplan.framework.stopwatch import Blame
@@ -20,6 +21,8 @@ from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
+AmountsOf = dict[int, Amounts]
+
 INFEASIBLE = -1
 EVERY_ROW = slice(None)
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -28,13 +31,14 @@ LOWEST, HIGHEST = -(2**63), 2**63 - 1
 class _Step:
     """A score plugin with its weight and state, and its scores by row: weighted, and raw if it normalises them."""
 
-    __slots__ = ("extent", "normalizer", "plugin", "pre_score", "raw", "state", "weight", "weighted")
+    __slots__ = ("by_amounts", "extent", "normalizer", "plugin", "pre_score", "raw", "state", "weight", "weighted")
 
     def __init__(self, plugin: Score, weight: int, pre_score: PreScore | None) -> None:
         self.plugin = plugin
         self.weight = weight
         self.pre_score = pre_score
         self.normalizer = plugin if isinstance(plugin, Normalize) else None
+        self.by_amounts = plugin if isinstance(plugin, ScoresAmounts) else None
         self.state: Any = None
         self.raw: Scores | None = None
         self.extent = (0, 0)
@@ -76,16 +80,18 @@ class Ranking:
                 found[step.plugin.name] = (normalized if step.raw is None else step.raw, normalized, step.weight)
         return found
 
-    def refresh(self, pod: Pod, feasible: Mask, few: Nodes | None = None) -> None:
+    def refresh(self, pod: Pod, feasible: Mask, few: Nodes | None = None, amounts: AmountsOf | None = None) -> None:
         """Bring the total up to date with the table and with the rows that are feasible now.
 
-        `few`: rows that were looked at just before, to be used again if they are the ones needed here.
+        `few` and `amounts`: rows that were looked at just before, to be used again if they are the ones needed here.
         """
         self._nodes.feasible_rows = self._nodes.asked = feasible
         flipped = self._flipped()
         self._refresh_states(pod)
         stale = self._stale(is_whole=flipped is None)
         if not stale and not flipped:
+            return
+        if not flipped and amounts and self._patch(stale, amounts):
             return
         rows = union([*stale.values(), flipped])
         if few is None or few.rows is None or few.rows.tobytes() != rows.tobytes():
@@ -127,6 +133,23 @@ class Ranking:
         stale.update(dict.fromkeys(range(len(self._steps)) if is_whole else self._restated))
         self._restated.clear()
         return stale
+
+    def _patch(self, stale: dict[int, list[int] | None], amounts: AmountsOf) -> bool:
+        """Score a few feasible rows again of which only amounts have changed, if that is all there is to do."""
+        steps = []
+        for index, marks in stale.items():
+            step = self._steps[index]
+            if marks is None or step.by_amounts is None or step.weighted is None or not amounts.keys() >= set(marks):
+                return False
+            steps.append((step.by_amounts, step.state, step.weight, step.weighted))
+        for row, (has, taken) in amounts.items():
+            change = 0
+            for plugin, state, weight, kept in steps:
+                weighted = plugin.score_of(state, has, taken) * weight
+                change += weighted - kept.item(row)
+                kept[row] = weighted
+            self.total[row] += change
+        return True
 
     def _rescore(self, pod: Pod, index: int, few: Nodes | None, feasible: Mask) -> bool:
         """Score some rows of one plugin again, or all; say whether the weighted scores of other rows changed too."""

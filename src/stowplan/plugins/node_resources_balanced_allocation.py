@@ -15,8 +15,10 @@ from stowplan.framework.allocation import (
     Share,
     count_for,
     divisor,
+    score_one,
     score_rows,
 )
+from stowplan.framework.by_amounts import ScoresAmounts
 from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
@@ -26,7 +28,7 @@ from stowplan.table.nodes import Nodes
 NEUTRAL = 75
 
 
-class NodeResourcesBalancedAllocation(PreScore, Score):
+class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
     """Prefer nodes where the pod makes the used fractions of the resources more alike.
 
     Scores: a node is as balanced as the standard deviation of its used fractions is small: 100 if they are all alike.
@@ -50,6 +52,9 @@ class NodeResourcesBalancedAllocation(PreScore, Score):
         if isinstance(counted, Skip):
             return np.zeros(len(nodes), dtype=np.int64)
         return score_rows(_improvement, counted, nodes)
+
+    def score_of(self, state: Counted, has: list[int], taken: list[int]) -> int:
+        return score_one(_improvement, state, has, taken)
 
 
 def _improvement(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:

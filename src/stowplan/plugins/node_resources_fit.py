@@ -16,7 +16,6 @@ from stowplan.config.arguments import ScoringStrategy, UtilizationShapePoint
 from stowplan.framework import resource_changes
 from stowplan.framework.allocation import (
     CPU_AND_MEMORY,
-    FEW_ROWS,
     Amount,
     Arithmetic,
     Counted,
@@ -24,8 +23,10 @@ from stowplan.framework.allocation import (
     Share,
     count_for,
     divisor,
+    score_one,
     score_rows,
 )
+from stowplan.framework.by_amounts import FEW_ROWS, FitsAmounts, ScoresAmounts
 from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
 from stowplan.framework.handle import Handle
 from stowplan.model import requests
@@ -51,7 +52,7 @@ class Demand:
     reason: str
 
 
-class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue):
+class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts, ScoresAmounts):
     """Refuse nodes without room for the pod; of the others prefer the emptiest, or the fullest.
 
     Rejects: `Too many pods`, and `Insufficient <resource>` for every resource of which the pod requests more than the
@@ -102,7 +103,8 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue):
     def filter(self, pod: Pod, nodes: Nodes, state: tuple[Demand, ...] | None) -> Iterator[Reject]:
         if state is None:
             raise LookupError('error reading "PreFilterNodeResourcesFit" from cycleState: not found')
-        if nodes.rows is not None and len(nodes.rows) <= FEW_ROWS and _fit_all(state, nodes):
+        is_few = nodes.rows is not None and len(nodes.rows) <= FEW_ROWS
+        if is_few and all(self.fits(state, has, taken) for has, taken in nodes.amounts()):
             return
         allocatable, requested = nodes.allocatable, nodes.requested
         for demand in state:
@@ -113,6 +115,12 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue):
                 unresolvable = demand.row != PODS and has < demand.amount
                 yield reject(is_short, demand.reason, unresolvable=unresolvable)
 
+    def fits(self, state: tuple[Demand, ...], has: list[int], taken: list[int]) -> bool:
+        for demand in state:  # noqa: SIM110 - a generator costs more than the loop
+            if has[demand.row] - taken[demand.row] < demand.amount:
+                return False
+        return True
+
     def pre_score(self, pod: Pod, nodes: Nodes) -> Counted:
         return count_for(self._resources, _container_requests(pod, nodes), nodes, is_never_zero=True)
 
@@ -120,17 +128,11 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue):
         # A profile may enable the score without its preparation.
         return score_rows(self._rule, self.pre_score(pod, nodes) if state is None else state, nodes)
 
+    def score_of(self, state: Counted, has: list[int], taken: list[int]) -> int:
+        return score_one(self._rule, state, has, taken)
+
     def events(self) -> tuple[Awaited, ...]:
         return resource_changes.awaited(self._device_classes)
-
-
-def _fit_all(demands: tuple[Demand, ...], nodes: Nodes) -> bool:
-    """Say whether every demand is met on every row. For a few rows, where plain integers are faster than arrays."""
-    for has, taken in nodes.amounts():
-        for demand in demands:
-            if has[demand.row] - taken[demand.row] < demand.amount:
-                return False
-    return True
 
 
 def _container_requests(pod: Pod, nodes: Nodes) -> Requests:

@@ -96,6 +96,10 @@ class Resources:
         self._requested[indices, row] -= amounts
         self.requested_journal.mark(row)
 
+    def amounts(self, row: int) -> tuple[list[int], list[int]]:
+        """Return what one node has and what is taken of it, as plain integers."""
+        return self._allocatable[:, row].tolist(), self._requested[:, row].tolist()
+
     def fit(self, capacity: int, rows: int) -> None:
         """Make room for `capacity` nodes and show the first `rows` of them."""
         missing = capacity - self._allocatable.shape[1]
