@@ -138,7 +138,7 @@ def _speak(words: Words, mask: Mask, rejection: Rejection, vocabulary: Vocabular
     if not earlier.size:
         return
     words[mask] = vocabulary.number(rejection)
-    if not earlier.any():
+    if not np.count_nonzero(earlier):
         return
     for number in np.unique(earlier).tolist():
         if number:

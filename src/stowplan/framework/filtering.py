@@ -201,7 +201,7 @@ class Filtering:
                 onward &= ~refused
                 refused_by[refused] = index
                 words[refused] = said[refused]
-            is_walking = bool(onward.any())
+            is_walking = bool(np.count_nonzero(onward))
         if is_walking:
             refused_by[onward] = len(self._active)
             words[onward] = 0

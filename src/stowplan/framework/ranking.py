@@ -189,13 +189,18 @@ class Ranking:
 
     def _sum(self, rows: Rows | slice, feasible: Mask) -> None:
         parts = [step.weighted[rows] for step in self._steps if step.weighted is not None]
-        sums: Scores = sum(parts[1:], start=parts[0]) if parts else np.zeros_like(self.total[rows])
-        sums = np.where(feasible[rows], sums, INFEASIBLE)
+        # Adding nothing makes a copy, which the kept scores need.
+        sums: Scores = sum(parts[1:], start=parts[0] + 0) if parts else np.zeros_like(self.total[rows])
+        infeasible = ~feasible[rows]
+        if np.count_nonzero(infeasible):
+            sums[infeasible] = INFEASIBLE
         self.total[rows] = sums
 
 
 def extent_of(scores: Scores, feasible: Mask) -> tuple[int, int]:
     """Return the lowest and highest score of a feasible row."""
+    if np.count_nonzero(feasible) == len(feasible) > 0:
+        return int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))
     low = np.minimum.reduce(scores, where=feasible, initial=HIGHEST)
     high = np.maximum.reduce(scores, where=feasible, initial=LOWEST)
     return int(low), int(high)

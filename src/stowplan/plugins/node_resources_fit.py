@@ -110,7 +110,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         for demand in state:
             has = allocatable[demand.row]
             is_short = has - requested[demand.row] < demand.amount
-            if is_short.any():
+            if np.count_nonzero(is_short):
                 # Evicting pods always makes room for one more, however few the node takes.
                 unresolvable = demand.row != PODS and has < demand.amount
                 yield reject(is_short, demand.reason, unresolvable=unresolvable)

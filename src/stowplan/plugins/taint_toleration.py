@@ -36,7 +36,7 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         effects = (NO_SCHEDULE, NO_EXECUTE)
         is_tolerated = node_match.tolerated(pod.spec.tolerations, effects, nodes, self._comparison_operators)
-        if not is_tolerated.all():
+        if np.count_nonzero(is_tolerated) < len(nodes):
             yield reject(~is_tolerated, REASON, unresolvable=True)
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> None:
