@@ -134,17 +134,14 @@ def _split(plugin: str, objection: Reject) -> Iterable[tuple[Mask, Rejection]]:
 
 def _speak(words: Words, mask: Mask, rejection: Rejection, vocabulary: Vocabulary) -> None:
     """Write a rejection into the rows of `mask`, joining it to what the same plugin said about them before."""
-    earlier = words[mask]
-    if not earlier.size:
-        return
-    words[mask] = vocabulary.number(rejection)
-    if not np.count_nonzero(earlier):
-        return
-    for number in np.unique(earlier).tolist():
-        if number:
-            again = mask.copy()
-            again[mask] = earlier == number
-            words[again] = vocabulary.number(_join(vocabulary[number], rejection))
+    again = mask & (words != 0)
+    earlier = words[again] if np.count_nonzero(again) else None
+    if earlier is not None or np.count_nonzero(mask):
+        np.copyto(words, vocabulary.number(rejection), where=mask)
+    for number in () if earlier is None else np.unique(earlier).tolist():
+        same = again.copy()
+        same[again] = earlier == number
+        words[same] = vocabulary.number(_join(vocabulary[number], rejection))
 
 
 def _join(first: Rejection, second: Rejection) -> Rejection:

@@ -132,8 +132,8 @@ class Filtering:
             said = self._ask(pod, step, self.nodes, remaining)
             if said is not None:
                 refused = said != 0 if remaining is None else (said != 0) & remaining
-                refused_by[refused] = index
-                words[refused] = said[refused]
+                np.copyto(refused_by, index, where=refused)
+                np.copyto(words, said, where=refused)
                 remaining = ~refused if remaining is None else remaining & ~refused
         self._refused_by, self._words, self.feasible = refused_by, words, refused_by == len(self._active)
         self.feasible_count = int(np.count_nonzero(self.feasible))
@@ -199,12 +199,12 @@ class Filtering:
             if said is not None:
                 refused = asked & (said != 0)
                 onward &= ~refused
-                refused_by[refused] = index
-                words[refused] = said[refused]
+                np.copyto(refused_by, index, where=refused)
+                np.copyto(words, said, where=refused)
             is_walking = bool(np.count_nonzero(onward))
         if is_walking:
-            refused_by[onward] = len(self._active)
-            words[onward] = 0
+            np.copyto(refused_by, len(self._active), where=onward)
+            np.copyto(words, 0, where=onward)
         self._keep(rows, refused_by, words)
 
     def _ask(self, pod: Pod, step: _Step, nodes: Nodes, asked: Mask | None) -> Words | None:
