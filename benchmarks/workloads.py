@@ -90,8 +90,7 @@ def _node_affinity_and_taints(template: int) -> Spec:
 def _spread(when: str) -> Callable[[int], Spec]:
     def extra(template: int) -> Spec:
         zone = {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": when, "labelSelector": _selector(template)}
-        host = {"maxSkew": 10, "topologyKey": HOSTNAME, "whenUnsatisfiable": when, "labelSelector": _selector(template)}
-        return {"topologySpreadConstraints": [zone, host]}
+        return {"topologySpreadConstraints": [zone]}
 
     return extra
 

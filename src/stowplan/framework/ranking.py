@@ -180,7 +180,7 @@ class Ranking:
             step.raw = scores.copy()
         else:
             step.raw[rows] = scores
-        extent = extent_of(step.raw, feasible)
+        extent = step.extent if _changes_nothing(step, rows, scores) else extent_of(step.raw, feasible)
         if extent != step.extent:
             step.extent, rows, scores = extent, EVERY_ROW, step.raw
         blame = (step.plugin.name, "NormalizeScore", pod)
@@ -195,6 +195,12 @@ class Ranking:
         if np.count_nonzero(infeasible):
             sums[infeasible] = INFEASIBLE
         self.total[rows] = sums
+
+
+def _changes_nothing(step: _Step, rows: Rows | slice, scores: Scores) -> bool:
+    """Say whether all rows scored the same and some were scored again, still the same: whoever comes or goes."""
+    low, high = step.extent
+    return low == high and rows is not EVERY_ROW and bool((scores == low).all())
 
 
 def extent_of(scores: Scores, feasible: Mask) -> tuple[int, int]:

@@ -15,6 +15,9 @@ from stowplan.table.matched_pods import MatchedPods
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import CarriedTerm
 
+# Rows that count are picked out first if there are so many times as many in all.
+SPARSE = 4
+
 #: Pods that are counted: those that a rule matches, or those that carry a term.
 Counted = MatchedPods | CarriedTerm
 #: A topology key, the weight of each pod there, and which pods.
@@ -76,6 +79,9 @@ def _sums(nodes: Nodes, key: str, parts: list[tuple[int, Counted]]) -> Scores:
         amounts = amount if amounts is None else amounts + amount
     sums = np.zeros(len(meanings) + 1, dtype=np.int64)
     if amounts is not None:
+        counting = np.flatnonzero(amounts)
+        if len(counting) * SPARSE < len(amounts):
+            codes, amounts = codes[counting], amounts[counting]
         # Sums of counts and weights are far below 2^53, so floats hold them exactly.
         sums[:-1] = np.bincount(codes + 1, weights=amounts, minlength=len(sums))[1:]
     return sums
