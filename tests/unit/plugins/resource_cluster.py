@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.framework.allocation import FEW_ROWS
 from stowplan.framework.asking import ask_filter
+from stowplan.framework.by_amounts import FEW_ROWS
 from stowplan.framework.contract import Filter, PreFilter
 from stowplan.framework.verdict import Code, Rejection, Vocabulary
 from stowplan.model.node import Node
