@@ -41,13 +41,14 @@ def cluster_of(nodes: int) -> Cluster:
 def measure(workload: Workload, nodes: int, seconds: float) -> Row:
     """Schedule pods for about `seconds`, at least 1,000 and at most 10,000 of them."""
     cluster = cluster_of(nodes)
-    waiting = [workload.pod(number) for number in reversed(range(MOST_PODS + WARM_UP))]
+    most = MOST_PODS if workload.most_per_node is None else min(MOST_PODS, workload.most_per_node * nodes)
+    waiting = [workload.pod(number) for number in reversed(range(most + WARM_UP))]
     for _ in range(WARM_UP):
         _schedule(cluster, waiting)
     gc.collect()
     gc.freeze()
     started, done = time.perf_counter(), 0
-    while done < MOST_PODS and (done < FEWEST_PODS or time.perf_counter() - started < seconds):
+    while done < most and (done < FEWEST_PODS or time.perf_counter() - started < seconds):
         _schedule(cluster, waiting)
         done += 1
     rate = done / (time.perf_counter() - started)

@@ -28,6 +28,8 @@ class Workload:
     extra: Callable[[int], Spec]
     is_different: bool = False
     bar_at_5000: int | None = None
+    #: How many pods there is room for on a node, where the workload itself limits it.
+    most_per_node: int | None = None
 
     def pod(self, number: int) -> Pod:
         template = number % TEMPLATES
@@ -118,7 +120,7 @@ WORKLOADS = (
     Workload("hard topology spread", _spread("DoNotSchedule"), bar_at_5000=2_000),
     Workload("soft topology spread", _spread("ScheduleAnyway"), bar_at_5000=2_000),
     Workload("required pod affinity", _required("podAffinity", ZONE), bar_at_5000=2_000),
-    Workload("required pod anti-affinity", _required("podAntiAffinity", HOSTNAME), bar_at_5000=2_000),
+    Workload("required pod anti-affinity", _required("podAntiAffinity", HOSTNAME), bar_at_5000=2_000, most_per_node=2),
     Workload("preferred pod affinity", _preferred("podAffinity", ZONE), bar_at_5000=2_000),
     Workload("preferred pod anti-affinity", _preferred("podAntiAffinity", HOSTNAME), bar_at_5000=2_000),
 )
