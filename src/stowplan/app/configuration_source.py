@@ -7,7 +7,7 @@ A source gives the text and says when it may have changed; what the text means i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -82,11 +82,13 @@ class ConfigMapSource:
         metadata = self._config_map.get("metadata") or {}
         return f"ConfigMap {metadata.get('namespace', 'default')}/{metadata.get('name', '')}"
 
-    def put(self, config_map: Mapping[str, Any]) -> None:
-        """Take in a new version of the object."""
-        if config_map.get("data") != self._config_map.get("data"):
+    def put(self, config_map: Mapping[str, Any]) -> bool:
+        """Take in a new version of the object; say whether its data is new."""
+        is_new = bool(config_map.get("data") != self._config_map.get("data"))
+        if is_new:
             self._is_new.set()
         self._config_map = config_map
+        return is_new
 
     async def read(self) -> str:
         self._is_new.clear()
@@ -94,6 +96,34 @@ class ConfigMapSource:
 
     async def changed(self) -> None:
         await self._is_new.wait()
+
+
+class FetchedConfigMap:
+    """A ConfigMap of the cluster, fetched when it is read and looked at every few seconds."""
+
+    def __init__(self, fetch: Callable[[], Awaitable[Mapping[str, Any]]], poll_seconds: float = POLL_SECONDS) -> None:
+        self._fetch = fetch
+        self._poll_seconds = poll_seconds
+        self._seen: ConfigMapSource | None = None
+
+    @property
+    def name(self) -> str:
+        return self._seen.name if self._seen is not None else "ConfigMap"
+
+    async def read(self) -> str:
+        self._seen = ConfigMapSource(await self._fetch())
+        return await self._seen.read()
+
+    async def changed(self) -> None:
+        while True:
+            await asyncio.sleep(self._poll_seconds)
+            try:
+                found = await self._fetch()
+            except SourceError:
+                # Out of reach for now: what is in force stays.
+                continue
+            if self._seen is None or self._seen.put(found):
+                return
 
 
 class InlineSource:

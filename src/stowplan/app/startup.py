@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import msgspec
 
 from stowplan.app.clients import open_client
 from stowplan.app.configuration_source import (
-    ConfigMapSource,
     ConfigurationSource,
+    FetchedConfigMap,
     FileSource,
     InlineSource,
     SourceError,
@@ -37,7 +38,7 @@ async def find_source(options: Options, requests: RequestMetrics) -> Configurati
     if options.config_text:
         return InlineSource(options.config_text)
     if options.config_map:
-        return ConfigMapSource(await _get_config_map(options, requests))
+        return FetchedConfigMap(partial(_get_config_map, options, requests))
     return None
 
 

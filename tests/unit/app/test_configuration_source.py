@@ -11,6 +11,7 @@ import pytest
 from stowplan.app.configuration_source import (
     ConfigMapSource,
     ConfigurationSource,
+    FetchedConfigMap,
     FileSource,
     InlineSource,
     SourceError,
@@ -100,3 +101,37 @@ def test_a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
 def test_a_text_on_the_command_line_never_changes() -> None:
     source = InlineSource("parallelism: 2")
     assert (asyncio.run(source.read()), asyncio.run(is_told(source))) == ("parallelism: 2", False)
+
+
+def test_a_config_map_of_the_cluster_is_fetched_anew_and_its_change_noticed() -> None:
+    versions = [keyed("parallelism: 2"), keyed("parallelism: 2"), keyed("parallelism: 3"), keyed("parallelism: 3")]
+
+    async def fetch() -> dict[str, Any]:
+        return versions.pop(0)
+
+    async def follow() -> tuple[str, str, str]:
+        source = FetchedConfigMap(fetch, poll_seconds=0.001)
+        first = await source.read()
+        await source.changed()
+        return source.name, first, await source.read()
+
+    expected = ("ConfigMap kube-system/stowplan", "parallelism: 2", "parallelism: 3")
+    assert asyncio.run(follow()) == expected
+
+
+def test_a_config_map_out_of_reach_changes_nothing_until_it_is_back() -> None:
+    answers: list[Any] = [keyed("parallelism: 2"), SourceError("out of reach"), keyed("parallelism: 4")]
+
+    async def fetch() -> dict[str, Any]:
+        answer = answers.pop(0)
+        if isinstance(answer, SourceError):
+            raise answer
+        return dict(answer)
+
+    async def follow() -> int:
+        source = FetchedConfigMap(fetch, poll_seconds=0.001)
+        await source.read()
+        await source.changed()
+        return len(answers)
+
+    assert asyncio.run(follow()) == 0
