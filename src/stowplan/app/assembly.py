@@ -63,7 +63,7 @@ def assemble(
             pods_on=lambda name: cluster.pods_on(name) if name in cluster.cache.table.row_of else None,
             ignored=ignored,
         )
-    cluster.stopwatch.wind(now_ns, parts.patience.slow_seconds, tell)
+    cluster.stopwatch.wind(now_ns, (parts.patience.slow_seconds, parts.patience.late_seconds), tell)
     return Scheduler(parts, cluster.evictions), parts
 
 

@@ -57,11 +57,15 @@ class FileSource:
         return self._seen
 
     async def changed(self) -> None:
-        # Comparing the text, not its time: times are coarse, and links are replaced by links to older files.
+        # Comparing the text, not its time: times are coarse, and links are replaced by links to older files. Two looks
+        # must agree, for a file may be half written at the first.
+        last = self._seen
         while True:
             await asyncio.sleep(self._poll_seconds)
-            if await asyncio.to_thread(self._look) != self._seen:
+            found = await asyncio.to_thread(self._look)
+            if found == last != self._seen:
                 return
+            last = found
 
     def _look(self) -> str | None:
         try:

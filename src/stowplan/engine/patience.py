@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Limits in seconds. What is awaited is given up; what answers at once cannot be, and is only told of."""
+    """Limits in seconds. What is awaited is given up; what answers at once cannot be, so its answer is not taken."""
 
     #: As long as a Permit plugin may hold a pod: volumes and devices take their time.
     pre_bind_seconds: float = 900.0
@@ -18,6 +18,8 @@ class Patience:
     write_seconds: float = 30.0
     #: How long a plugin may take to answer inside the scheduling cycle without being told of.
     slow_seconds: float = 1.0
+    #: How long it may take until its answer does not count any more: the pod fails, and the plugin is named.
+    late_seconds: float = 5.0
 
     def for_pre_bind(self) -> asyncio.Timeout:
         return asyncio.timeout(self.pre_bind_seconds)

@@ -25,7 +25,7 @@ SIGN = "sign"
 
 
 class PluginError(Exception):
-    """A plugin failed: it raised, or answered with something that is no answer."""
+    """A plugin failed: it raised, answered with something that is no answer, or answered too late."""
 
     def __init__(self, plugin: str, point: str, pod: Pod, problem: str) -> None:
         super().__init__(f"plugin {plugin!r} failed in {point} for pod {pod.key!r}: {problem}")
@@ -75,8 +75,9 @@ class Watch:
             raise PluginError(*blame, f"{type(error).__name__}: {error}") from error
         finally:
             self._reads.stop()
-            if stopwatch.is_wound:
-                stopwatch.stop(started_ns, blame)
+            late = stopwatch.stop(started_ns, blame) if stopwatch.is_wound else ""
+        if late:
+            raise PluginError(*blame, late)
         for journal, position in noted.items():
             readers = self._readers.get(journal)
             if readers is None:

@@ -121,9 +121,12 @@ async def run_post_bind(profile: Profile, pod: Pod, node_name: str, limit: Limit
 def _ask(profile: Profile, blame: tuple[str, str, Pod], question: Callable[..., Any], *details: Any) -> Any:
     started_ns = profile.stopwatch.now_ns()
     try:
-        return question(*details)
+        answer = question(*details)
     finally:
-        profile.stopwatch.stop(started_ns, blame)
+        late = profile.stopwatch.stop(started_ns, blame)
+    if late:
+        raise TimeoutError(late)
+    return answer
 
 
 def _refusal(what: str, plugin: Plugin, answer: Any) -> Rejection:

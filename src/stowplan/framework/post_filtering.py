@@ -83,7 +83,9 @@ def _ask(
     except Exception as error:
         raise PluginError(plugin.name, "PostFilter", pod, f"{type(error).__name__}: {error}") from error
     finally:
-        profile.stopwatch.stop(started_ns, (plugin.name, "PostFilter", pod))
+        late = profile.stopwatch.stop(started_ns, (plugin.name, "PostFilter", pod))
+    if late:
+        raise PluginError(plugin.name, "PostFilter", pod, late)
     if not isinstance(answer, Nominated | Proposed | Withdrawn | Rejection):
         problem = f"it answers with Nominated, Proposed, Withdrawn or refuse(...), got {answer!r:.60}"
         raise PluginError(plugin.name, "PostFilter", pod, problem)

@@ -24,7 +24,7 @@ from stowplan.framework.contract import (
     Reserve,
     Score,
 )
-from stowplan.framework.stopwatch import Stopwatch
+from stowplan.framework.stopwatch import Blame, Stopwatch
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod, PodSpec
 
@@ -59,17 +59,18 @@ class Profile:
         """Return the first refusal to let `pod` into the queue; a plugin that fails keeps it out."""
         stopwatch = self.stopwatch
         for plugin in self.pre_enqueue:
-            started_ns = stopwatch.now_ns() if stopwatch.is_wound else 0
+            blame = (plugin.name, "PreEnqueue", pod)
+            started_ns = stopwatch.now_ns()
             try:
                 rejection = plugin.pre_enqueue(pod)
                 if rejection is not None:
-                    return Rejection(rejection.reasons, rejection.code, plugin.name)
+                    rejection = Rejection(rejection.reasons, rejection.code, plugin.name)
             except Exception as error:
-                problem = PluginError(plugin.name, "PreEnqueue", pod, f"{type(error).__name__}: {error}")
-                return Rejection((str(problem),), Code.ERROR, plugin.name)
+                rejection = _failed(blame, f"{type(error).__name__}: {error}")
             finally:
-                if stopwatch.is_wound:
-                    stopwatch.stop(started_ns, (plugin.name, "PreEnqueue", pod))
+                late = stopwatch.stop(started_ns, blame)
+            if late or rejection is not None:
+                return _failed(blame, late) if late else rejection
         return None
 
     def sign(self, pod: Pod) -> Hashable:
@@ -78,6 +79,10 @@ class Profile:
             return pod.spec.node_name
         annotations = tuple(sorted(pod.metadata.annotations.items()))
         return _unsigned(pod.spec), annotations, tuple(_signed_by(plugin, pod) for plugin in self.foreign)
+
+
+def _failed(blame: Blame, problem: str) -> Rejection:
+    return Rejection((str(PluginError(*blame, problem)),), Code.ERROR, blame[0])
 
 
 def _unsigned(spec: PodSpec) -> Hashable:

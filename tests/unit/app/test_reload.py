@@ -224,10 +224,17 @@ async def follow_two_changes(path: Path) -> list[Accepted | Refused]:
     task = asyncio.create_task(recording_reloader([]).follow(source, told.put_nowait))
     answers = []
     for text in ("parallelism: 2", "parallelism: 0"):
-        await asyncio.to_thread(path.write_text, HEAD + text)
+        await asyncio.to_thread(replace_text, path, HEAD + text)
         answers.append(await asyncio.wait_for(told.get(), 5))
     task.cancel()
     return answers
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file as a mounted ConfigMap changes: in one move, so that nobody reads half of it."""
+    written = path.with_suffix(".new")
+    written.write_text(text)
+    written.replace(path)
 
 
 def test_a_text_from_the_command_line_is_what_it_was() -> None:

@@ -184,7 +184,7 @@ def test_who_takes_long_to_answer_is_told_of() -> None:
     told: list[str] = []
     clock = iter([0, 2_500_000_000, 2_500_000_000, 3_500_000_000])
     stopwatch = Stopwatch()
-    stopwatch.wind(lambda: next(clock), 1, told.append)
+    stopwatch.wind(lambda: next(clock), (1, 5), told.append)
     scene = Scene((plugins.Reserver, []), (plugins.OtherReserver, []))
     placing.run_reserve(scene.profile("reserve", stopwatch=stopwatch), POD, "n")
     assert told == [
