@@ -54,7 +54,7 @@ class Stopwatch:
         self._note = note
 
     def stop(self, started_ns: int, blame: Blame) -> str:
-        """Note a question put at `started_ns`, tell of it if the answer was slow; return what is wrong if it is too late."""
+        """Note a question put at `started_ns` and tell of a slow answer; return what is wrong if it came too late."""
         if not self.is_wound:
             return ""
         took_ns = self.now_ns() - started_ns
