@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.quantity import Quantity
+from stowplan.model.volumes import ResourceRequirements
 from tests.properties import strategies, world
 from tests.properties.strategies import NODE_NAMES, named
 
@@ -79,6 +82,29 @@ def test_pods_of_a_few_templates_go_where_they_would_go_without_kept_answers(
     for number, index in enumerate(order):
         pod = named(templates[index % len(templates)], f"pod-{number}")
         assert outcome(kept, pod) == outcome(anew, pod)
+
+
+@settings(max_examples=150)
+@given(
+    configurations,
+    strategies.clusters(),
+    st.sampled_from(THEMES).flatmap(lambda theme: theme),
+    st.lists(strategies.requests, min_size=4, max_size=12),
+)
+def test_pods_that_differ_in_requests_alone_go_where_they_would_go_without_kept_answers(
+    config: str, nodes: list[Node], template: Pod, wanted: list[dict[str, Quantity]]
+) -> None:
+    kept, anew = two_clusters(config, nodes)
+    for number, amounts in enumerate(wanted):
+        pod = named(requesting(template, amounts), f"pod-{number}")
+        assert outcome(kept, pod) == outcome(anew, pod)
+
+
+def requesting(pod: Pod, amounts: dict[str, Quantity]) -> Pod:
+    """Return a pod whose first container requests something else."""
+    first, *others = pod.spec.containers
+    first = replace(first, resources=ResourceRequirements(requests=amounts))
+    return replace(pod, spec=replace(pod.spec, containers=(first, *others)))
 
 
 def two_clusters(config: str, nodes: list[Node]) -> tuple[Cluster, Cluster]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stowplan.framework.asking import NO_ROWS, Watch, ask_filter, union
 from stowplan.framework.by_amounts import FEW_ROWS, Amounts, FitsAmounts
-from stowplan.framework.contract import Filter
+from stowplan.framework.contract import Filter, Successive
 from stowplan.framework.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict, Vocabulary, Words
@@ -34,14 +34,26 @@ Refusers = NDArray[np.int16]
 class _Step:
     """A filter with the state it is given."""
 
-    __slots__ = ("index", "is_new", "plugin", "state")
+    __slots__ = ("changed", "index", "is_new", "plugin", "state")
 
     def __init__(self, index: int, plugin: Filter) -> None:
         self.index = index
         self.plugin = plugin
         self.state: Any = None
-        # Its state has changed, so what it said about any row is void.
+        # Its state has changed, so what it said is void: about any row, or about some.
         self.is_new = True
+        self.changed: list[int] = []
+
+    def take(self, state: Any, nodes: Nodes) -> bool:
+        """Take over the state that is true now; say whether anything that it said is void."""
+        before, self.state = self.state, state
+        if state is not before and not self.is_new:
+            rows = _changed_rows(before, state, nodes)
+            if rows is None or len(rows) * FEW > len(nodes):
+                self.is_new = True
+            else:
+                self.changed = self.changed + rows.tolist()
+        return self.is_new or bool(self.changed)
 
 
 class Filtering:
@@ -114,10 +126,8 @@ class Filtering:
             self._is_void = True
         self._active, self._narrowed = active, self.pre.narrowed
         for step in active:
-            state = self.pre.states.get(step.plugin.name)
-            step.is_new = step.is_new or state is not step.state
-            step.state = state
-            self._has_new = self._has_new or step.is_new
+            is_void = step.take(self.pre.states.get(step.plugin.name), self.nodes)
+            self._has_new = self._has_new or is_void
 
     def _evaluate(self, pod: Pod) -> None:
         """Ask everybody about everything, each only about rows that nobody before refused."""
@@ -141,12 +151,14 @@ class Filtering:
         self._is_void = False
 
     def _reevaluate(self, pod: Pod, stale_by_index: dict[int, list[int] | None]) -> None:
-        stale = [None if step.is_new else stale_by_index.get(step.index, NO_ROWS) for step in self._active]
+        is_restated = any(step.changed for step in self._active)
+        stale = [_stale(step, stale_by_index.get(step.index, NO_ROWS)) for step in self._active]
         if None in stale:
             self._walk(pod, None, stale)
         elif any(stale) and not self._still_fit(stale):
             rows = union(stale)
-            if not self._still_pass(pod, rows, stale):
+            # Where a state says that its answer has changed, it has.
+            if is_restated or not self._still_pass(pod, rows, stale):
                 self._walk(pod, rows, stale)
 
     def _still_fit(self, stale: list[list[int] | None]) -> bool:
@@ -191,7 +203,7 @@ class Filtering:
                 continue
             asked = refused_by >= index
             if void is not None:
-                asked &= _positions(rows, void, len(words))
+                asked &= _positions(rows, void, len(self._words))
             if is_walking:
                 asked |= onward
             said = self._ask(pod, step, nodes, asked)
@@ -246,10 +258,20 @@ class Filtering:
             self.feasible_journal.mark_many(flipped.tolist())
 
 
+def _changed_rows(before: Any, now: Any, nodes: Nodes) -> Rows | None:
+    return now.changed_rows(before, nodes) if isinstance(now, Successive) and type(before) is type(now) else None
+
+
+def _stale(step: _Step, marked: list[int] | None) -> list[int] | None:
+    """Return the rows about which what a filter said is void; None for all."""
+    changed, step.changed = step.changed, []
+    if step.is_new or marked is None:
+        return None
+    return marked + changed if changed else marked
+
+
 def _positions(rows: Rows | None, stale: list[int], count: int) -> Mask:
-    """Say which of the rows at hand are stale."""
-    if rows is not None:
-        return np.isin(rows, stale)
+    """Say which of the rows at hand are stale, in a table of `count` rows."""
     mask = np.zeros(count, dtype=bool)
     mask[stale] = True
-    return mask
+    return mask if rows is None else mask[rows]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.framework.asking import NO_ROWS, PluginError, Watch, ask_normalize, ask_score, union
-from stowplan.framework.by_amounts import Amounts, ScoresAmounts
+from stowplan.framework.by_amounts import FEW_ROWS, Amounts, ScoresAmounts
 from stowplan.framework.contract import MAX_SCORE, Normalize, PreScore, Score, Skip
 from stowplan.framework.profile import Profile
 from stowplan.framework.stopwatch import Blame
@@ -50,8 +50,9 @@ class Ranking:
 
     def __init__(self, profile: Profile, table: Table, feasible_journal: Journal) -> None:
         self.total: Scores = np.full(len(table), INFEASIBLE, dtype=np.int64)
-        self._nodes = Nodes(table)
-        self._nodes.feasible_journal = feasible_journal
+        self.nodes = Nodes(table)
+        self._resources = table.resources
+        self.nodes.feasible_journal = feasible_journal
         self._feasible_journal = feasible_journal
         self._feasible_position = -1
         pre_scores = {plugin.name: plugin for plugin in profile.pre_score}
@@ -85,24 +86,33 @@ class Ranking:
 
         `few` and `amounts`: rows that were looked at just before, to be used again if they are the ones needed here.
         """
-        self._nodes.feasible_rows = self._nodes.asked = feasible
+        self.nodes.feasible_rows = self.nodes.asked = feasible
         flipped = self._flipped()
         self._refresh_states(pod)
         stale = self._stale(is_whole=flipped is None)
         if not stale and not flipped:
             return
-        if not flipped and amounts and self._patch(stale, amounts):
-            return
-        rows = union([*stale.values(), flipped])
-        if few is None or few.rows is None or few.rows.tobytes() != rows.tobytes():
-            few = self._nodes.take(rows)
-        few.asked = feasible[rows]
+        whole = [index for index, marks in stale.items() if marks is None]
         is_whole = flipped is None
-        for index in range(len(self._steps)) if flipped else stale:
-            only = None if stale.get(index, NO_ROWS) is None else few
-            is_whole = self._rescore(pod, index, only, feasible) or is_whole
-        self._sum(EVERY_ROW if is_whole else rows, feasible)
+        for index in whole:
+            del stale[index]
+            is_whole = self._rescore(pod, index, None, feasible) or is_whole
+        if is_whole or not self._patch(stale, flipped or NO_ROWS, feasible, amounts or {}):
+            others = [index for index in range(len(self._steps)) if index not in whole] if flipped else list(stale)
+            rows = union([*stale.values(), flipped])
+            if few is None or few.rows is None or few.rows.tobytes() != rows.tobytes():
+                few = self.nodes.take(rows)
+            is_whole = self._rescore_some(pod, others, few, feasible) or is_whole
+            self._sum(EVERY_ROW if is_whole else rows, feasible)
         self._feasible_position = self._feasible_journal.position
+
+    def _rescore_some(self, pod: Pod, indices: list[int], few: Nodes, feasible: Mask) -> bool:
+        """Score some rows of some plugins again; say whether the weighted scores of other rows changed too."""
+        few.asked = feasible[few.rows]
+        is_whole = False
+        for index in indices:
+            is_whole = self._rescore(pod, index, few, feasible) or is_whole
+        return is_whole
 
     def _flipped(self) -> list[int] | None:
         """Return the rows that have become or ceased to be feasible; None the first time."""
@@ -125,7 +135,7 @@ class Ranking:
 
     def _pre_score(self, pod: Pod, index: int, plugin: PreScore) -> Any:
         blame = (plugin.name, "PreScore", pod)
-        return self._states_watch.ask(index, blame, plugin.pre_score, pod, self._nodes)
+        return self._states_watch.ask(index, blame, plugin.pre_score, pod, self.nodes)
 
     def _stale(self, *, is_whole: bool) -> dict[int, list[int] | None]:
         """Return, by plugin, the rows whose scores are void; None for all."""
@@ -134,22 +144,38 @@ class Ranking:
         self._restated.clear()
         return stale
 
-    def _patch(self, stale: dict[int, list[int] | None], amounts: AmountsOf) -> bool:
-        """Score a few feasible rows again of which only amounts have changed, if that is all there is to do."""
+    def _patch(self, stale: dict[int, list[int] | None], closed: list[int], feasible: Mask, amounts: AmountsOf) -> bool:
+        """See to rows of which only amounts have changed, and to rows that ceased to be feasible, if that is all."""
+        rows: set[int] = set()
         steps = []
         for index, marks in stale.items():
             step = self._steps[index]
-            if marks is None or step.by_amounts is None or step.weighted is None or not amounts.keys() >= set(marks):
+            if marks is None or step.by_amounts is None or step.weighted is None:
                 return False
+            rows.update(marks)
             steps.append((step.by_amounts, step.state, step.weight, step.weighted))
-        for row, (has, taken) in amounts.items():
+        if len(rows) > FEW_ROWS or not self._keeps_extents(closed, feasible):
+            return False
+        for row in rows:
+            has, taken = amounts.get(row) or self._resources.amounts(row)
             change = 0
             for plugin, state, weight, kept in steps:
                 weighted = plugin.score_of(state, has, taken) * weight
                 change += weighted - kept.item(row)
                 kept[row] = weighted
-            self.total[row] += change
+            if feasible[row]:
+                self.total[row] += change
+        self.total[closed] = INFEASIBLE
         return True
+
+    def _keeps_extents(self, flipped: list[int], feasible: Mask) -> bool:
+        """Say whether some rows only ceased to be feasible, and none of them had the lowest or highest score alone."""
+        if not flipped:
+            return True
+        if feasible[flipped].any():
+            return False
+        raws = [(step.raw, step.extent) for step in self._steps if step.raw is not None]
+        return all(low == high or extent_of(raw, feasible) == (low, high) for raw, (low, high) in raws)
 
     def _rescore(self, pod: Pod, index: int, few: Nodes | None, feasible: Mask) -> bool:
         """Score some rows of one plugin again, or all; say whether the weighted scores of other rows changed too."""
@@ -157,7 +183,7 @@ class Ranking:
         if isinstance(step.state, Skip):
             was_counted, step.weighted = step.weighted is not None, None
             return was_counted
-        nodes, rows = (self._nodes, EVERY_ROW) if few is None or few.rows is None else (few, few.rows)
+        nodes, rows = (self.nodes, EVERY_ROW) if few is None or few.rows is None else (few, few.rows)
         blame = (step.plugin.name, "Score", pod)
         scores = self._scores_watch.ask(index, blame, ask_score, step.plugin, pod, nodes, step.state)
         if step.normalizer is not None:
@@ -165,8 +191,9 @@ class Ranking:
         if step.plugin.name in self._foreign:
             _check_range(blame, scores[feasible[rows]])
         if step.weighted is None or rows is EVERY_ROW:
-            step.weighted = scores * step.weight
-            return True
+            before, step.weighted = step.weighted, scores * step.weight
+            # Where pods add up alike in all domains, a new sum is often the same score.
+            return before is None or not np.array_equal(before, step.weighted)
         step.weighted[rows] = scores if step.weight == 1 else scores * step.weight
         return False
 
@@ -207,9 +234,9 @@ def extent_of(scores: Scores, feasible: Mask) -> tuple[int, int]:
     """Return the lowest and highest score of a feasible row."""
     if np.count_nonzero(feasible) == len(feasible) > 0:
         return int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))
-    low = np.minimum.reduce(scores, where=feasible, initial=HIGHEST)
-    high = np.maximum.reduce(scores, where=feasible, initial=LOWEST)
-    return int(low), int(high)
+    # Twice as fast as to reduce under a mask.
+    scores = scores.compress(feasible)
+    return int(scores.min(initial=HIGHEST)), int(scores.max(initial=LOWEST))
 
 
 def _check_range(blame: Blame, scores: Scores) -> None:

@@ -71,7 +71,8 @@ class Registry:
 
     def points(self) -> dict[str, frozenset[str]]:
         """Return the extension points of every known plugin."""
-        built = {name: _points_of(cls) for name, cls in self._classes.items()}
+        # A plugin that is not built in full can be listed wherever the whole one could.
+        built = {name: _points_of(cls) | self._not_built.get(name, frozenset()) for name, cls in self._classes.items()}
         return {**self._not_built, **built}
 
     def profile(self, config: ProfileConfig, handle: Handle) -> Profile:
@@ -79,12 +80,16 @@ class Registry:
         config = self._load_references(config)
         self._check_known(config)
         resolved = resolve(config, self.points())
-        names = {name for listed in resolved.values() for name, _ in listed if name not in self._not_built}
+        names = {name for listed in resolved.values() for name, _ in listed if name in self._classes}
         arguments = config.plugin_config
         instances = {name: self._build(name, arguments.get(name), handle) for name in sorted(names)}
         at: dict[str, list[tuple[Any, int]]] = {
-            point: [(_lifted(instances[name], point), weight) for name, weight in resolved[point] if name in instances]
-            for point in POINTS
+            point: [
+                (_lifted(instances[name], point), weight)
+                for name, weight in resolved[point]
+                if isinstance(instances.get(name), classes)
+            ]
+            for point, classes in POINTS.items()
         }
         plain: dict[str, Any] = {
             point: tuple(plugin for plugin, _ in at[point]) for point in POINTS if point != "score"

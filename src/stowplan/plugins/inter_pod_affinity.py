@@ -23,13 +23,14 @@ from stowplan.framework.contract import (
     Reject,
     Requeue,
     Skip,
+    Successive,
     refuse,
     reject,
 )
 from stowplan.framework.handle import Handle
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
-from stowplan.table.columns import Mask, Scores
+from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.domains import Domains, Weighted, by_key, change_of
 from stowplan.table.matched_pods import MatchedPods, Selection, selection
 from stowplan.table.nodes import Nodes
@@ -41,7 +42,7 @@ EXISTING_REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
 @dataclass(frozen=True, slots=True)
-class _Required:
+class _Required(Successive):
     """What filtering needs to know: the pods that matter, by topology domain."""
 
     affinity: tuple[Domains, ...]
@@ -51,6 +52,19 @@ class _Required:
     companions: int
     companion: MatchedPods | None
     is_own_companion: bool
+
+    def changed_rows(self, before: _Required, nodes: Nodes) -> Rows | None:
+        if self._outline() != before._outline():
+            return None
+        pairs = zip(self._domains(), before._domains(), strict=True)
+        return np.concatenate([now.where_others_are(then, nodes) for now, then in pairs])
+
+    def _domains(self) -> tuple[Domains, ...]:
+        return self.affinity + self.anti_affinity + self.existing
+
+    def _outline(self) -> tuple[object, ...]:
+        groups = (self.affinity, self.anti_affinity, self.existing)
+        return self.companions > 0, [[(domains.key, len(domains.sums)) for domains in group] for group in groups]
 
 
 class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):

@@ -28,6 +28,7 @@ from stowplan.framework.contract import (
     Reject,
     Requeue,
     Skip,
+    Successive,
     reject,
 )
 from stowplan.framework.default_selector import controller_of, default_selector
@@ -36,7 +37,7 @@ from stowplan.framework.spread import Constraint
 from stowplan.model.affinity import TopologySpreadConstraint
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.table.columns import Codes, Mask, Scores
+from stowplan.table.columns import NO_ROWS, Codes, Mask, Rows, Scores
 from stowplan.table.nodes import Nodes
 
 REASON: Final = "node(s) didn't match pod topology spread constraints"
@@ -88,18 +89,15 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         owner = controller_of(pod)
         return owner and (owner.api_version, owner.kind, owner.name)
 
-    def pre_filter(self, pod: Pod, nodes: Nodes) -> tuple[Domains, ...] | Skip:
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> Limits | Skip:
         constraints = self._constraints(pod, "DoNotSchedule")
         if not constraints:
             return SKIP
         included = spread.Included(pod, nodes, constraints, self._comparison_operators)
-        return tuple(Domains(constraint, pod, nodes, included) for constraint in constraints)
+        return Limits(tuple(Domains(constraint, pod, nodes, included) for constraint in constraints))
 
-    def filter(self, pod: Pod, nodes: Nodes, state: tuple[Domains, ...]) -> Iterator[Reject]:
-        words = state[0].words(pod, nodes)
-        for domains in state[1:]:
-            # Constraints are taken in order: a node that is full for one is not asked for the label of the next.
-            words = np.where(words == FITS, domains.words(pod, nodes), words)
+    def filter(self, pod: Pod, nodes: Nodes, state: Limits) -> Iterator[Reject]:
+        words = state.words(pod, nodes)
         if words.any():
             yield reject(words == FULL, REASON)
             yield reject(words == NO_LABEL, REASON_NO_LABEL, unresolvable=True)
@@ -149,6 +147,28 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         return tuple(spread.compile_constraint(constraint, pod, selector) for constraint in wanted)
 
 
+class Limits(Successive):
+    """The hard constraints of a pod over the whole cluster."""
+
+    def __init__(self, by_constraint: tuple[Domains, ...]) -> None:
+        self._by_constraint = by_constraint
+
+    def words(self, pod: Pod, nodes: Nodes) -> Words:
+        """Say of each row whether every one of its domains has room for one more."""
+        first, *others = self._by_constraint
+        words = first.words(pod, nodes)
+        for domains in others:
+            # Constraints are taken in order: a node that is full for one is not asked for the label of the next.
+            words = np.where(words == FITS, domains.words(pod, nodes), words)
+        return words
+
+    def changed_rows(self, before: Limits, nodes: Nodes) -> Rows | None:
+        pairs = zip(self._by_constraint, before._by_constraint, strict=True)
+        changed = [now.changed_rows(then, nodes) for now, then in pairs]
+        rows = [some for some in changed if some is not None]
+        return np.concatenate(rows) if len(rows) == len(changed) else None
+
+
 class Domains:
     """A hard constraint over the whole cluster: how many siblings each domain holds. Axis: label codes, then "none"."""
 
@@ -156,10 +176,7 @@ class Domains:
         self._constraint = constraint
         self._constraints = included.constraints
         self._comparison_operators = included.comparison_operators
-        codes, values, _ = nodes.label(constraint.key)
-        rows = included.rows(constraint)
-        self._held = spread.tally(codes, nodes.count(constraint.siblings), rows, len(values))
-        self._is_there = spread.tally(codes, None, rows, len(values)) > 0
+        self._held, self._is_there = _siblings(constraint, nodes, included.rows(constraint))
         self._has_enough = int(np.count_nonzero(self._is_there)) >= constraint.min_domains
         self._lowest = int(self._held.min(where=self._is_there, initial=NO_DOMAIN))
         self._room = constraint.max_skew - int(constraint.selector.matches(pod.labels))
@@ -175,6 +192,13 @@ class Domains:
         included = spread.Included(pod, nodes, self._constraints, self._comparison_operators)
         rows = included.rows(self._constraint)
         return self._supposed_words(codes, np.where(rows, change, 0), rows)
+
+    def changed_rows(self, before: Domains, nodes: Nodes) -> Rows | None:
+        """Return the rows whose word is another than it was; None if codes mean something else now."""
+        if len(self._words) != len(before._words):
+            return None
+        differ = self._words != before._words
+        return np.flatnonzero(differ[nodes.label(self._constraint.key).codes]) if differ.any() else NO_ROWS
 
     def _supposed_words(self, codes: Codes, change: Scores, rows: Mask) -> Words:
         """Judge each row in its own world, where its domain holds `change` more; domains without counted rows stay."""
@@ -195,6 +219,19 @@ class Domains:
         emptiest = int(held.argmin())
         held[emptiest] = NO_DOMAIN
         return emptiest, int(held.min())
+
+
+def _siblings(constraint: Constraint, nodes: Nodes, rows: Mask) -> tuple[Scores, Mask]:
+    """Return how many siblings each domain holds, and which domains there are, over some of the rows."""
+    population = nodes.population(constraint.key)
+    if np.count_nonzero(rows) == len(rows) - population[-1]:
+        # All rows with the label: their sums are kept.
+        is_there = population > 0
+        is_there[-1] = False
+        return nodes.sums(constraint.key, constraint.siblings), is_there
+    codes, values, _ = nodes.label(constraint.key)
+    held = spread.tally(codes, nodes.count(constraint.siblings), rows, len(values))
+    return held, spread.tally(codes, None, rows, len(values)) > 0
 
 
 class Preferences:

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.table.domain_sums import DomainSums
 from stowplan.table.journal import Journal
 
 Mask = NDArray[np.bool_]
@@ -21,6 +22,7 @@ Rows = NDArray[np.intp]
 Codes = NDArray[np.int64]
 
 MISSING = -1
+NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 KEPT_COLUMNS = 4096
 
 
@@ -83,10 +85,12 @@ class FactColumn(Column):
 class CodedColumn(FactColumn):
     """A fact that is not a number, as small integers: `codes` by row, and what each code stands for."""
 
-    __slots__ = ("code_of", "meanings")
+    __slots__ = ("_population", "_population_at", "code_of", "meanings")
 
     def __init__(self, read: Callable[[Node], Hashable | None], capacity: int) -> None:
         super().__init__(lambda node: self.code(read(node)), np.int64, capacity)
+        self._population: Scores = np.zeros(1, dtype=np.int64)
+        self._population_at = (-1, -1)
         self.code_of: dict[Hashable, int] = {}
         self.meanings: list[Any] = []
 
@@ -99,6 +103,15 @@ class CodedColumn(FactColumn):
             known = self.code_of[meaning] = len(self.meanings)
             self.meanings.append(meaning)
         return known
+
+    def population(self, layout: int) -> Scores:
+        """Return how many rows have each code, and at the end how many have none; `layout` tells when rows moved."""
+        position = (layout, self.journal.position)
+        if self._population_at != position:
+            counts = np.bincount(self.view + 1, minlength=len(self.meanings) + 1)
+            self._population, self._population_at = np.roll(counts, -1), position
+            self._population.flags.writeable = False
+        return self._population
 
 
 class Uses:
@@ -124,14 +137,25 @@ class Uses:
 class CountColumn(Column):
     """How much the pods of each node add up to, under one `Counted` rule."""
 
-    __slots__ = ("counted", "total")
+    __slots__ = ("_sums", "counted", "total")
 
     def __init__(self, counted: Counted, capacity: int) -> None:
         super().__init__(np.int64, capacity)
         self.counted = counted
         self.total = 0
+        self._sums: dict[str, DomainSums] = {}
 
     def add(self, row: int, amount: int) -> None:
         self.values[row] += amount
         self.total += amount
         self.journal.mark(row)
+        for sums in self._sums.values():
+            sums.add(row, amount)
+
+    def sums_by(self, key: str, labels: CodedColumn, layout: int) -> Scores:
+        """Return the sums over the domains of a label, by code, and 0 at the end; `layout` tells when rows moved."""
+        sums = self._sums.get(key)
+        if sums is None:
+            sums = self._sums[key] = DomainSums()
+        as_of = (labels, labels.journal.position, layout)
+        return sums.bring_up(self.view, labels.view, len(labels.meanings), as_of)

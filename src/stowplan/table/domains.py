@@ -10,13 +10,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from stowplan.table.columns import Scores
+from stowplan.table.columns import NO_ROWS, Rows, Scores
 from stowplan.table.matched_pods import MatchedPods
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import CarriedTerm
-
-# Rows that count are picked out first if there are so many times as many in all.
-SPARSE = 4
 
 #: Pods that are counted: those that a rule matches, or those that carry a term.
 Counted = MatchedPods | CarriedTerm
@@ -46,6 +43,20 @@ class Domains:
             sums += weight * change * (codes >= 0)
         return sums
 
+    def where_others_are(self, before: Domains, nodes: Nodes) -> Rows:
+        """Return the rows in whose domain there are pods where there were none before, or the other way round."""
+        if self.sums is before.sums:
+            return NO_ROWS
+        # Few of many domains have changed, and fewer from some pods to none: look at those alone.
+        changed = np.flatnonzero(self.sums != before.sums)
+        changed = changed[(self.sums[changed] > 0) != (before.sums[changed] > 0)]
+        codes = nodes.label(self.key).codes
+        if len(changed) > 1:
+            is_other = np.zeros(len(self.sums), dtype=bool)
+            is_other[changed] = True
+            return np.flatnonzero(is_other.take(codes))
+        return np.flatnonzero(codes == changed[0]) if len(changed) else NO_ROWS
+
     def has_pods(self, nodes: Nodes) -> bool:
         """Say whether any of the pods is on a node with the label, even if the weights add up to nothing."""
         if self.sums.any():
@@ -68,22 +79,14 @@ def change_of(nodes: Nodes, counted: Counted) -> Scores | None:
 
 
 def _sums(nodes: Nodes, key: str, parts: list[tuple[int, Counted]]) -> Scores:
-    codes, meanings, _ = nodes.label(key)
-    amounts: Scores | None = None
-    for weight, counted in parts:
-        # The journal of terms tells when one comes into use, so the column of one that is not need not be read.
-        if isinstance(counted, CarriedTerm) and not counted.is_used:
-            continue
-        count = _count(nodes, counted)
-        amount = count if weight == 1 else count * weight
-        amounts = amount if amounts is None else amounts + amount
-    sums = np.zeros(len(meanings) + 1, dtype=np.int64)
-    if amounts is not None:
-        counting = np.flatnonzero(amounts)
-        if len(counting) * SPARSE < len(amounts):
-            codes, amounts = codes[counting], amounts[counting]
-        # Sums of counts and weights are far below 2^53, so floats hold them exactly.
-        sums[:-1] = np.bincount(codes + 1, weights=amounts, minlength=len(sums))[1:]
+    # The journal of terms tells when one comes into use, so the column of one that is not need not be read.
+    used = [part for part in parts if not isinstance(part[1], CarriedTerm) or part[1].is_used]
+    if not used:
+        return np.zeros(len(nodes.label(key).meanings) + 1, dtype=np.int64)
+    (weight, counted), *others = used
+    sums = nodes.sums(key, counted) if weight == 1 else nodes.sums(key, counted) * weight
+    for weight, counted in others:
+        sums = sums + nodes.sums(key, counted) * weight
     return sums
 
 

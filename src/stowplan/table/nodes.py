@@ -57,7 +57,17 @@ class Coded(NamedTuple):
 class Nodes:
     """Rows of the table as a plugin sees them."""
 
-    __slots__ = ("_amounts", "_gathered", "_moves", "_table", "asked", "feasible_journal", "feasible_rows", "rows")
+    __slots__ = (
+        "_amounts",
+        "_gathered",
+        "_moves",
+        "_table",
+        "asked",
+        "feasible_journal",
+        "feasible_rows",
+        "requests_journal",
+        "rows",
+    )
 
     def __init__(self, table: Table, rows: Rows | None = None, moves: Moves | None = None) -> None:
         self._table = table
@@ -69,13 +79,17 @@ class Nodes:
         self.asked: Mask | None = None
         self.feasible_rows: Mask | None = None
         self.feasible_journal: Journal | None = None
+        # Marked when the answers are wanted for a pod with other requests.
+        self.requests_journal: Journal | None = None
 
     def __len__(self) -> int:
         return len(self._table) if self.rows is None else len(self.rows)
 
     def take(self, rows: Rows) -> Nodes:
         """Return some of the rows (numbers of the table's rows), with nothing else changed."""
-        return Nodes(self._table, rows)
+        taken = Nodes(self._table, rows)
+        taken.requests_journal = self.requests_journal
+        return taken
 
     def suppose(self, rows: Rows, added: Sequence[Sequence[PodShape]], removed: Sequence[Sequence[PodShape]]) -> Nodes:
         """Return hypothetical rows: row i as it would be with `added[i]` placed on it and `removed[i]` gone."""
@@ -158,11 +172,17 @@ class Nodes:
 
     def incoming(self, pod: Pod) -> Requests:
         """Return what a node must have free for `pod`; the same for all nodes."""
+        self._note_requests()
         return self._table.incoming(pod)
 
     def accounted(self, pod: Pod) -> Requests:
         """Return what `pod` would weigh on its node."""
+        self._note_requests()
         return self._table.accounted(pod)
+
+    def _note_requests(self) -> None:
+        if self.requests_journal is not None:
+            self._note(self.requests_journal)
 
     def _matrix(self, key: str, matrix: Matrix) -> Matrix:
         if self.rows is None:
@@ -177,7 +197,16 @@ class Nodes:
 
     def label(self, key: str) -> Coded:
         """Return the values of a label."""
-        return self._coded(self._table.coded(("label", key), lambda node: node.metadata.labels.get(key)))
+        return self._coded(self._labels(key))
+
+    def population(self, key: str) -> Scores:
+        """Return how many nodes of the whole cluster have each value of a label, by code; at the end, none of them."""
+        labels = self._labels(key)
+        self._note(labels.journal)
+        return labels.population(self._table.layout.position)
+
+    def _labels(self, key: str) -> CodedColumn:
+        return self._table.coded(("label", key), lambda node: node.metadata.labels.get(key))
 
     @property
     def taints(self) -> Coded:
@@ -219,6 +248,17 @@ class Nodes:
         column = self._table.count(counted)
         counts = self._values(column)
         return counts if self._moves is None else counts + self._moves.sum_counted(counted)
+
+    def sums(self, key: str, counted: Counted | CarriedTerm) -> Scores:
+        """Return what a rule counts, or how many carry a term, in each domain of a label over the whole cluster.
+
+        By code of the label's value; the last entry, which code -1 finds, is 0. Nothing supposed is in it.
+        """
+        labels = self._labels(key)
+        column = counted.column if isinstance(counted, CarriedTerm) else self._table.count(counted)
+        self._note(labels.journal)
+        self._note(column.journal)
+        return column.sums_by(key, labels, self._table.layout.position)
 
     def change_of(self, counted: Counted) -> Scores | None:
         """Return by how much each hypothetical row exceeds the real one under a rule; None when nothing is supposed."""

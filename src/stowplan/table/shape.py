@@ -1,7 +1,7 @@
 """Pods that look alike to the scheduler share one `PodShape`: compiled once, counted many times.
 
 `signature` decides what "alike" means: everything that filtering, scoring and counting read of a pod, and nothing that
-differs between the replicas of a workload.
+differs between the replicas of a workload. `family` is the same but for what the containers request.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Container, Pod
 from stowplan.model.pod_status import PodStatus
-from stowplan.model.volumes import Volume
+from stowplan.model.volumes import ResourceRequirements, Volume
 from stowplan.table.columns import CountColumn
 from stowplan.table.terms import NO_TERMS, CarriedTerm, PodTerms
 
 _SOURCES = tuple(name for name in Volume.__struct_fields__ if name not in ("name", "empty_dir"))
 _RESIZE = ("PodResizePending", "PodResizeInProgress")
+_NO_RESOURCES = ResourceRequirements()
 _encoder = msgspec.msgpack.Encoder(enc_hook=str)
 
 
@@ -53,26 +54,41 @@ class PodShape:
 
 def signature(pod: Pod) -> bytes:
     """Return the bytes that pods have in common when no plugin can tell them apart."""
+    return _encoder.encode(_alike(pod, pod.spec.containers, pod.spec.init_containers))
+
+
+def family(pod: Pod) -> bytes:
+    """Return the bytes that pods have in common when only what their containers request tells them apart."""
+    if pod.spec.resources is not None:
+        # Requests of the pod as a whole are read by other ways than through the table.
+        return signature(pod)
+    containers, init_containers = map(_bare, pod.spec.containers), map(_bare, pod.spec.init_containers)
+    return _encoder.encode(_alike(pod, tuple(containers), tuple(init_containers)))
+
+
+def _bare(container: Container) -> Container:
+    return msgspec.structs.replace(container, resources=_NO_RESOURCES)
+
+
+def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[Container, ...]) -> tuple[object, ...]:
     spec, meta = pod.spec, pod.metadata
-    return _encoder.encode(
-        (
-            meta.namespace,
-            meta.labels,
-            [(owner.api_version, owner.kind, owner.name) for owner in meta.owner_references if owner.controller],
-            meta.deletion_timestamp is not None,
-            spec.containers,
-            spec.init_containers,
-            spec.affinity,
-            spec.node_selector,
-            spec.tolerations,
-            spec.topology_spread_constraints,
-            spec.overhead,
-            spec.resources,
-            (spec.os, spec.host_network, spec.host_users, spec.restart_policy, spec.priority),
-            spec.resource_claims,
-            _volumes(pod),
-            _resize(pod.status),
-        )
+    return (
+        meta.namespace,
+        meta.labels,
+        [(owner.api_version, owner.kind, owner.name) for owner in meta.owner_references if owner.controller],
+        meta.deletion_timestamp is not None,
+        containers,
+        init_containers,
+        spec.affinity,
+        spec.node_selector,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        spec.overhead,
+        spec.resources,
+        (spec.os, spec.host_network, spec.host_users, spec.restart_policy, spec.priority),
+        spec.resource_claims,
+        _volumes(pod),
+        _resize(pod.status),
     )
 
 

@@ -38,6 +38,12 @@ def keep(stand: Stand, builder: PodBuilder) -> Kept:
     return find(stand, builder)
 
 
+def glimpse_others(stand: Stand) -> None:
+    """Find answers for so many others that those seen once before are gone."""
+    for number in range(memo_module.MOST_FAMILIES):
+        find(stand, WEB.priority(number + 1))
+
+
 def test_alike_pods_find_the_same_answer() -> None:
     stand = Stand(nodes("a"), Quiet())
     kept = find(stand, WEB)
@@ -64,11 +70,25 @@ def test_other_pods_find_another(other: PodBuilder) -> None:
 def test_a_signature_is_kept_from_its_second_pod_on() -> None:
     stand = Stand(nodes("a"), Quiet())
     first = find(stand, WEB)
-    find(stand, WEB.priority(1))
+    glimpse_others(stand)
     second = find(stand, WEB)
     assert second is not first
-    find(stand, WEB.priority(2))
+    glimpse_others(stand)
     assert find(stand, WEB) is second
+
+
+def test_what_differs_in_requests_alone_takes_over_an_answer() -> None:
+    stand = Stand(nodes("a"))
+    assert find(stand, WEB.requests(cpu="2")) is find(stand, WEB)
+    assert find(stand, WEB.requests(cpu="3").priority(1)) is not find(stand, WEB)
+
+
+def test_what_comes_again_keeps_the_answer_that_it_took_over() -> None:
+    stand = Stand(nodes("a"))
+    find(stand, WEB)
+    of_two = keep(stand, WEB.requests(cpu="2"))
+    assert find(stand, WEB.requests(cpu="3")) is not of_two
+    assert find(stand, WEB.requests(cpu="2")) is of_two
 
 
 def test_annotations_do_not_matter_where_all_plugins_are_in_tree() -> None:

@@ -26,6 +26,10 @@ def make_pod(app: str, namespace: str = "default") -> Pod:
 
 
 def make_nodes(*pods: tuple[int, Pod]) -> Nodes:
+    return make_nodes_and_table(*pods)[0]
+
+
+def make_nodes_and_table(*pods: tuple[int, Pod]) -> tuple[Nodes, Table]:
     """Two nodes in zone a, one in zone b, one in none; each a host of its own."""
     table = Table()
     for name, zone in (("n0", "a"), ("n1", "b"), ("n2", "a"), ("n3", "")):
@@ -33,7 +37,7 @@ def make_nodes(*pods: tuple[int, Pod]) -> Nodes:
         table.add_node(Node(metadata=ObjectMeta(name=name, labels=labels)))
     for row, pod in pods:
         table.add_pod(row, table.shape_of(pod))
-    return Nodes(table)
+    return Nodes(table), table
 
 
 def test_pods_add_up_over_a_domain_and_not_where_the_label_is_missing() -> None:
@@ -125,3 +129,65 @@ def test_namespaces_are_listed_only_to_select_among_them() -> None:
         PodAffinityTerm(namespace_selector=LabelSelector()),
     ):
         selection(Term(term, "own"), must_not_list)
+
+
+def test_sums_follow_pods_that_come_and_go() -> None:
+    nodes, table = make_nodes_and_table((0, make_pod("web")))
+    before = nodes.sums("zone", WEB)
+    shape = table.shape_of(make_pod("web"))
+    table.add_pod(1, shape)
+    table.add_pod(3, shape)
+    assert nodes.sums("zone", WEB).tolist() == [1, 1, 0]
+    table.remove_pod(1, shape)
+    table.add_pod(2, shape)
+    assert nodes.sums("zone", WEB).tolist() == [2, 0, 0]
+    assert before.tolist() == [1, 0, 0]
+
+
+def test_sums_follow_very_many_pods() -> None:
+    nodes, table = make_nodes_and_table()
+    assert nodes.sums("zone", WEB).tolist() == [0, 0, 0]
+    for _ in range(1000):
+        table.add_pod(2, table.shape_of(make_pod("web")))
+    assert nodes.sums("zone", WEB).tolist() == [1000, 0, 0]
+
+
+def test_sums_follow_nodes_that_are_relabelled_come_and_go() -> None:
+    nodes, table = make_nodes_and_table((0, make_pod("web")), (1, make_pod("web")))
+    assert nodes.sums("zone", WEB).tolist() == [1, 1, 0]
+    table.update_node(Node(metadata=ObjectMeta(name="n1", labels={"zone": "c"})))
+    assert nodes.sums("zone", WEB).tolist() == [1, 0, 1, 0]
+    # The last row moves into the place of the one that goes.
+    table.add_node(Node(metadata=ObjectMeta(name="n4", labels={"zone": "b"})))
+    table.add_pod(4, table.shape_of(make_pod("web")))
+    table.remove_node("n2")
+    assert nodes.sums("zone", WEB).tolist() == [1, 1, 1, 0]
+    assert nodes.population("zone").tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("pods", "rows"),
+    [
+        pytest.param([0], [], id="one more where there were some"),
+        pytest.param([1], [1], id="the first of a domain of one node"),
+        pytest.param([3], [], id="where the label is missing"),
+        pytest.param([1, 0], [1], id="the first of one domain, and one more in another"),
+    ],
+)
+def test_where_pods_are_now_that_were_not(pods: list[int], rows: list[int]) -> None:
+    nodes, table = make_nodes_and_table((0, make_pod("web")))
+    (before,) = by_key(nodes, [("zone", 1, WEB)])
+    for row in pods:
+        table.add_pod(row, table.shape_of(make_pod("web")))
+    (now,) = by_key(nodes, [("zone", 1, WEB)])
+    assert now.where_others_are(before, nodes).tolist() == rows
+    assert before.where_others_are(now, nodes).tolist() == rows
+
+
+def test_where_pods_are_now_in_several_domains() -> None:
+    nodes, table = make_nodes_and_table()
+    (before,) = by_key(nodes, [("zone", 1, WEB)])
+    for row in (0, 1):
+        table.add_pod(row, table.shape_of(make_pod("web")))
+    (now,) = by_key(nodes, [("zone", 1, WEB)])
+    assert now.where_others_are(before, nodes).tolist() == [0, 1, 2]
