@@ -65,6 +65,7 @@ def without_memo(cluster: Cluster) -> Field:
 def build(case: Case) -> tuple[Cluster, Question]:
     """Build the cluster of a case, and the question about its pod."""
     cluster = Cluster(_configuration(msgspec.json.encode(case["config"])))
+    recorded.leave_out_missing(cluster)
     for content in case["objects"]:
         cluster.add(decode.decode_object(content))
     pod = decode.convert(Pod, case["pod"])

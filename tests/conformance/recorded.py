@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from stowplan.app.cluster import Cluster
+from stowplan.config.points import IN_TREE
 from stowplan.framework.contract import Attempt, Filter, PostFilter, Reject, reject
 from stowplan.framework.profile import Profile
+from stowplan.framework.registry import Registry
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
-from stowplan.plugins import NOT_BUILT
+from stowplan.plugins import NOT_BUILT, in_tree
 from stowplan.table.nodes import Nodes
 
 Expected = dict[str, Any]
@@ -35,6 +38,12 @@ class Recorded(Filter):
             mask = nodes.with_names(frozenset((node_name,)))
             for reason in said["reasons"]:
                 yield reject(mask, reason, unresolvable=said["code"] == Code.UNRESOLVABLE.value)
+
+
+def leave_out_missing(cluster: Cluster) -> None:
+    """Have a cluster schedule with the plugins that are built, and nothing in the place of the others."""
+    cluster.registry = Registry(in_tree(), {name: IN_TREE[name] for name in NOT_BUILT})
+    cluster.use(cluster.config, cluster.build_profiles(cluster.config))
 
 
 def with_recorded(profile: Profile, order: list[str], expect: Expected) -> Profile:

@@ -38,7 +38,8 @@ class _Step:
         self.weight = weight
         self.pre_score = pre_score
         self.normalizer = plugin if isinstance(plugin, Normalize) else None
-        self.by_amounts = plugin if isinstance(plugin, ScoresAmounts) else None
+        # Without a preparation of its own there is no state to be asked with.
+        self.by_amounts = plugin if isinstance(plugin, ScoresAmounts) and pre_score is not None else None
         self.state: Any = None
         self.raw: Scores | None = None
         self.extent = (0, 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from stowplan.framework.contract import Plugin
 
-#: Known by name, so that configuration files naming them load; they are left out of every profile.
+#: Known by name, so that configuration files naming them load. `unserved` refuses the pods that need one of them.
 NOT_BUILT = (
     "NodeVolumeLimits",
     "VolumeBinding",

@@ -24,7 +24,7 @@ from stowplan.plugins.pod_topology_spread import (
     HOSTNAME,
     REASON,
     REASON_NO_LABEL,
-    Domains,
+    Limits,
     PodTopologySpread,
     Preferences,
 )
@@ -96,7 +96,7 @@ class Cluster:
                 self.table.add_pod(row, self.table.shape_of(pod))
         self.nodes = Nodes(self.table)
 
-    def domains(self, pod: Pod) -> tuple[Domains, ...]:
+    def domains(self, pod: Pod) -> Limits:
         """Prepare to filter."""
         state = self.plugin.pre_filter(pod, self.nodes)
         assert not isinstance(state, Skip)

@@ -1,0 +1,170 @@
+"""The real kube-scheduler and Stowplan, one after the other, on the same cluster: the same nodes, the same words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pytest
+
+from tests.e2e import families, manifests, scenes
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.families import is_gated
+from tests.e2e.kubelets import Kubelets
+from tests.e2e.listening import Said, is_judged, listen
+from tests.e2e.plane import Plane
+from tests.e2e.scenes import SCENES, WANTED, Scene
+from tests.e2e.scheduler_process import USER, SchedulerProcess, kube_scheduler, stowplan
+
+Heard = dict[str, dict[str, Said]]
+
+# With more workers, kube-scheduler's choice between equals is a matter of luck.
+ONE_WORKER: Final[dict[str, Any]] = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "parallelism": 1,
+    "clientConnection": {"qps": 1000, "burst": 1000},
+}
+
+CLAIM: Final[Object] = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+def test_the_same_200_pods_land_on_the_same_nodes(plane: Plane, kubelets: Kubelets, namespace: str) -> None:
+    with created(plane.api, families.surroundings(namespace)):
+        theirs = landing(plane, kubelets, namespace, reading_in_order(plane))
+        kubelets.clear()
+        ours = landing(plane, kubelets, namespace, stowplan(plane, ONE_WORKER, "stowplan-parity"))
+
+    assert len(theirs) == 200
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+def test_the_same_is_said_of_a_pod(scene: Scene, heard: tuple[Heard, Heard]) -> None:
+    theirs, ours = (by_scene[scene.name] for by_scene in heard)
+
+    assert scene.says in str(theirs[WANTED])
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        pytest.param(
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]},
+            '0/1 nodes are available: persistentvolumeclaim "data" (volume "v") needs NodeVolumeLimits, which this '
+            "scheduler has not got: have another scheduler place the pod (schedulerName), or disable NodeVolumeLimits, "
+            "VolumeBinding and VolumeZone in the profile to place it whatever its volumes.",
+            id="a volume",
+        ),
+        pytest.param(
+            {"resourceClaims": [{"name": "gpu", "resourceClaimName": "one-gpu"}]},
+            '0/1 nodes are available: resource claim "gpu" needs DynamicResources, which this scheduler has not got: '
+            "have another scheduler place the pod (schedulerName), or disable DynamicResources in the profile to place "
+            "it without its devices.",
+            id="a device",
+        ),
+    ],
+)
+def test_a_pod_that_needs_what_is_not_built_is_refused(
+    plane: Plane, kubelets: Kubelets, namespace: str, spec: Object, message: str
+) -> None:
+    kubelets.register([manifests.node("only")])
+    plane.api.create(CLAIM | {"metadata": {"name": "data", "namespace": namespace}})
+    plane.api.create(manifests.pod(namespace, "web", **spec))
+    with running(stowplan(plane, name="stowplan-unserved")):
+        waiting = plane.api.wait_for(f"/api/v1/namespaces/{namespace}/pods/web", is_judged)
+
+    [condition] = waiting["status"]["conditions"]
+    assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Unschedulable", message)
+
+
+@pytest.fixture(scope="module")
+def heard(plane: Plane) -> tuple[Heard, Heard]:
+    """What kube-scheduler and Stowplan say in each of the scenes."""
+    plane.create_namespace(scenes.NAMESPACE)
+    kubelets = Kubelets(plane.api)
+    kubelets.start()
+    try:
+        with created(plane.api, scenes.CLASSES):
+            theirs = hear_all(plane, kubelets, kube_scheduler(plane))
+            return theirs, hear_all(plane, kubelets, stowplan(plane))
+    finally:
+        kubelets.stop()
+
+
+def hear_all(plane: Plane, kubelets: Kubelets, scheduler: SchedulerProcess) -> Heard:
+    with running(scheduler):
+        return {scene.name: listen(plane, kubelets, scene) for scene in SCENES}
+
+
+def reading_in_order(plane: Plane) -> SchedulerProcess:
+    """Return a kube-scheduler that takes in a list as it is: streamed, it would come out of a map in any order."""
+    program = [str(plane.binaries / "kube-scheduler"), "--feature-gates=WatchListClient=false"]
+    return SchedulerProcess(plane, "kube-scheduler-parity", program, plane.user_kubeconfig(USER), ONE_WORKER)
+
+
+def landing(plane: Plane, kubelets: Kubelets, namespace: str, scheduler: SchedulerProcess) -> dict[str, str]:
+    """Apply the manifest, let a scheduler place what is not gated, then the rest one by one; return the nodes."""
+    pods, path = families.pods(namespace), f"/api/v1/namespaces/{namespace}/pods"
+    for node in families.nodes():
+        kubelets.register([node])
+    for pod in pods:
+        plane.api.run(create_once_admitted(plane.api, pod))
+    with running(scheduler):
+        plane.api.wait_for(path, lambda found: all(is_gated(item) or is_placed(item) for item in found["items"]))
+        for name in (pod["metadata"]["name"] for pod in pods if is_gated(pod)):
+            plane.api.patch(f"{path}/{name}", {"spec": {"schedulingGates": None}})
+            plane.api.wait_for(f"{path}/{name}", is_placed)
+    return {item["metadata"]["name"]: item["spec"]["nodeName"] for item in plane.api.items(path)}
+
+
+@contextmanager
+def running(scheduler: SchedulerProcess) -> Iterator[None]:
+    try:
+        scheduler.start()
+        yield
+    finally:
+        scheduler.stop()
+
+
+@contextmanager
+def created(api: Api, objects: Sequence[Object]) -> Iterator[None]:
+    """Create objects, and delete those of them that no namespace takes with it."""
+    try:
+        api.create_all(objects)
+        yield
+    finally:
+        for item in objects:
+            if "namespace" not in item["metadata"]:
+                api.delete(path_of(item))
+
+
+async def create_once_admitted(api: Api, pod: Object) -> None:
+    """Create a pod as soon as admission has heard of the classes it names."""
+    path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods"
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await api.call("POST", path, pod)
+            except ApiError as error:
+                if error.status != 403:
+                    raise
+                await asyncio.sleep(0.1)
+            else:
+                return
+
+
+def path_of(item: Object) -> str:
+    resource = {"PriorityClass": "priorityclasses", "RuntimeClass": "runtimeclasses"}[item["kind"]]
+    return f"/apis/{item['apiVersion']}/{resource}/{item['metadata']['name']}"
+
+
+def is_placed(item: Object) -> bool:
+    return bool(item["spec"].get("nodeName"))
