@@ -1,0 +1,86 @@
+"""Refusals as the API speaks them: `Status` objects with upstream's reasons and codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stowplan.embedded.resource import Object, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that is wrong with one field, such as ("FieldValueRequired", "spec.containers", "Required value")."""
+
+    reason: str
+    field: str
+    message: str
+
+
+class StatusError(Exception):
+    """A request that is refused; `status` is what the caller is told."""
+
+    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+
+    def status(self) -> Object:
+        return {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            **({"details": self.details} if self.details else {}),
+            "code": self.code,
+        }
+
+
+def not_found(resource: Resource, name: str) -> StatusError:
+    return StatusError(404, "NotFound", f'{resource.qualified} "{name}" not found', _about(resource, name))
+
+
+def already_exists(resource: Resource, name: str) -> StatusError:
+    return StatusError(409, "AlreadyExists", f'{resource.qualified} "{name}" already exists', _about(resource, name))
+
+
+def conflict(resource: Resource, name: str, problem: str) -> StatusError:
+    message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {problem}'
+    return StatusError(409, "Conflict", message, _about(resource, name))
+
+
+def forbidden(resource: Resource, name: str, problem: str) -> StatusError:
+    message = f'{resource.qualified} "{name}" is forbidden: {problem}'
+    return StatusError(403, "Forbidden", message, _about(resource, name))
+
+
+def bad_request(problem: str) -> StatusError:
+    return StatusError(400, "BadRequest", problem)
+
+
+def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> StatusError:
+    """Refuse an object for what is wrong with its fields."""
+    problems = [f"{cause.field}: {cause.message}" for cause in causes]
+    spelled = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    details = {"name": name, "group": resource.group, "kind": resource.kind}
+    listed = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
+    return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {spelled}', {**details, "causes": listed})
+
+
+def method_not_allowed(verb: str, resource: Resource) -> StatusError:
+    message = f'{verb} is not supported on resources of kind "{resource.qualified}"'
+    return StatusError(405, "MethodNotAllowed", message, {"group": resource.group, "kind": resource.plural})
+
+
+def expired(problem: str) -> StatusError:
+    return StatusError(410, "Expired", problem)
+
+
+def _about(resource: Resource, name: str) -> dict[str, Any]:
+    return {"name": name, "group": resource.group, "kind": resource.plural}

@@ -1,0 +1,43 @@
+"""A kind of object that the API serves, as discovery describes it. `catalogue` lists the built-in ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+#: An object as it travels: decoded JSON.
+Object = dict[str, Any]
+
+ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource of one version of one group."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    is_namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: tuple[str, ...] = ()
+    #: Paths that field selectors may name beside metadata.name and metadata.namespace, such as "spec.nodeName".
+    fields: tuple[str, ...] = ()
+    is_custom: bool = False
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        """The name that messages use: `deployments.apps`, or just `pods` in the core group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def list_kind(self) -> str:
+        return f"{self.kind}List"
