@@ -37,6 +37,12 @@ class Kubelets:
         self._api.all(self._register(node) for node in nodes)
         self._nodes += [node["metadata"]["name"] for node in nodes]
 
+    def replace(self, name: str, node: Object) -> None:
+        """Take a node out of the cluster and join another."""
+        self._api.delete(f"/api/v1/nodes/{name}")
+        self._nodes.remove(name)
+        self.register([node])
+
     def clear(self) -> None:
         """Leave an empty cluster: no pods, no nodes."""
         self._api.all(self._remove(pod) for pod in self._api.items("/api/v1/pods"))

@@ -41,8 +41,8 @@ class Plane:
         self.server = f"https://127.0.0.1:{free_port()}"
         self.audit_log = folder / "audit.log"
         self.authority = Authority(folder)
-        self._admin = self.authority.client("kubernetes-admin", "system:masters")
-        self.admin_kubeconfig = self._kubeconfig("kubernetes-admin", credentials.certificate_user(self._admin))
+        self.admin = self.authority.client("kubernetes-admin", "system:masters")
+        self.admin_kubeconfig = self._kubeconfig("kubernetes-admin", credentials.certificate_user(self.admin))
         self.timings: dict[str, float] = {}
         self._signing = self.authority.client("service-accounts")
         self._etcd_client = f"http://127.0.0.1:{free_port()}"
@@ -62,7 +62,7 @@ class Plane:
         self._etcd.start()
         self._note(self._etcd, self._etcd.wait_until(lambda: answers_ok(f"{self._etcd_client}/health")))
         self._start_api_server()
-        self._api = Api(self.server, self.authority.ssl_context(self._admin))
+        self._api = Api(self.server, self.authority.ssl_context(self.admin))
         self.create_service_account("default", "default")
 
     @contextmanager
@@ -75,6 +75,20 @@ class Plane:
         finally:
             # Ctrl-C may have come before it was gone.
             self._api_server.stop(grace_seconds=0.0)
+            self._start_api_server()
+
+    @contextmanager
+    def api_server_with(self, *flags: str) -> Iterator[None]:
+        """Run the API server with further flags for a while; it keeps its port and data."""
+        usual = self._api_server
+        usual.stop(grace_seconds=2.0)
+        self._api_server = Process([*usual.command, *flags], usual.log)
+        try:
+            self._start_api_server()
+            yield
+        finally:
+            self._api_server.stop(grace_seconds=2.0)
+            self._api_server = usual
             self._start_api_server()
 
     @contextmanager

@@ -58,18 +58,25 @@ class SchedulerProcess:
 
 
 def kube_scheduler(
-    plane: Plane, configuration: Mapping[str, Any] | None = None, name: str = "kube-scheduler"
+    plane: Plane,
+    configuration: Mapping[str, Any] | None = None,
+    name: str = "kube-scheduler",
+    kubeconfig: Path | None = None,
 ) -> SchedulerProcess:
-    """Return the real kube-scheduler with the user it has in a cluster."""
-    return SchedulerProcess(
-        plane, name, [plane.binaries / "kube-scheduler"], plane.user_kubeconfig(USER), configuration
-    )
+    """Return the real kube-scheduler, with the user it has in a cluster unless told otherwise."""
+    program = [plane.binaries / "kube-scheduler"]
+    return SchedulerProcess(plane, name, program, kubeconfig or plane.user_kubeconfig(USER), configuration)
 
 
-def stowplan(plane: Plane, configuration: Mapping[str, Any] | None = None, name: str = "stowplan") -> SchedulerProcess:
+def stowplan(
+    plane: Plane,
+    configuration: Mapping[str, Any] | None = None,
+    name: str = "stowplan",
+    kubeconfig: Path | None = None,
+) -> SchedulerProcess:
     """Return Stowplan in the place of kube-scheduler: the same user, the same flags, the same file."""
     program = [sys.executable, "-m", "stowplan", "run"]
-    return SchedulerProcess(plane, name, program, plane.user_kubeconfig(USER), configuration)
+    return SchedulerProcess(plane, name, program, kubeconfig or plane.user_kubeconfig(USER), configuration)
 
 
 def _write(path: Path, configuration: Mapping[str, Any], kubeconfig: Path) -> None:

@@ -36,9 +36,7 @@ def test_describe_tells_where_a_pod_went(plane: Plane, kubelets: Kubelets, names
     ]
 
 
-def test_a_pod_that_fits_nowhere_is_told_why(
-    api: Api, kubelets: Kubelets, namespace: str, scheduler: SchedulerProcess
-) -> None:
+def test_a_pod_that_fits_nowhere_is_told_why(api: Api, kubelets: Kubelets, namespace: str) -> None:
     taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
     kubelets.register([node("small", {"cpu": "1"}), node("db", taints=[taint])])
     api.create(pod(namespace, "big", {"cpu": "2"}))
@@ -46,10 +44,9 @@ def test_a_pod_that_fits_nowhere_is_told_why(
     waiting = api.wait_for(f"/api/v1/namespaces/{namespace}/pods/big", is_refused)
     condition = waiting["status"]["conditions"][0]
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "Unschedulable")
-    expected = UNSCHEDULABLE if scheduler.name == "kube-scheduler" else UNSCHEDULABLE.replace(OF_MISSING_PLUGIN, "")
-    assert condition["message"] == expected
+    assert condition["message"] == UNSCHEDULABLE
     event = api.wait_for(f"/api/v1/namespaces/{namespace}/events", has_items)["items"][0]
-    assert (event["type"], event["reason"], event["message"]) == ("Warning", "FailedScheduling", expected)
+    assert (event["type"], event["reason"], event["message"]) == ("Warning", "FailedScheduling", UNSCHEDULABLE)
 
 
 def test_a_preempted_pod_makes_room(api: Api, kubelets: Kubelets, namespace: str) -> None:
@@ -106,8 +103,6 @@ def test_its_time_is_counted(scheduler: SchedulerProcess) -> None:
     assert 0.05 < scheduler.process.cpu_seconds() < 60
 
 
-# What DynamicResources adds, as long as Stowplan has not got it (`stowplan.plugins.NOT_BUILT`).
-OF_MISSING_PLUGIN = "no new claims to deallocate, "
 UNSCHEDULABLE = (
     "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). "
     "no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."

@@ -28,11 +28,13 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-async def open_client(connection: ClientConnection, master: str, name: str, metrics: RequestMetrics) -> Client:
+async def open_client(
+    connection: ClientConnection, master: str, name: str, metrics: RequestMetrics, timeout_seconds: float = 30.0
+) -> Client:
     """Return a client of the cluster that is to be scheduled; `name` tells it apart in the server's logs."""
     found = await credentials.load(connection.kubeconfig, os.environ, now, master)
     agent = f"{USER_AGENT}/{name}" if name else USER_AGENT
-    settings = ClientSettings(agent, connection.qps, connection.burst)
+    settings = ClientSettings(agent, connection.qps, connection.burst, timeout_seconds)
     return Client(found, settings, told_to(metrics, found.server))
 
 

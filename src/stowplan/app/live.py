@@ -31,6 +31,7 @@ from stowplan.app.serving.certificates import CertificateError
 from stowplan.app.serving.routes import Pages
 from stowplan.app.serving.server import ServingError
 from stowplan.config.errors import ConfigError
+from stowplan.config.types import Configuration
 from stowplan.engine.timers import run_timers
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
@@ -72,11 +73,19 @@ async def run(options: Options, logging: Logging) -> int:
     connections = Connections(
         await clients.open_client(connection, options.master, "scheduler", metrics.requests),
         await clients.open_client(connection, options.master, "", metrics.requests),
+        await clients.open_client(
+            connection, options.master, "leader-election", metrics.requests, _lease_timeout(configuration)
+        ),
     )
     try:
         return await Live(Settings(options, configuration, metrics, now_ns), connections, source, logging).run()
     finally:
         await connections.close()
+
+
+def _lease_timeout(configuration: Configuration) -> float:
+    """Return the seconds for one look at the lease: a second try must be possible before the renew deadline."""
+    return max(1.0, configuration.leader_election.renew_deadline.seconds / 2)
 
 
 def steady_clock() -> Callable[[], int]:
@@ -93,7 +102,7 @@ class Live:
     ) -> None:
         self._options, self._configuration, self._metrics = settings.options, settings.configuration, settings.metrics
         self._source, self._logging = source, logging
-        self._elector = self._make_elector(connections.cluster)
+        self._elector = self._make_elector(connections.election)
         self._replica = Replica(settings, connections, self._may_write)
         self._has_synced = self._is_asked_to_end = False
         self._fault: BaseException | None = None
@@ -147,6 +156,13 @@ class Live:
         await self._replica.watching.settled()
         self._has_synced = True
         _log.v(3).info("Handlers synced")
+
+    def _sync_problem(self) -> str:
+        """Say why the cluster is not known; nothing if it is."""
+        missing = self._replica.watching.problem()
+        if missing:
+            return f"handlers are not fully synchronized: {missing}"
+        return "" if self._has_synced else "handlers are not fully synchronized"
 
     async def _wind_up(self, work: asyncio.Task[None]) -> None:
         """Take no more pods; if we were asked to end, let bindings and events end; then give back the lease."""
@@ -242,7 +258,7 @@ class Live:
         state = State(
             election_problem=self._elector.problem if self._elector is not None else None,
             is_ending=lambda: self._is_asked_to_end,
-            has_synced=lambda: self._has_synced,
+            sync_problem=self._sync_problem,
             pods=lambda: replica.watching.objects("Pod") if replica.is_scheduling else None,
             configuration=lambda: replica.reloader.configuration,
         )

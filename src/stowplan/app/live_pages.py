@@ -26,7 +26,8 @@ class State:
     #: What is wrong with the election; None if there is none.
     election_problem: Callable[[], str] | None
     is_ending: Callable[[], bool]
-    has_synced: Callable[[], bool]
+    #: What keeps the cluster from being known.
+    sync_problem: Callable[[], str]
     #: All pods, while this replica leads; None while another does.
     pods: Callable[[], list[Pod] | None]
     configuration: Callable[[], Configuration]
@@ -37,7 +38,7 @@ def pages_of(options: Options, state: State, metrics: Metrics, logging: Logging)
     gates, started_at = options.feature_gates, time.time()
     election = [NamedCheck("leaderElection", state.election_problem)] if state.election_problem is not None else []
     shutdown = NamedCheck("shutdown", lambda: "process is shutting down" if state.is_ending() else "")
-    sync = NamedCheck("sched-handler-sync", lambda: _unless(state.has_synced(), "handlers are not fully synchronized"))
+    sync = NamedCheck("sched-handler-sync", state.sync_problem)
     return Pages(
         healthz=election,
         readyz=[*election, shutdown, sync],
@@ -60,10 +61,6 @@ def _resources_of(state: State) -> Callable[[], Awaitable[bytes | None]]:
         return None if pods is None else await asyncio.to_thread(pod_resources.text, pods)
 
     return text
-
-
-def _unless(is_well: bool, problem: str) -> str:
-    return "" if is_well else problem
 
 
 def _verbosity_setter(logging: Logging) -> Callable[[str], str]:

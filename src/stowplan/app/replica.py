@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from stowplan.app import clients, effective
 from stowplan.app.assembly import assemble, reassemble
@@ -18,6 +20,7 @@ from stowplan.app.options import Options
 from stowplan.app.reload import Accepted, Refused, Reloader
 from stowplan.app.watching import Watching, watched
 from stowplan.config.types import Configuration
+from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Report
 from stowplan.framework.profile import Profile
 from stowplan.kube.client import Client
@@ -28,19 +31,25 @@ from stowplan.observe.logs import log_for
 from stowplan.observe.metrics import Metrics
 from stowplan.observe.report_log import ReportLog
 
+#: Writes may have to wait for their turn; how long the server may take, and be away, is up to `kube`.
+PATIENCE: Final = Patience(bind_seconds=900.0, write_seconds=900.0)
+
 _log = log_for(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """Clients of the cluster: one for what is decided on, one for events, which must not be in its way."""
+    """Clients of the cluster, each with its own share of requests, so that none is in the way of another.
+
+    One is for what is decided on, one for events, one for the lease: a burst of bindings must not cost us the lead.
+    """
 
     cluster: Client
     events: Client
+    election: Client
 
     async def close(self) -> None:
-        await self.cluster.close()
-        await self.events.close()
+        await asyncio.gather(self.cluster.close(), self.events.close(), self.election.close())
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +70,11 @@ class Replica:
         draw = random.Random().random
         self.is_scheduling = False
         self.recorder = Recorder(connections.events, socket.gethostname(), clients.now, draw, _report)
+        self.recorder.give_way(lambda: connections.cluster.is_busy)
         writer = KubeWriter(Writes(connections.cluster, clients.now, draw, may_write), self.recorder)
         self.cluster = _make_cluster(options, configuration)
         limits = effective.queue_limits(options, configuration)
-        self.scheduler, self.parts = assemble(self.cluster, writer, settings.now_ns, limits=limits)
+        self.scheduler, self.parts = assemble(self.cluster, writer, settings.now_ns, PATIENCE, limits=limits)
         self.watching = Watching(self.scheduler, self.parts, self.metrics, lambda: self.is_scheduling)
         self.watching.open(connections.cluster, watched(self.cluster.profiles.values()), draw, _report)
         self.reloader = Reloader(

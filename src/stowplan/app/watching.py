@@ -20,6 +20,7 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.requeueing import awaited_by
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
+from stowplan.kube.contact import Contact
 from stowplan.kube.informer import Informer
 from stowplan.kube.resources import RESOURCES, Resource, dynamic
 from stowplan.model.node import Node
@@ -80,7 +81,8 @@ class Watching:
 
     def open(self, client: Client, resources: Iterable[Resource], draw: Draw, report: Callable[[str], None]) -> None:
         """Make the informers; `run` starts them."""
-        self.informers = tuple(Informer(client, one, self.take, draw, report) for one in resources)
+        contact = Contact(report)
+        self.informers = tuple(Informer(client, one, self.take, draw, contact) for one in resources)
 
     async def run(self) -> None:
         """Follow the cluster until cancelled."""
@@ -94,6 +96,14 @@ class Watching:
         taken_in = asyncio.get_running_loop().create_future()
         self._submit(lambda now_ns: taken_in.set_result(None))
         await taken_in
+
+    def problem(self) -> str:
+        """Return what keeps the cluster from being known, and what to do about it; nothing if all is well."""
+        return "; ".join(
+            f"{one.resource.name} cannot be watched: {one.unavailable}; grant list and watch on {one.resource.name}"
+            for one in self.informers
+            if one.resource.is_essential and one.unavailable
+        )
 
     def objects(self, kind: str) -> list[Any]:
         """Return the objects of a kind as they were last seen."""

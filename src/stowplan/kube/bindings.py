@@ -21,7 +21,7 @@ from stowplan.model import decode
 from stowplan.model.binding import Binding
 from stowplan.model.pod import Pod
 
-# How long a binding may stay in doubt; an API server that restarts is back by then.
+# How long a binding may stay in doubt, from the first fault; an API server that restarts is back by then.
 _PATIENCE_SECONDS = 60.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
@@ -51,11 +51,14 @@ class Binder:
     async def bind(self, binding: Binding) -> None:
         """Return once the pod is bound to the node; raise if it is not, or if nobody can tell."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + _PATIENCE_SECONDS
+        deadline: float | None = None
         pauses = Backoff(self._draw, _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
         while True:
             fault = await self._post(binding)
-            if fault is None or await self._has_landed(binding, fault, deadline):
+            if fault is None:
+                return
+            deadline = deadline or loop.time() + _PATIENCE_SECONDS
+            if await self._has_landed(binding, fault, deadline):
                 return
             if isinstance(fault, ApiError) or loop.time() >= deadline:
                 raise fault
@@ -63,10 +66,9 @@ class Binder:
 
     async def _post(self, binding: Binding) -> RequestError | None:
         """Post, and return what leaves it open whether the pod is bound."""
-        self._check()
         path = f"{PODS.path_of(binding.metadata.namespace, binding.metadata.name)}/binding"
         try:
-            await self._client.send(Request("POST", path, body=decode.encode(binding)))
+            await self._client.send(Request("POST", path, body=decode.encode(binding)), self._check)
         except ApiError as error:
             if error.is_conflict or error.is_server_fault:
                 return error

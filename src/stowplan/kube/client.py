@@ -73,6 +73,11 @@ class Client:
         # Waited for here, not in the pool, so that waiting does not count against a request's time.
         self._turnstile = asyncio.Semaphore(settings.max_requests)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request would have to wait for others to end."""
+        return self._turnstile.locked()
+
     async def close(self) -> None:
         await self._pool.close()
 
@@ -89,13 +94,17 @@ class Client:
             asked = (request.verb, request.path)
             raise TransportError(asked, str(fault), may_have_arrived=True, is_timeout=False) from None
 
-    async def send(self, request: Request) -> bytes:
-        """Send a request and return the body of the answer; raise ApiError or TransportError."""
+    async def send(self, request: Request, check: Callable[[], None] = lambda: None) -> bytes:
+        """Send a request and return the body of the answer; raise ApiError or TransportError.
+
+        `check` is called when the turn of the request has come, which may be long after it was asked for: what it
+        raises is raised, and nothing is sent.
+        """
         repeats = reconnects = 0
         has_renewed = False
         while True:
             try:
-                answer = await self._exchange(request)
+                answer = await self._exchange(request, check)
             except TransportError as fault:
                 reconnects += 1
                 if not _may_reconnect(request, fault) or reconnects > _MAX_RECONNECTS:
@@ -127,9 +136,10 @@ class Client:
                 raise _error_of(request, Answer(stream.code, stream.reason, stream.headers, await stream.read_all()))
             yield stream
 
-    async def _exchange(self, request: Request) -> Answer:
+    async def _exchange(self, request: Request, check: Callable[[], None]) -> Answer:
         throttled = await self._throttle()
         async with self._turnstile:
+            check()
             started = asyncio.get_running_loop().time()
             try:
                 answer = await self._pool.exchange(request)

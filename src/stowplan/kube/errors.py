@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+FORBIDDEN = 403
 NOT_FOUND = 404
 CONFLICT = 409
 GONE = 410
@@ -94,9 +95,13 @@ class ApiError(RequestError):
         return is_immutable or (self.is_conflict and "UID in precondition" in self.message)
 
     @property
+    def is_forbidden(self) -> bool:
+        return self.code == FORBIDDEN
+
+    @property
     def is_unavailable(self) -> bool:
         """Whether the resource cannot be had with these permissions from this server."""
-        return self.code in (403, NOT_FOUND, 405)
+        return self.code in (FORBIDDEN, NOT_FOUND, 405)
 
     @property
     def is_server_fault(self) -> bool:
@@ -109,7 +114,7 @@ class TransportError(RequestError):
     def __init__(self, request: tuple[str, str], problem: str, *, may_have_arrived: bool, is_timeout: bool) -> None:
         verb, path = request
         super().__init__(verb, path, f"{verb} {path}: {problem}")
-        self.may_have_arrived, self.is_timeout = may_have_arrived, is_timeout
+        self.problem, self.may_have_arrived, self.is_timeout = problem, may_have_arrived, is_timeout
 
     def describe(self) -> str:
         return str(self)

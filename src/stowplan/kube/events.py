@@ -1,6 +1,8 @@
 """Tell the user what happened, as events of events.k8s.io/v1: best effort, beside the flow, never waited for.
 
 `series.py` decides what is written; here it is written, in order for each event, and given up where upstream gives up.
+While the flow's own writes have to queue, few events are written beside them: a pod that starts sooner matters more
+than reading of it sooner.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ EVENTS = Resource("Event", "/apis/events.k8s.io/v1", "events", Event)
 # A burst of that many pods may be bound before the first event is written; upstream queues without a limit here.
 MAX_QUEUED = 10_000
 _MAX_UNDERWAY = 16
+_MAX_UNDERWAY_IF_BUSY = 2
 _MAX_TRIES = 12
 _PAUSE_SECONDS = 10.0
 _PAUSE_JITTER = 0.25
@@ -59,11 +62,17 @@ class Recorder:
         self._book = SeriesBook(instance)
         self._queue: deque[tuple[Occurrence, datetime]] = deque()
         self._is_wanted = asyncio.Event()
-        self._slots = asyncio.Semaphore(_MAX_UNDERWAY)
+        self._written = asyncio.Event()
+        self._count = 0
+        self._is_busy: Callable[[], bool] = lambda: False
         #: The last write of each event by its name: a count must not overtake the event it counts for.
         self._underway: dict[str, asyncio.Task[None]] = {}
         #: How many were not even queued, because the server did not keep up.
         self.dropped = 0
+
+    def give_way(self, is_busy: Callable[[], bool]) -> None:
+        """Write little for as long as somebody who matters more is busy."""
+        self._is_busy = is_busy
 
     def record(self, occurrence: Occurrence) -> None:
         """Queue an occurrence; with a full queue it is dropped."""
@@ -108,14 +117,18 @@ class Recorder:
                 await self._write(event)
 
     async def _begin(self, group: asyncio.TaskGroup, event: Event) -> None:
-        await self._slots.acquire()
+        while self._count >= (_MAX_UNDERWAY_IF_BUSY if self._is_busy() else _MAX_UNDERWAY):
+            self._written.clear()
+            await self._written.wait()
+        self._count += 1
         before = self._underway.get(event.name)
         task = group.create_task(self._write_after(before, event))
         self._underway[event.name] = task
         task.add_done_callback(lambda done: self._end(event.name, done))
 
     def _end(self, name: str, task: asyncio.Task[None]) -> None:
-        self._slots.release()
+        self._count -= 1
+        self._written.set()
         if self._underway.get(name) is task:
             del self._underway[name]
 

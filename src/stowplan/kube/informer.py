@@ -10,11 +10,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 from stowplan.kube import frames, listing
 from stowplan.kube.backoff import Backoff, Draw
 from stowplan.kube.client import Client
+from stowplan.kube.contact import Contact
 from stowplan.kube.errors import ApiError, RequestError, TransportError
 from stowplan.kube.frames import BrokenText, Lines, WatchEvent
 from stowplan.kube.listing import Found, Reader
@@ -27,25 +28,24 @@ _WATCH_SECONDS = 300
 _GRACE_SECONDS = 30.0
 _INITIAL_SILENCE_SECONDS = 30.0
 _SHORT_WATCH_SECONDS = 1.0
+_AFTER_RESTART_SECONDS = 1.0
 # Refusals in a row without a single event, after which the place in the watch is given up.
 _MAX_FRUITLESS = 3
 _REFUSES_STREAMING = (400, 422)
 
 
 class Informer:
-    """One resource of one API server. `handler` hears every change, in order; `report` is for people."""
+    """One resource of one API server. `handler` hears every change, in order; `contact` is shared by all informers."""
 
-    def __init__(
-        self, client: Client, resource: Resource, handler: Handler, draw: Draw, report: Callable[[str], None]
-    ) -> None:
+    def __init__(self, client: Client, resource: Resource, handler: Handler, draw: Draw, contact: Contact) -> None:
         self.resource = resource
         self.store = Store(handler)
         self.has_synced = False
         #: Why the resource cannot be had, "" if it can; asked for again now and then.
         self.unavailable = ""
         self._client = client
-        self._reader = Reader(resource, self.store, report)
-        self._draw, self._report = draw, report
+        self._reader = Reader(resource, self.store, contact.report)
+        self._draw, self._contact, self._report = draw, contact, contact.report
         self._backoff = Backoff(draw)
         self._settled = asyncio.Event()
         self._must_list = True
@@ -61,7 +61,7 @@ class Informer:
         self._reported = ""
 
     async def settled(self) -> None:
-        """Wait until the resource is in step, or known to be unavailable."""
+        """Wait until the resource is in step, or known to be unavailable where others do without it."""
         await self._settled.wait()
 
     async def run(self) -> None:
@@ -70,7 +70,7 @@ class Informer:
             try:
                 await self._round()
             except (RequestError, BrokenText, _NoStreamedList) as fault:
-                await asyncio.sleep(self._delay_after(fault))
+                await self._contact.pause(self.resource.name, self._delay_after(fault))
 
     async def _round(self) -> None:
         if not self._must_list:
@@ -95,6 +95,7 @@ class Informer:
         if version:
             parameters["resourceVersion"] = version
         async with self._client.stream(self._watch_request(parameters)) as stream:
+            self._contact.find(self.resource.name)
             events = _events(stream)
             self._take_list(await self._first_events(events))
             async for event in events:
@@ -122,6 +123,7 @@ class Informer:
         started = loop.time()
         count = 0
         async with self._client.stream(self._watch_request({"resourceVersion": self._version})) as stream:
+            self._contact.find(self.resource.name)
             async for event in _events(stream):
                 self._take(event)
                 count += 1
@@ -158,7 +160,13 @@ class Informer:
                 # A list of the last version or newer is tried first; only if that fails, any version will do.
                 self._is_version_lost = was_listing or fault.is_version_unknown
                 self._must_list = True
-                return 0.0 if was_listing else self._pause()
+                self._fruitless += 1
+                # Once is usual, say after a restart; more than that needs patience, for lists are dear.
+                return self._draw() if was_listing or self._fruitless == 1 else self._pause()
+            case ApiError() if fault.is_forbidden and self._breaks:
+                # A server that has just come up does not know anybody's rights yet.
+                self._breaks = 0
+                return _AFTER_RESTART_SECONDS * (1 + self._draw())
             case ApiError() if fault.is_unavailable:
                 return self._give_up(fault)
             case ApiError() | BrokenText():
@@ -168,6 +176,10 @@ class Informer:
             case TransportError() if not fault.is_timeout and self.has_synced and self._breaks == 0:
                 # Connections end; only one that cannot be made again is worth a line.
                 self._breaks += 1
+                return self._pause()
+            case TransportError():
+                self._breaks += 1
+                self._contact.lose(self.resource.name, fault.problem)
                 return self._pause()
         self._say(fault.describe() if isinstance(fault, RequestError) else f"{self.resource.name}: {fault}")
         return self._pause()
@@ -182,16 +194,24 @@ class Informer:
     def _give_up(self, error: ApiError) -> float:
         """The server does not serve the resource, or not to us: say so once, and look again now and then."""
         self._must_list = True
+        self._contact.find(self.resource.name)
         problem = error.describe()
         if problem != self.unavailable:
-            remedy = "install what serves it" if error.is_not_found else "grant get, list and watch"
-            text = f"{problem}; scheduling goes on without it; {remedy}, and it will be picked up"
+            remedy = "install what serves it" if error.is_not_found else "grant list and watch"
+            text = f"{problem}; {self._consequence()}; {remedy}, and it will be picked up"
             self._report(f"{self.resource.name} cannot be watched: {text}")
         self.unavailable = problem
-        self._settled.set()
+        if not self.resource.is_essential:
+            self._settled.set()
         return self._pause()
 
+    def _consequence(self) -> str:
+        if self.has_synced:
+            return "what was seen last counts until then"
+        return "no pod is scheduled until then" if self.resource.is_essential else "scheduling goes on without it"
+
     def _recover(self) -> None:
+        self._contact.find(self.resource.name)
         if self._reported or self.unavailable:
             self._reported = self.unavailable = ""
             self._report(f"{self.resource.name}: the API server answers again")

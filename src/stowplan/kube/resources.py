@@ -51,6 +51,8 @@ class Resource(msgspec.Struct, frozen=True):
     plural: str
     model: Any = None
     field_selector: str = ""
+    #: Whether nothing can be decided without it.
+    is_essential: bool = False
 
     @property
     def name(self) -> str:
@@ -105,14 +107,14 @@ def dynamic(text: str) -> Resource:
 _CORE, _APPS, _POLICY = "/api/v1", "/apis/apps/v1", "/apis/policy/v1"
 _STORAGE, _RESOURCE = "/apis/storage.k8s.io/v1", "/apis/resource.k8s.io/v1"
 
-PODS = Resource("Pod", _CORE, "pods", Pod, "status.phase!=Succeeded,status.phase!=Failed")
+PODS = Resource("Pod", _CORE, "pods", Pod, "status.phase!=Succeeded,status.phase!=Failed", is_essential=True)
 
 RESOURCES: Mapping[str, Resource] = MappingProxyType(
     {
         resource.kind: resource
         for resource in (
             PODS,
-            Resource("Node", _CORE, "nodes", Node),
+            Resource("Node", _CORE, "nodes", Node, is_essential=True),
             Resource("Namespace", _CORE, "namespaces", Namespace),
             Resource("Service", _CORE, "services", Service),
             Resource("ReplicationController", _CORE, "replicationcontrollers", ReplicationController),

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.kube.backoff import Draw
+from stowplan.kube.backoff import Backoff, Draw
 from stowplan.kube.bindings import Binder, PodGoneError
 from stowplan.kube.client import STRATEGIC_MERGE_PATCH, Client
 from stowplan.kube.errors import ApiError, RequestError
@@ -26,6 +26,9 @@ from stowplan.model.timestamps import format_time
 # As client-go's DefaultBackoff: four tries.
 _PAUSES_SECONDS = (0.01, 0.05, 0.25)
 _JITTER = 0.1
+# While nobody answers, writes wait for as long as an API server takes to restart: nobody would say it again.
+_OUTAGE_SECONDS = 60.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 5.0
 
 
 class NotLeadingError(Exception):
@@ -56,6 +59,7 @@ class Writes:
         status: dict[str, Any] = {}
         if condition is not None and not _says(pod, condition):
             status["conditions"] = [self._condition(pod, condition)]
+            status |= _order_after(pod, condition)
         if nominated_node_name is not None and nominated_node_name != pod.status.nominated_node_name:
             status["nominatedNodeName"] = nominated_node_name or None
         if status:
@@ -80,17 +84,18 @@ class Writes:
 
     async def _persist(self, pod: Pod, request: Request) -> None:
         """Send a request that may be sent twice, and do so on conflicts and faults that may pass."""
-        for pause in (*_PAUSES_SECONDS, None):
-            self._check()
+        tries = _Tries(self._draw)
+        while True:
             try:
-                await self._client.send(request)
+                await self._client.send(request, self._check)
                 return
             except RequestError as error:
                 if isinstance(error, ApiError) and error.is_about_another:
                     raise PodGoneError(pod.key) from error
-                if pause is None or not _may_pass(error):
+                pause = tries.pause_after(error, asyncio.get_running_loop().time())
+                if pause is None:
                     raise
-            await asyncio.sleep(pause * (1 + _JITTER * self._draw()))
+            await asyncio.sleep(pause)
 
     def _condition(self, pod: Pod, condition: Condition) -> dict[str, Any]:
         written: dict[str, Any] = {
@@ -112,8 +117,32 @@ class Writes:
             raise NotLeadingError("the lease is lost; nothing is written any more")
 
 
-def _may_pass(error: RequestError) -> bool:
-    return not isinstance(error, ApiError) or error.is_conflict or error.is_server_fault
+class _Tries:
+    """How often one write is sent: four times if what went wrong may pass, for a minute if nobody answers."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._pauses = iter(_PAUSES_SECONDS)
+        self._backoff = Backoff(draw, _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
+        self._given_up_at: float | None = None
+
+    def pause_after(self, error: RequestError, now: float) -> float | None:
+        """Return the seconds to wait before the next try; None if there is none."""
+        if not isinstance(error, ApiError):
+            self._given_up_at = self._given_up_at or now + _OUTAGE_SECONDS
+        elif self._given_up_at is None or not error.is_forbidden:
+            pause = next(self._pauses, None) if error.is_conflict or error.is_server_fault else None
+            return pause and pause * (1 + _JITTER * self._draw())
+        # A server that has just come up does not know anybody's rights yet.
+        return self._backoff.delay(now) if now < self._given_up_at else None
+
+
+def _order_after(pod: Pod, condition: Condition) -> dict[str, Any]:
+    """Return what puts a new condition behind those that are there; the server would put it before them."""
+    types = [known.type for known in pod.status.conditions]
+    if not types or condition.type in types:
+        return {}
+    return {"$setElementOrder/conditions": [{"type": each} for each in (*types, condition.type)]}
 
 
 def _says(pod: Pod, condition: Condition) -> bool:

@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 
 from stowplan.kube.client import Client, ClientSettings
+from stowplan.kube.contact import Contact
 from stowplan.kube.informer import Informer
 from stowplan.kube.resources import PODS, RESOURCES, DynamicObject, Resource, dynamic
 from tests.integration.kube import hurry
@@ -54,7 +55,7 @@ class Watching:
         self.ledger = Ledger()
         self.reports: list[str] = []
         self.client = Client(api.credentials, SETTINGS)
-        self.informer = Informer(self.client, resource, self.ledger, draw, self.reports.append)
+        self.informer = Informer(self.client, resource, self.ledger, draw, Contact(self.reports.append))
 
     async def in_step(self) -> None:
         """Wait until everything the server has is known here, and nothing else."""
@@ -406,7 +407,7 @@ def test_a_silent_connection_is_given_up() -> None:
             waited = asyncio.get_running_loop().time() - started
             # The watch was to last 300 s, and is given 30 s more.
             assert 330 <= waited < 600
-            assert follower.reports[0] == "GET /api/v1/pods: no answer in time"
+            assert follower.reports[0] == "the API server does not answer: no answer in time; it is asked again"
 
     hurry.run(work(), speed=100)
 
@@ -429,9 +430,36 @@ def test_a_server_that_restarts_is_found_again_without_a_new_list() -> None:
             await running.in_step()
             assert len(running.asked("sendInitialEvents")) == 1
             assert running.ledger.changes == ["+pod-0", "+pod-1", "+new", "~pod-0", "-pod-1"]
-            first, *_, last = running.reports
-            assert first.startswith("GET /api/v1/pods: cannot connect: ")
-            assert last == "pods: the API server answers again"
+            lost, found = running.reports
+            assert lost.startswith("the API server does not answer: cannot connect: ")
+            assert found == "the API server answers again"
+            await follower.__aexit__(None, None, None)
+
+    hurry.run(work())
+
+
+def test_rights_that_a_restarted_server_does_not_know_at_once_are_no_news() -> None:
+    async def work() -> None:
+        api = populated(1)
+        refusals = 1
+
+        async def refuse(request: web.Request) -> web.Response | None:
+            nonlocal refusals
+            refusals -= 1
+            return refusal(403, "Forbidden", "not yet") if refusals >= 0 else None
+
+        async with serving(api):
+            port = int(api.address.rpartition(":")[2])
+            follower = watching(api)
+            running = await follower.__aenter__()
+            await running.in_step()
+        await running.until(lambda: bool(running.reports))
+        api.put(PODS_PATH, "new")
+        api.intercept = refuse
+        async with serving(api, port):
+            await running.in_step()
+            assert refusals < 0
+            assert running.reports[1:] == ["the API server answers again"]
             await follower.__aexit__(None, None, None)
 
     hurry.run(work())
@@ -441,7 +469,7 @@ def test_a_server_that_restarts_is_found_again_without_a_new_list() -> None:
     ("code", "reason", "remedy"),
     [
         pytest.param(404, "NotFound", "install what serves it", id="not served"),
-        pytest.param(403, "Forbidden", "grant get, list and watch", id="not allowed"),
+        pytest.param(403, "Forbidden", "grant list and watch", id="not allowed"),
     ],
 )
 def test_a_resource_that_cannot_be_had_is_reported_once_and_picked_up_later(
@@ -478,6 +506,33 @@ def test_a_resource_that_cannot_be_had_is_reported_once_and_picked_up_later(
             await follower.in_step()
             assert (follower.informer.has_synced, follower.informer.unavailable) == (True, "")
             assert follower.reports[1:] == ["resourceclaims.resource.k8s.io: the API server answers again"]
+
+    hurry.run(work())
+
+
+def test_nobody_goes_on_without_a_resource_that_is_essential() -> None:
+    async def work() -> None:
+        api = FakeApi()
+        is_allowed = False
+
+        async def refuse(request: web.Request) -> web.Response | None:
+            return None if is_allowed else refusal(403, "Forbidden", "no such luck")
+
+        api.intercept = refuse
+        async with serving(api), watching(api) as follower:
+            settled = asyncio.create_task(follower.informer.settled())
+            await follower.until(lambda: len(api.requests) >= 4)
+            assert not settled.done()
+            described = "pods cannot be watched: GET /api/v1/pods: 403 Forbidden: no such luck"
+            remedy = "grant list and watch, and it will be picked up"
+            assert follower.reports == [f"{described}; no pod is scheduled until then; {remedy}"]
+            is_allowed = True
+            await settled
+            assert follower.informer.has_synced
+            is_allowed = False
+            api.hang_up()
+            await follower.until(lambda: follower.informer.unavailable != "")
+            assert follower.reports[-1] == f"{described}; what was seen last counts until then; {remedy}"
 
     hurry.run(work())
 

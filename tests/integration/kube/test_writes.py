@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
 from stowplan.kube.bindings import AlreadyBoundError, PodGoneError
 from stowplan.kube.client import Client, ClientSettings
@@ -37,14 +38,22 @@ DOOMED = Condition(
 
 def writing(work: Callable[[FakeApi, Writes], Awaitable[Any]], may_write: Callable[[], bool] = lambda: True) -> FakeApi:
     """Run against a server with one pod; return the server as it was left."""
+
+    async def write(api: FakeApi, client: Client) -> None:
+        await work(api, Writes(client, lambda: NOW, lambda: 0.0, may_write))
+
+    return serving_one_pod(write, ClientSettings("t", qps=-1, timeout_seconds=10))
+
+
+def serving_one_pod(work: Callable[[FakeApi, Client], Awaitable[Any]], settings: ClientSettings) -> FakeApi:
     api = FakeApi()
 
     async def inside() -> None:
         async with serving(api):
             api.put(PODS_PATH, "web", metadata={"uid": "u1"})
-            client = Client(api.credentials, ClientSettings("t", qps=-1, timeout_seconds=10))
+            client = Client(api.credentials, settings)
             try:
-                await work(api, Writes(client, lambda: NOW, lambda: 0.0, may_write))
+                await work(api, client)
             finally:
                 await client.close()
 
@@ -359,8 +368,17 @@ def test_only_what_differs_is_written() -> None:
     assert "lastTransitionTime" in first["status"]["conditions"][0]
 
 
+def test_a_new_condition_comes_after_those_that_are_there() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        ready = Condition(type="Ready", status="True")
+        pod = pod_of(api)
+        await writes.update_status(replace(pod, status=replace(pod.status, conditions=(ready,))), REFUSED, None)
+
+    order = writing(work).bodies[0]["status"]["$setElementOrder/conditions"]
+    assert order == [{"type": "Ready"}, {"type": "PodScheduled"}]
+
+
 FAULTS: list[Any] = [
-    pytest.param(lambda request: cut(request), id="cut off"),
     pytest.param(lambda request: answer(409, "Conflict"), id="conflict"),
     pytest.param(lambda request: answer(500, "InternalError"), id="internal error"),
     pytest.param(lambda request: answer(503, "ServiceUnavailable"), id="unavailable"),
@@ -390,6 +408,32 @@ def test_a_patch_is_tried_four_times(fault: Callable[[web.Request], Awaitable[we
             await writes.update_status(pod_of(api), REFUSED, None)
 
     assert writing(work).requests == [STATUS] * 4
+
+
+def test_a_patch_waits_for_a_server_that_is_away_and_then_for_its_rights() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        faults = [cut] * 6 + [lambda request: answer(403, "Forbidden")]
+
+        async def fail(request: web.Request) -> web.StreamResponse | None:
+            return await faults.pop(0)(request) if faults else None
+
+        api.intercept = fail
+        await writes.update_status(pod_of(api), REFUSED, None)
+
+    api = writing(work)
+    assert api.requests == [STATUS] * 8
+    assert pod_of(api).status.condition("PodScheduled") is not None
+
+
+def test_a_patch_is_given_up_when_the_server_stays_away() -> None:
+    async def work(api: FakeApi, writes: Writes) -> None:
+        api.intercept = cut
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(TransportError, match="the connection broke off"):
+            await writes.update_status(pod_of(api), REFUSED, None)
+        assert asyncio.get_running_loop().time() - started >= 60
+
+    writing(work)
 
 
 def test_a_patch_that_is_refused_is_not_repeated() -> None:
@@ -499,3 +543,23 @@ def test_a_leader_that_loses_its_lease_does_not_post_again() -> None:
             await writes.bind(binding())
 
     assert writing(work, may_write=lambda: is_leading).requests == [BINDING, LOOK]
+
+
+def test_a_leader_that_loses_its_lease_while_a_write_waits_for_its_turn_does_not_send_it() -> None:
+    is_leading = True
+
+    async def work(api: FakeApi, client: Client) -> None:
+        nonlocal is_leading
+        writes = Writes(client, lambda: NOW, lambda: 0.0, lambda: is_leading)
+        await writes.bind(binding())
+        late = [
+            asyncio.ensure_future(writes.bind(binding())),
+            asyncio.ensure_future(writes.update_status(pod_of(api), REFUSED, None)),
+        ]
+        await asyncio.sleep(0)
+        is_leading = False
+        faults = await asyncio.gather(*late, return_exceptions=True)
+        assert [type(fault) for fault in faults] == [NotLeadingError, NotLeadingError]
+
+    settings = ClientSettings("t", qps=1, burst=1, timeout_seconds=10)
+    assert serving_one_pod(work, settings).requests == [BINDING]

@@ -18,6 +18,10 @@ class FakeApi:
         #: Pods with the node that each was bound to, in order.
         self.bindings: list[tuple[str, str]] = []
         self.events: list[str] = []
+        #: As whom those who asked for the lease or for a binding introduced themselves.
+        self.agents: dict[str, set[str]] = {"leases": set(), "binding": set()}
+        #: Paths of collections that may not be read.
+        self.forbidden: set[str] = set()
         self._version = 10
         self._is_taken = False
         self._watchers: dict[str, list[asyncio.Queue[Object]]] = {}
@@ -56,9 +60,13 @@ class FakeApi:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path, last = request.path, request.path.rpartition("/")[2]
+        if path in self.forbidden:
+            return _failure(403, "Forbidden", f"{last} is forbidden")
         if last == "binding":
+            self.agents["binding"].add(request.headers["User-Agent"])
             return await self._bind(request)
         if "/leases" in path:
+            self.agents["leases"].add(request.headers["User-Agent"])
             return await self._lease(request)
         if last == "events":
             self.events.append((await request.json()).get("reason", ""))

@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 
 from stowplan.app import live
+from stowplan.app.release import USER_AGENT
 from stowplan.cli.flag_parser import parse
 from stowplan.observe.logs import Logging, LogSettings
 from tests.unit.app.fake_api import FakeApi, node, pod
@@ -111,6 +112,18 @@ def test_the_lease_is_held_while_leading_and_given_back_at_the_end() -> None:
     assert not kept[0].lease["spec"].get("holderIdentity")
 
 
+def test_the_lease_has_a_client_of_its_own_whose_turn_does_not_come_after_all_bindings() -> None:
+    kept: list[FakeApi] = []
+
+    async def work(api: FakeApi, port: int) -> None:
+        kept.append(api)
+        api.put("/api/v1/pods", pod("a"))
+        await until(lambda: bool(api.bindings))
+
+    run_live(work)
+    assert kept[0].agents == {"leases": {f"{USER_AGENT}/leader-election"}, "binding": {f"{USER_AGENT}/scheduler"}}
+
+
 def test_a_replica_that_does_not_lead_knows_the_cluster_but_binds_nothing() -> None:
     async def work(api: FakeApi, port: int) -> None:
         api.put("/api/v1/pods", pod("a"))
@@ -130,6 +143,33 @@ def test_a_replica_that_does_not_lead_knows_the_cluster_but_binds_nothing() -> N
         return first_hold
 
     assert run_live(held(work)) == 0
+
+
+@pytest.mark.parametrize("flags", [("--leader-elect=false",), ()], ids=["alone", "as a candidate"])
+@pytest.mark.parametrize("resource", ["nodes", "pods"])
+def test_without_pods_or_nodes_it_is_not_ready_and_nothing_is_bound(resource: str, flags: tuple[str, ...]) -> None:
+    path = f"/api/v1/{resource}"
+
+    async def work(api: FakeApi, port: int) -> None:
+        api.forbidden.add(path)
+        api.put("/api/v1/pods", pod("a"))
+        problem = (
+            f"internal server error: handlers are not fully synchronized: {resource} cannot be watched:"
+            f" GET {path}: 403 Forbidden: {resource} is forbidden; grant list and watch on {resource}\n"
+        )
+        async with asyncio.timeout(10):
+            while await _status(port, "/readyz/sched-handler-sync") == 0:  # noqa: ASYNC110 (as a probe does it)
+                await asyncio.sleep(0.02)
+            while (await fetch(port, "/readyz/sched-handler-sync"))[1] != problem:  # noqa: ASYNC110 (as a probe does it)
+                await asyncio.sleep(0.02)
+        assert (await fetch(port, "/readyz"))[0] == 500
+        assert (await fetch(port, "/livez"))[0] == 200
+        assert (api.bindings, api.events, api.lease) == ([], [], None)
+        api.forbidden.clear()
+        await until(lambda: api.bindings == [("a", "n1")])
+        assert await fetch(port, "/readyz") == (200, "ok")
+
+    assert run_live(work, "--authorization-always-allow-paths=/livez,/readyz*", *flags) == (1 if flags else 0)
 
 
 async def _status(port: int, path: str) -> int:

@@ -77,15 +77,21 @@ class ServerCertificate:
         return True
 
     def _load_made_up(self, settings: TlsSettings) -> None:
-        cert, key = self_signed()
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(settings.cert_dir or scratch)
-            folder.mkdir(parents=True, exist_ok=True)
-            cert_path, key_path = folder / f"{PAIR_NAME}.crt", folder / f"{PAIR_NAME}.key"
-            cert_path.write_bytes(cert)
-            key_path.touch(mode=0o600)
-            key_path.write_bytes(key)
-            self.context.load_cert_chain(cert_path, key_path)
+        try:
+            with tempfile.TemporaryDirectory() as scratch:
+                self._load_from(Path(settings.cert_dir or scratch), *self_signed())
+        except OSError as error:
+            remedy = "mount a folder that can be written to as /tmp, or give --tls-cert-file and --tls-private-key-file"
+            raise CertificateError(f"a self-signed certificate cannot be written: {error}; {remedy}") from error
+
+    def _load_from(self, folder: Path, cert: bytes, key: bytes) -> None:
+        # OpenSSL takes files only.
+        folder.mkdir(parents=True, exist_ok=True)
+        cert_path, key_path = folder / f"{PAIR_NAME}.crt", folder / f"{PAIR_NAME}.key"
+        cert_path.write_bytes(cert)
+        key_path.touch(mode=0o600)
+        key_path.write_bytes(key)
+        self.context.load_cert_chain(cert_path, key_path)
 
 
 def self_signed(now: datetime.datetime | None = None) -> tuple[bytes, bytes]:

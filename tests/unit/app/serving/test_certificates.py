@@ -1,6 +1,7 @@
 """The server shows a certificate: one from files, or one of its own making."""
 
 import ssl
+import tempfile
 import time
 from pathlib import Path
 
@@ -36,6 +37,12 @@ def test_a_made_up_certificate_is_left_in_the_directory_and_found_again(tmp_path
     assert ServerCertificate(settings).is_self_signed
     assert (tmp_path / "certs" / "kube-scheduler.key").stat().st_mode & 0o777 == 0o600
     assert not ServerCertificate(settings).is_self_signed
+
+
+def test_where_nothing_can_be_written_a_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(CertificateError, match=r"cannot be written: .*; mount a folder .* as /tmp, or give --tls-cert"):
+        ServerCertificate(TlsSettings())
 
 
 def test_files_are_read_again_when_they_change(tmp_path: Path) -> None:
