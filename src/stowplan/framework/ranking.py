@@ -192,9 +192,9 @@ class Ranking:
         if step.plugin.name in self._foreign:
             _check_range(blame, scores[feasible[rows]])
         if step.weighted is None or rows is EVERY_ROW:
-            before, step.weighted = step.weighted, scores * step.weight
+            before, step.weighted = step.weighted, _own(scores) if step.weight == 1 else scores * step.weight
             # Where pods add up alike in all domains, a new sum is often the same score.
-            return before is None or not np.array_equal(before, step.weighted)
+            return before is None or step.raw is None or not np.array_equal(before, step.weighted)
         step.weighted[rows] = scores if step.weight == 1 else scores * step.weight
         return False
 
@@ -217,12 +217,19 @@ class Ranking:
 
     def _sum(self, rows: Rows | slice, feasible: Mask) -> None:
         parts = [step.weighted[rows] for step in self._steps if step.weighted is not None]
-        # Adding nothing makes a copy, which the kept scores need.
-        sums: Scores = sum(parts[1:], start=parts[0] + 0) if parts else np.zeros_like(self.total[rows])
-        infeasible = ~feasible[rows]
-        if np.count_nonzero(infeasible):
-            sums[infeasible] = INFEASIBLE
-        self.total[rows] = sums
+        sums: Scores = np.zeros_like(self.total[rows]) if len(parts) < 2 else parts[0] + parts[1]
+        for part in parts if len(parts) == 1 else parts[2:]:
+            sums += part
+        np.copyto(sums, INFEASIBLE, where=~feasible[rows])
+        if rows is EVERY_ROW:
+            self.total = sums
+        else:
+            self.total[rows] = sums
+
+
+def _own(scores: Scores) -> Scores:
+    """Return scores that may be written to: what a plugin returns may be a column, which nobody may write to."""
+    return scores if scores.flags.writeable and scores.base is None else scores.copy()
 
 
 def _changes_nothing(step: _Step, rows: Rows | slice, scores: Scores) -> bool:
