@@ -17,6 +17,7 @@ import numpy as np
 
 from stowplan.config.arguments import ResourceSpec
 from stowplan.framework.by_amounts import FEW_ROWS
+from stowplan.framework.contract import MAX_SCORE
 from stowplan.model.requests import Requests
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -26,6 +27,9 @@ CPU_AND_MEMORY: Final = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
 
 #: How many scores of nodes in different conditions are kept per kind of pod.
 MOST_KNOWN: Final = 4096
+
+#: Whole numbers below this are exact as floats.
+EXACT: Final = 2**53
 
 # What the nodes have and what is taken of it, for the resources that count.
 Condition = tuple[Any, Any]
@@ -96,6 +100,8 @@ class Arithmetic:
     #: Whether an amount is not zero: True if that holds for every row.
     is_there: Callable[[Amount], Amount]
     real: Callable[[Amount], Amount]
+    #: How many hundredths a part is of the whole, fractions cut off.
+    percent: Callable[[Amount, Amount], Amount]
     #: Cut off the fraction.
     whole: Callable[[Amount], Amount]
     root: Callable[[Amount], Amount]
@@ -133,10 +139,21 @@ def _is_there(amounts: Amount) -> Amount:
     return True if np.count_nonzero(amounts) == len(amounts) else amounts != 0
 
 
+def _percents(parts: Amount, wholes: Amount) -> Amount:
+    # Below 2^53 a fraction is further from the next whole number than the error of a division, so floats are exact;
+    # dividing integers takes several times as long.
+    if wholes.max(initial=0) >= EXACT // MAX_SCORE:
+        return parts * MAX_SCORE // wholes
+    percents = parts * float(MAX_SCORE)
+    percents /= wholes.astype(np.float64)
+    return np.trunc(percents, out=percents)
+
+
 ONE_ROW: Final = Arithmetic(
     lesser=min,
     is_there=bool,
     real=float,
+    percent=lambda part, whole: part * MAX_SCORE // whole,
     whole=int,
     root=math.sqrt,
     choose=lambda condition, yes, no: yes if condition else no,
@@ -147,6 +164,7 @@ MANY_ROWS: Final = Arithmetic(
     lesser=np.minimum,
     is_there=_is_there,
     real=lambda amounts: amounts.astype(np.float64),
+    percent=_percents,
     whole=np.trunc,
     root=np.sqrt,
     choose=np.where,

@@ -163,9 +163,10 @@ def _average_of(part: Callable[[Amount, Amount], Amount]) -> Rule:
             has = allocatable[share.row]
             is_there = arithmetic.is_there(has)
             used = arithmetic.lesser(requested[share.row] + share.amount, has)
-            total += part(has, used) * MAX_SCORE // divisor(has, is_there) * share.weight
+            percent = arithmetic.percent(part(has, used), divisor(has, is_there))
+            total += percent if share.weight == 1 else percent * share.weight
             weights += is_there * share.weight
-        return total // (weights + (weights == 0))
+        return arithmetic.whole(total / (weights + (weights == 0)))
 
     return rule
 
