@@ -1,0 +1,114 @@
+"""What an object goes through before it may be stored: defaults, the rules of its kind and of its namespace.
+
+`check_fields` sees to its form, `prepare` may change it further, `validate` only refuses it; `account` is told
+when it has been stored or removed. The order is upstream's: namespace (404, 403), what depends on other objects (403),
+fields (422), amounts that a namespace allows (403).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stowplan.embedded.admission import (
+    addresses,
+    defaults,
+    limits,
+    namespaces,
+    new_nodes,
+    new_pods,
+    priority,
+    quota,
+    runtime_classes,
+    service_accounts,
+    shapes,
+    storage_classes,
+    topology_labels,
+    validation,
+)
+from stowplan.embedded.admission.defaults.jobs import select_own_pods
+from stowplan.embedded.admission.quota import account
+from stowplan.embedded.admission.surroundings import Surroundings
+from stowplan.embedded.custom import intake
+from stowplan.embedded.errors import invalid
+from stowplan.embedded.resource import Object, Resource
+
+__all__ = ["account", "check_deletion", "check_fields", "prepare", "validate"]
+
+_STRICT: Final = "Strict"
+_IGNORE: Final = "Ignore"
+_WITH_QUOTA_ON_UPDATE: Final = frozenset(("persistentvolumeclaims", "pods", "services"))
+
+
+def check_fields(resource: Resource, obj: Object, field_validation: str) -> list[str]:
+    """Bring what a client sent into its usual form, and return the warnings to send with the answer.
+
+    Raise StatusError 400 for a value of the wrong type, and in strict mode for a field that the kind does not have.
+    """
+    unknown = [*shapes.read(resource, obj), *intake.unknown_fields(resource, obj)]
+    if unknown and field_validation == _STRICT:
+        raise shapes.strict_error(resource, unknown)
+    return [] if field_validation == _IGNORE else [f'unknown field "{path}"' for path in unknown]
+
+
+def prepare(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> None:
+    """Fill in an object on its way in, in place. Raise StatusError if it cannot be read or has no place to be."""
+    if before is None:
+        namespaces.check_home(resource, obj, api)
+    if resource.is_custom:
+        intake.complete(resource, obj)
+        return
+    defaults.complete(resource, obj)
+    if before is None:
+        _give(resource, obj, api)
+    elif resource.qualified == "pods":
+        new_pods.keep(obj, before)
+    if resource.qualified == "services":
+        addresses.assign(resource, obj, before, api)
+
+
+def validate(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> None:
+    """Refuse an object that breaks a rule of its kind or of its namespace."""
+    problems = validation.find_problems(resource, obj, before)
+    causes = [*problems.causes, *intake.problems(resource, obj)]
+    if causes:
+        # What several rules complain about in the same words is said once.
+        raise invalid(resource, obj["metadata"].get("name", ""), list(dict.fromkeys(causes)))
+    if resource.is_custom or not (before is None or resource.qualified in _WITH_QUOTA_ON_UPDATE):
+        return
+    match resource.qualified:
+        case "pods" if before is None:
+            limits.check_pod(resource, obj, api)
+        case "persistentvolumeclaims":
+            limits.check_claim(resource, obj, api)
+        case "priorityclasses.scheduling.k8s.io":
+            priority.check_one_default(resource, obj, api)
+    if resource.is_namespaced:
+        quota.check(resource, obj, before, api)
+
+
+def check_deletion(resource: Resource, name: str) -> None:
+    """Refuse to delete what a cluster cannot do without."""
+    namespaces.check_stays(resource, name)
+    priority.check_stays(resource, name)
+
+
+def _give(resource: Resource, obj: Object, api: Surroundings) -> None:
+    """Give a new object what depends on its kind and on what else is there."""
+    match resource.qualified:
+        case "pods":
+            limits.set_defaults(obj, api)
+            service_accounts.assign(resource, obj, api)
+            priority.assign(resource, obj, api)
+            runtime_classes.apply(resource, obj, api)
+            if obj["spec"].get("nodeName"):
+                topology_labels.copy_from_node(obj["metadata"], obj["spec"]["nodeName"], api)
+            new_pods.resolve_label_keys(obj)
+            new_pods.begin_status(obj, api.now())
+        case "nodes":
+            new_nodes.taint_unless_ready(obj)
+        case "namespaces":
+            obj["spec"].setdefault("finalizers", ["kubernetes"])
+        case "jobs.batch":
+            select_own_pods(obj)
+        case "persistentvolumeclaims":
+            storage_classes.assign(obj, api)

@@ -1,0 +1,48 @@
+"""What the API server fills in where an object says nothing, kind by kind; only what upstream stores too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from stowplan.embedded.admission.defaults import cluster, jobs, pods, services, storage, workloads
+from stowplan.embedded.resource import Object, Resource
+
+
+def complete(resource: Resource, obj: Object) -> None:
+    """Fill in an object, in place. What is filled in already stays as it is."""
+    fill = _BY_RESOURCE.get(resource.qualified)
+    if fill is not None and not resource.is_custom:
+        fill(obj)
+
+
+_BY_RESOURCE: Final[Mapping[str, Callable[[Object], None]]] = MappingProxyType(
+    {
+        "pods": pods.complete_pod,
+        "replicationcontrollers": workloads.complete_replication_controller,
+        "deployments.apps": workloads.complete_deployment,
+        "replicasets.apps": workloads.complete_replica_set,
+        "statefulsets.apps": workloads.complete_stateful_set,
+        "daemonsets.apps": workloads.complete_daemon_set,
+        "jobs.batch": jobs.complete_job,
+        "cronjobs.batch": jobs.complete_cron_job,
+        "services": services.complete_service,
+        "networkpolicies.networking.k8s.io": services.complete_network_policy,
+        "ingresses.networking.k8s.io": services.complete_ingress,
+        "persistentvolumeclaims": storage.complete_claim,
+        "persistentvolumes": storage.complete_volume,
+        "storageclasses.storage.k8s.io": storage.complete_class,
+        "csidrivers.storage.k8s.io": storage.complete_driver,
+        "namespaces": cluster.complete_namespace,
+        "nodes": cluster.complete_node,
+        "secrets": cluster.complete_secret,
+        "events": cluster.complete_event,
+        "limitranges": cluster.complete_limit_range,
+        "resourcequotas": cluster.complete_quota,
+        "priorityclasses.scheduling.k8s.io": cluster.complete_priority_class,
+        "poddisruptionbudgets.policy": cluster.complete_budget,
+        "horizontalpodautoscalers.autoscaling": cluster.complete_autoscaler,
+        "customresourcedefinitions.apiextensions.k8s.io": cluster.complete_definition,
+    }
+)

@@ -1,0 +1,97 @@
+"""The priority of a pod comes from its class; a pod may repeat it but not contradict it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from stowplan.embedded.admission.surroundings import Surroundings, served
+from stowplan.embedded.errors import forbidden
+from stowplan.embedded.resource import Object, Resource
+
+_GROUP: Final = "scheduling.k8s.io"
+_USUAL_POLICY: Final = "PreemptLowerPriority"
+_NO_CLASS: Final[Object] = {"value": 0, "preemptionPolicy": _USUAL_POLICY}
+_DEFAULT_MARK: Final = b'"globalDefault":true'
+_SYSTEM: Final = (
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+)
+
+
+def system_classes() -> Iterator[Object]:
+    """The classes that every cluster has from its start."""
+    for name, value, description in _SYSTEM:
+        yield {
+            "apiVersion": f"{_GROUP}/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            "preemptionPolicy": _USUAL_POLICY,
+            "description": description,
+        }
+
+
+def assign(resource: Resource, pod: Object, api: Surroundings) -> None:
+    """Give a new pod the priority of its class, or of the class for all others. Raise StatusError if it has another."""
+    spec, pod_name = pod["spec"], pod["metadata"]["name"]
+    name = spec.get("priorityClassName")
+    found = _find(name, api) if name else _find_default(api)
+    if found is None:
+        raise forbidden(resource, pod_name, f"no PriorityClass with name {name} was found")
+    if "metadata" in found:
+        spec["priorityClassName"] = found["metadata"]["name"]
+    priority, policy = found["value"], found.get("preemptionPolicy", _USUAL_POLICY)
+    computed = "must not be provided in pod spec; priority admission controller computed"
+    source = "from the given PriorityClass name"
+    if spec.setdefault("priority", priority) != priority:
+        problem = f"the integer value of priority ({spec['priority']}) {computed} {priority} {source}"
+        raise forbidden(resource, pod_name, problem)
+    if spec.setdefault("preemptionPolicy", policy) != policy:
+        problem = f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) {computed} {policy} {source}"
+        raise forbidden(resource, pod_name, problem)
+
+
+def check_one_default(resource: Resource, priority_class: Object, api: Surroundings) -> None:
+    """Refuse a second class for all pods that name none."""
+    if not priority_class.get("globalDefault"):
+        return
+    own = priority_class["metadata"]["name"]
+    for stored in api.store.list(resource):
+        if stored.name != own and _DEFAULT_MARK in stored.body and stored.object.get("globalDefault"):
+            problem = f"PriorityClass {stored.name} is already marked as default. Only one default can exist"
+            raise forbidden(resource, own, problem)
+
+
+def check_stays(resource: Resource, name: str) -> None:
+    """Refuse to delete the classes of the system."""
+    if resource.qualified == f"priorityclasses.{_GROUP}" and any(name == known for known, _, _ in _SYSTEM):
+        raise forbidden(resource, name, "this is a system priority class and cannot be deleted")
+
+
+def _find(name: str, api: Surroundings) -> Object | None:
+    stored = api.store.get(served(_GROUP, "priorityclasses"), "", name)
+    if stored is not None:
+        return stored.object
+    return next((each for each in system_classes() if each["metadata"]["name"] == name), None)
+
+
+def _find_default(api: Surroundings) -> Object:
+    """The class for pods that name none: of several, the lowest."""
+    classes = api.store.list(served(_GROUP, "priorityclasses"))
+    # On the way of every pod, so that only what looks like a default is decoded.
+    marked = [stored.object for stored in classes if _DEFAULT_MARK in stored.body]
+    defaults = [found for found in marked if found.get("globalDefault")]
+    return min(defaults, key=_value, default=_NO_CLASS)
+
+
+def _value(priority_class: Object) -> int:
+    return int(priority_class["value"])

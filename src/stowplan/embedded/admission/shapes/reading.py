@@ -1,0 +1,200 @@
+"""Walks an object that does not fit at once: brings it into its usual form, or says in Go's words what is wrong.
+
+The first mistake in the order of the document decides, as it does upstream.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from stowplan.embedded.admission.shapes.table import Form, Shape
+from stowplan.embedded.errors import bad_request
+from stowplan.embedded.resource import Object, Resource
+from stowplan.model.label_syntax import quoted
+from stowplan.model.quantity import Quantity, QuantityError
+from stowplan.model.quantity_text import WRONG_FORMAT
+
+_SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
+_MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
+_IS_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_BITS: Final = {Form.INT32: 31, Form.INT64: 63, Form.INT_OR_TEXT: 31}
+#: What a null in a list or a map stands for.
+_ZERO: Final[dict[Form, Callable[[], Any]]] = {
+    Form.STRUCT: dict,
+    Form.MAP: dict,
+    Form.LIST: list,
+    Form.TEXT: str,
+    Form.BYTES: str,
+    Form.FLAG: bool,
+    Form.QUANTITY: lambda: "0",
+}
+
+
+class _ValueError(ValueError):
+    """The text is the whole complaint about one value."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value is: the struct and field names for Go's messages, and the path that a person would write."""
+
+    struct: str
+    names: tuple[str, ...] = ()
+    path: str = ""
+    #: Shared by all places of one walk.
+    unknown: list[str] = field(default_factory=list)
+
+    def member(self, struct: str, name: str) -> _Place:
+        path = f"{self.path}.{name}" if self.path else name
+        return _Place(struct, (*self.names, name), path, self.unknown)
+
+    def item(self, index: object) -> _Place:
+        return _Place(self.struct, self.names, f"{self.path}[{index}]", self.unknown)
+
+
+def heading(resource: Resource) -> str:
+    """How upstream begins a complaint about an object that it cannot decode."""
+    return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
+
+
+def read(resource: Resource, obj: Object, shape: Shape) -> list[str]:
+    """Bring an object into its usual form, in place; return the paths of the fields that it should not have."""
+    place = _Place(shape.struct_name)
+    try:
+        _read(obj, shape, place)
+    except _ValueError as problem:
+        raise bad_request(f"{heading(resource)}: {problem}") from None
+    return place.unknown
+
+
+def _read(value: Any, shape: Shape, place: _Place) -> Any:
+    """The value in its usual form."""
+    if value is None:
+        return _ZERO.get(shape.form, int)()
+    match shape.form:
+        case Form.STRUCT:
+            return _read_struct(value, shape, place)
+        case Form.MAP | Form.LIST:
+            return _read_many(value, shape, place)
+        case Form.QUANTITY:
+            return _read_quantity(value)
+        case Form.TIME | Form.MICRO_TIME:
+            return _read_time(value, shape, place)
+        case Form.INT32 | Form.INT64 | Form.INT_OR_TEXT | Form.NUMBER:
+            return _read_number(value, shape, place)
+        case Form.TEXT | Form.BYTES:
+            return _read_text(value, shape, place)
+        case Form.FLAG if not isinstance(value, bool):
+            raise _cannot_unmarshal(value, shape, place)
+    return value
+
+
+def _read_struct(value: Any, shape: Shape, place: _Place) -> Any:
+    if not isinstance(value, dict):
+        raise _cannot_unmarshal(value, shape, place)
+    for name, member in list(value.items()):
+        known = shape.fields.get(name)
+        where = place.member(shape.struct_name, name)
+        if known is None:
+            place.unknown.append(where.path)
+        if known is None or member is None:
+            del value[name]
+        else:
+            value[name] = _read(member, known, where)
+    return value
+
+
+def _read_many(value: Any, shape: Shape, place: _Place) -> Any:
+    items = shape.items
+    if items is None or not isinstance(value, list if shape.form is Form.LIST else dict):
+        raise _cannot_unmarshal(value, shape, place)
+    members = enumerate(value) if isinstance(value, list) else list(value.items())
+    for key, member in members:
+        value[key] = _read(member, items, place.item(key))
+    return value
+
+
+def _read_quantity(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise _ValueError(WRONG_FORMAT)
+    if isinstance(value, int) and value.bit_length() > 4096:
+        raise _ValueError(WRONG_FORMAT)
+    try:
+        return str(Quantity.parse(str(value)))
+    except QuantityError as error:
+        raise _ValueError(str(error)) from None
+
+
+def _read_time(value: Any, shape: Shape, place: _Place) -> str:
+    if not isinstance(value, str):
+        raise _cannot_unmarshal(value, shape, place)
+    is_micro = shape.form is Form.MICRO_TIME
+    layout = _MICRO_LAYOUT if is_micro else _SECONDS_LAYOUT
+    found = _IS_TIME.fullmatch(value)
+    if found is None or (is_micro and len(found[1] or "") != 7):
+        raise _ValueError(f'parsing time {quoted(value)} as "{layout}": cannot parse {quoted(value)} as "2006"')
+    try:
+        # More digits than Python keeps are cut.
+        text = value.replace(found[1], found[1][:7], 1) if found[1] else value
+        moment = datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise _ValueError(f"parsing time {quoted(value)}: out of range") from None
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds" if is_micro else "seconds") + "Z"
+
+
+def _read_number(value: Any, shape: Shape, place: _Place) -> Any:
+    if shape.form is Form.INT_OR_TEXT and isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _cannot_unmarshal(value, shape, place)
+    if shape.form is Form.NUMBER:
+        return value
+    bound = 1 << _BITS[shape.form]
+    if isinstance(value, float) or not -bound <= value < bound:
+        raise _cannot_unmarshal(value, shape, place, f"number {_number_text(value)}")
+    return value
+
+
+def _read_text(value: Any, shape: Shape, place: _Place) -> str:
+    if not isinstance(value, str):
+        raise _cannot_unmarshal(value, shape, place)
+    if shape.form is Form.BYTES:
+        try:
+            base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            raise _ValueError(f"illegal base64 data at input byte {_first_not_base64(value)}") from None
+    return value
+
+
+def _first_not_base64(text: str) -> int:
+    found = re.match(r"[A-Za-z0-9+/]*", text)
+    good = found.end() if found else 0
+    return good if good < len(text) and text[good] != "=" else good - good % 4
+
+
+def _number_text(value: float) -> str:
+    if isinstance(value, int) and value.bit_length() > 4096:
+        return "of more than a thousand digits"
+    return json.dumps(value)
+
+
+def _cannot_unmarshal(value: Any, shape: Shape, place: _Place, found: str = "") -> _ValueError:
+    target = f"Go struct field {place.struct}.{'.'.join(place.names)}" if place.names else "Go value"
+    return _ValueError(f"json: cannot unmarshal {found or _json_type(value)} into {target} of type {shape.go_name}")
+
+
+def _json_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, list):
+        return "array"
+    return "object" if isinstance(value, dict) else "number"

@@ -1,0 +1,32 @@
+"""What admission may ask about the rest of the cluster: other objects, and the time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cache
+from typing import Protocol
+
+from stowplan.embedded.catalogue import BUILT_IN, Catalogue
+from stowplan.embedded.resource import Resource
+from stowplan.embedded.store import Store
+
+
+class Surroundings(Protocol):
+    """The side of the API that admission sees."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def catalogue(self) -> Catalogue: ...
+
+    def now(self) -> datetime: ...
+
+
+@cache
+def served(group: str, plural: str) -> Resource:
+    """The built-in resource of that name."""
+    for resource in BUILT_IN:
+        if (resource.group, resource.version, resource.plural) == (group, "v1", plural):
+            return resource
+    raise LookupError(f"{plural}.{group} is not in the catalogue of built-in resources")

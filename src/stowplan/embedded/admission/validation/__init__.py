@@ -1,0 +1,96 @@
+"""Whether the fields of an object make sense, in upstream's words. What depends on other objects is decided elsewhere.
+
+Types are known to be right here: `shapes` has been asked before, and `defaults` has filled in the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from stowplan.embedded.admission.validation import (
+    holdings,
+    jobs,
+    metadata,
+    nodes,
+    pod_updates,
+    pods,
+    policies,
+    services,
+    updates,
+    workloads,
+)
+from stowplan.embedded.admission.validation.problems import Problems
+from stowplan.embedded.resource import Object, Resource
+
+_Check = Callable[[Problems, Object], None]
+_Compare = Callable[[Problems, Object, Object], None]
+
+
+def find_problems(resource: Resource, obj: Object, before: Object | None) -> Problems:
+    """Everything that is wrong with an object, or with how it differs from what it was."""
+    problems = Problems()
+    meta = obj["metadata"]
+    if before is None:
+        metadata.check(problems, resource, meta)
+    elif meta is not before["metadata"]:
+        metadata.check_changeable(problems, meta)
+    if resource.is_custom:
+        return problems
+    if before is None and resource.qualified == "pods":
+        pods.check_new_pod(problems, obj)
+    check = _CHECKS.get(resource.qualified)
+    if check is not None and not (before is not None and _is_same(obj, before)):
+        check(problems, obj)
+    compare = _COMPARISONS.get(resource.qualified)
+    if compare is not None and before is not None:
+        compare(problems, obj, before)
+    return problems
+
+
+def _is_same(obj: Object, before: Object) -> bool:
+    """Whether only the metadata changed, or the status of something whose status nobody checks."""
+    keys = (obj.keys() | before.keys()) - {"metadata"}
+    changed = {key for key in keys if obj.get(key) != before.get(key)}
+    return not changed or (changed == {"status"} and obj.get("kind") not in ("Node", "PodDisruptionBudget"))
+
+
+_CHECKS: Final[Mapping[str, _Check]] = MappingProxyType(
+    {
+        "pods": pods.check_pod,
+        "nodes": nodes.check_node,
+        "services": services.check_service,
+        "configmaps": holdings.check_config_map,
+        "secrets": holdings.check_secret,
+        "persistentvolumeclaims": holdings.check_claim,
+        "limitranges": policies.check_limit_range,
+        "resourcequotas": policies.check_quota,
+        "replicationcontrollers": workloads.check_replication_controller,
+        "deployments.apps": workloads.check_deployment,
+        "replicasets.apps": workloads.check_replica_set,
+        "statefulsets.apps": workloads.check_stateful_set,
+        "daemonsets.apps": workloads.check_daemon_set,
+        "jobs.batch": jobs.check_job,
+        "cronjobs.batch": jobs.check_cron_job,
+        "poddisruptionbudgets.policy": policies.check_budget,
+        "priorityclasses.scheduling.k8s.io": policies.check_priority_class,
+    }
+)
+
+_COMPARISONS: Final[Mapping[str, _Compare]] = MappingProxyType(
+    {
+        "pods": pod_updates.check_pod_update,
+        "nodes": updates.check_node_update,
+        "services": updates.check_service_update,
+        "configmaps": updates.check_data_kept,
+        "secrets": updates.check_secret_update,
+        "persistentvolumeclaims": updates.check_claim_update,
+        "deployments.apps": updates.check_selector_kept,
+        "replicasets.apps": updates.check_selector_kept,
+        "statefulsets.apps": updates.check_stateful_set_update,
+        "daemonsets.apps": updates.check_selector_kept,
+        "jobs.batch": updates.check_job_update,
+        "priorityclasses.scheduling.k8s.io": updates.check_priority_class_update,
+    }
+)

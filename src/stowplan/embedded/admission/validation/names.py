@@ -1,0 +1,117 @@
+"""What things may be called. Each function returns what is wrong with a name, nothing if it will do."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from stowplan.model import label_syntax
+
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_IS_LABEL, _IS_SUBDOMAIN = re.compile(_LABEL), re.compile(_SUBDOMAIN)
+_IS_ENVIRONMENT: Final = re.compile(r"[ -<>-~]+")
+_IS_CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_LONGEST_LABEL: Final = 63
+_LONGEST_SUBDOMAIN: Final = 253
+_LONGEST_PORT_NAME: Final = 15
+_SUBDOMAIN_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+    f"and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_LABEL_RULE: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    f"an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+)
+_ENVIRONMENT_RULE: Final = (
+    "a valid environment variable name must consist only of printable ASCII characters other than '='"
+)
+_CONFIG_KEY_RULE: Final = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
+    "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+
+Details = tuple[str, ...]
+
+
+@lru_cache(maxsize=4096)
+def subdomain(name: str) -> Details:
+    """Most objects: letters, digits, dashes and dots."""
+    too_long = (_too_long(_LONGEST_SUBDOMAIN),) if len(name) > _LONGEST_SUBDOMAIN else ()
+    return too_long if _IS_SUBDOMAIN.fullmatch(name) else (*too_long, _SUBDOMAIN_RULE)
+
+
+@lru_cache(maxsize=4096)
+def label(name: str) -> Details:
+    """Names that become part of a host name: no dots."""
+    too_long = (_too_long(_LONGEST_LABEL),) if len(name) > _LONGEST_LABEL else ()
+    if _IS_LABEL.fullmatch(name):
+        return too_long
+    return (*too_long, "must not contain dots" if _IS_SUBDOMAIN.fullmatch(name) else _LABEL_RULE)
+
+
+def path_segment(name: str) -> Details:
+    """Roles and their bindings: whatever fits into a path."""
+    if name in (".", ".."):
+        return (f"may not be '{name}'",)
+    return tuple(f"may not contain '{sign}'" for sign in "/%" if sign in name)
+
+
+def prefix(text: str) -> str:
+    """The beginning of a made-up name, in a form that its rule can be asked about."""
+    return text[:-1] + "a" if text.endswith("-") else text
+
+
+@lru_cache(maxsize=16384)
+def qualified(key: str) -> Details:
+    """Label keys, taint keys, resource names: a name with an optional domain before it."""
+    problems = label_syntax.key_problems(key)
+    return tuple(problems.split("; ")) if problems else ()
+
+
+@lru_cache(maxsize=16384)
+def label_value(value: str) -> Details:
+    """Values of labels, taints and tolerations."""
+    problems = label_syntax.value_problems(value)
+    return tuple(problems.split("; ")) if problems else ()
+
+
+def port_name(name: str) -> Details:
+    """Names of ports, IANA service names in truth."""
+    problems = []
+    if len(name) > _LONGEST_PORT_NAME:
+        problems.append(_too_long(_LONGEST_PORT_NAME))
+    if not re.fullmatch(r"[-a-z0-9]+", name):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search(r"[a-z]", name):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        problems.append("must not contain consecutive hyphens")
+    if name.startswith("-") or name.endswith("-"):
+        problems.append("must not begin or end with a hyphen")
+    return tuple(problems)
+
+
+def environment(name: str) -> Details:
+    """Names of environment variables."""
+    return () if _IS_ENVIRONMENT.fullmatch(name) else (_ENVIRONMENT_RULE,)
+
+
+def config_key(name: str) -> Details:
+    """Keys of config maps and secrets."""
+    if len(name) > _LONGEST_SUBDOMAIN:
+        return (_too_long(_LONGEST_SUBDOMAIN),)
+    if not _IS_CONFIG_KEY.fullmatch(name):
+        return (_CONFIG_KEY_RULE,)
+    if name == ".":
+        return ("must not be '.'",)
+    return ("must not start with '..'",) if name.startswith("..") else ()
+
+
+def port_number(number: int) -> Details:
+    return () if 1 <= number <= 65535 else ("must be between 1 and 65535, inclusive",)
+
+
+def _too_long(most: int) -> str:
+    return f"must be no more than {most} characters"

@@ -1,0 +1,220 @@
+"""What happens to an object on its way into the store: identity, admission, versions, parts, deletion.
+
+Everything here is synchronous: nobody sees half a change. Controllers call `create`,
+`update`, `patch` and `delete` in process; the server calls `insert`, `replace`, `amend` and `remove`, which take what a
+request says as a `Target` and `Options`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from stowplan.embedded import admission, definitions, deletion, forms, metadata, parts, patching
+from stowplan.embedded.catalogue import Catalogue
+from stowplan.embedded.custom.resource import schema_of
+from stowplan.embedded.deletion import DeleteOptions
+from stowplan.embedded.errors import already_exists, not_found
+from stowplan.embedded.identity import Draw, make_name
+from stowplan.embedded.patching.patch import APPLY_PATCH, Author, Patch
+from stowplan.embedded.request import TRUSTED, Options, Target
+from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.store import Feed, Store, Stored
+from stowplan.model.timestamps import format_time
+
+#: A PUT creates these if they are not there.
+_CREATED_BY_UPDATE: Final = frozenset(("endpoints", "events", "leases.coordination.k8s.io", "limitranges"))
+_NAMING_TRIES: Final = 8
+
+Objects = list[Object]
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """How a deletion went: the object as it is now, or as it was last if it is gone."""
+
+    obj: Object
+    is_gone: bool
+
+
+class Api:
+    """The one way in for changes; reads come from its store."""
+
+    def __init__(self, store: Store, catalogue: Catalogue, now: Callable[[], datetime], draw: Draw) -> None:
+        self.store = store
+        self.catalogue = catalogue
+        self.now = now
+        self._draw = draw
+        definitions.register_all(store, catalogue)
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Object:
+        """Read an object. Raise StatusError 404 if it is not there."""
+        return forms.to_serve(resource, self._found(Target(resource, namespace, name)))
+
+    def list(self, resource: Resource, namespace: str | None = None) -> Objects:
+        """Every object of a resource, or of one namespace, in no particular order."""
+        return [forms.to_serve(resource, stored) for stored in self.store.list(resource, namespace)]
+
+    def watch(self, resource: Resource, namespace: str | None = None) -> Feed:
+        """Follow what changes from now on."""
+        return self.store.feed(resource, self.store.version, namespace)
+
+    def list_and_watch(self, resource: Resource, namespace: str | None = None) -> tuple[Objects, Feed]:
+        """What is there now, and what changes after."""
+        return self.list(resource, namespace), self.watch(resource, namespace)
+
+    def create(
+        self, resource: Resource, namespace: str, obj: Object, *, dry_run: bool = False, user: str = ""
+    ) -> Object:
+        """Create an object; the caller's stays as it was."""
+        return self.insert(
+            Target(resource, namespace), _copy(obj), Options(is_dry_run=dry_run, user=user, is_trusted=True)
+        )
+
+    def update(self, resource: Resource, namespace: str, name: str, obj: Object, subresource: str = "") -> Object:
+        """Replace an object, or one part of it; the caller's stays as it was."""
+        return self.replace(Target(resource, namespace, name, subresource), _copy(obj), TRUSTED)
+
+    def patch(self, resource: Resource, namespace: str, name: str, patch: Patch, subresource: str = "") -> Object:
+        """Change an object, or one part of it, as a patch says."""
+        return self.amend(Target(resource, namespace, name, subresource), patch, TRUSTED)
+
+    def delete(
+        self, resource: Resource, namespace: str, name: str, options: Object | None = None, dry_run: bool = False
+    ) -> Object:
+        """Delete an object, or begin to; `options` is a DeleteOptions."""
+        target = Target(resource, namespace, name)
+        return self.remove(target, deletion.read_options(options), Options(is_dry_run=dry_run, is_trusted=True)).obj
+
+    def insert(self, target: Target, obj: Object, options: Options) -> Object:
+        """Create an object from one that is the server's own to change."""
+        resource = target.resource
+        meta = self._receive(target, obj, options)
+        metadata.complete_new(meta, format_time(self.now()), self._draw)
+        self._name(target, meta)
+        parts.without_status(resource, obj)
+        parts.count_generation(resource, obj, None)
+        self._admit(resource, obj, None)
+        self._write(resource, obj, options)
+        return obj
+
+    def replace(self, target: Target, obj: Object, options: Options) -> Object:
+        """Replace an object, or the part that the target names, by one that is the server's own to change."""
+        resource = target.resource
+        meta = self._receive(target, obj, options)
+        stored = self.store.get(resource, target.namespace, target.name)
+        if stored is None and resource.qualified in _CREATED_BY_UPDATE and not target.subresource:
+            meta.pop("resourceVersion", None)
+            return self.insert(target, obj, options)
+        before = forms.to_serve(resource, stored or self._found(target))
+        metadata.check_version(target, meta, before["metadata"])
+        author = Author(options.field_manager, target.subresource, self.now(), schema_of(resource))
+        patching.note_update(resource, before, obj, author)
+        return self._put(target, obj, before, options)
+
+    def amend(self, target: Target, patch: Patch, options: Options) -> Object:
+        """Change an object, or the part that the target names, as a patch says."""
+        resource = target.resource
+        stored = self.store.get(resource, target.namespace, target.name)
+        if stored is None:
+            return self._apply_new(target, patch, options)
+        before = forms.to_serve(resource, stored)
+        obj = patching.apply(resource, before, patch)
+        meta = self._receive(target, obj, options)
+        meta.setdefault("resourceVersion", before["metadata"]["resourceVersion"])
+        metadata.check_version(target, meta, before["metadata"])
+        return self._put(target, obj, before, options)
+
+    def remove(self, target: Target, how: DeleteOptions, options: Options) -> Removal:
+        """Delete an object, or mark it so that whoever still has something to do for it does it."""
+        resource = target.resource
+        before = forms.to_serve(resource, self._found(target))
+        if not options.is_trusted:
+            admission.check_deletion(resource, target.name)
+        deletion.check_preconditions(target, before["metadata"], how)
+        obj = _copy(before)
+        if deletion.begin(resource, obj, how, self.now()):
+            return Removal(obj, is_gone=self._erase(target, options))
+        if obj != before:
+            self._write(resource, obj, options)
+        return Removal(obj, is_gone=False)
+
+    def _receive(self, target: Target, obj: Object, options: Options) -> Object:
+        """Check that an object is what the request is about and has the form of its kind; return its metadata."""
+        resource = target.resource
+        metadata.check_kind(resource, obj)
+        if not options.is_trusted:
+            options.warnings.extend(admission.check_fields(resource, obj, options.field_validation))
+        return metadata.place(target, obj)
+
+    def _apply_new(self, target: Target, patch: Patch, options: Options) -> Object:
+        """Server-side apply creates what is not there; any other patch needs something to patch."""
+        if patch.media_type != APPLY_PATCH or target.subresource:
+            raise not_found(target.resource, target.name)
+        return self.insert(target, patching.apply(target.resource, None, patch), options)
+
+    def _name(self, target: Target, meta: Object) -> None:
+        """Make up a name where one is wanted. Raise StatusError if there is none, or one that is taken."""
+        resource, is_made_up = target.resource, not meta.get("name") and meta.get("generateName")
+        for _ in range(_NAMING_TRIES if is_made_up else 1):
+            if is_made_up:
+                meta["name"] = make_name(meta["generateName"], self._draw)
+            name = metadata.check_name(resource, meta)
+            if self.store.get(resource, target.namespace, name) is None:
+                return
+        raise already_exists(resource, meta["name"])
+
+    def _put(self, target: Target, obj: Object, before: Object, options: Options) -> Object:
+        resource = target.resource
+        obj = parts.changed(resource, obj, before, target.subresource)
+        metadata.carry_over(obj["metadata"], before["metadata"])
+        metadata.check_finalizers(resource, obj["metadata"], before["metadata"])
+        self._admit(resource, obj, before)
+        # A report is no wish: a Deployment's annotations come by this way too.
+        if target.subresource != parts.STATUS:
+            parts.count_generation(resource, obj, before)
+        if deletion.is_finished(resource, obj):
+            self._erase(target, options)
+        elif obj != before:
+            self._write(resource, obj, options)
+        return obj
+
+    def _admit(self, resource: Resource, obj: Object, before: Object | None) -> None:
+        admission.prepare(resource, obj, before, self)
+        admission.validate(resource, obj, before, self)
+
+    def _write(self, resource: Resource, obj: Object, options: Options) -> None:
+        if options.is_dry_run:
+            return
+        is_definition = resource.qualified == definitions.DEFINITIONS
+        if is_definition:
+            definitions.complete(obj, self.catalogue, self.now())
+        meta = obj["metadata"]
+        before = self.store.get(resource, meta.get("namespace", ""), meta["name"])
+        after = self.store.write(resource, obj)
+        admission.account(resource, before, after, self)
+        if is_definition:
+            definitions.register(obj, self.catalogue)
+
+    def _erase(self, target: Target, options: Options) -> bool:
+        resource = target.resource
+        if not options.is_dry_run:
+            gone = self.store.remove(resource, target.namespace, target.name)
+            admission.account(resource, gone, None, self)
+            if resource.qualified == definitions.DEFINITIONS:
+                definitions.unregister(gone.object, self.store, self.catalogue)
+        return True
+
+    def _found(self, target: Target) -> Stored:
+        stored = self.store.get(target.resource, target.namespace, target.name)
+        if stored is None:
+            raise not_found(target.resource, target.name)
+        return stored
+
+
+def _copy(obj: Object) -> Object:
+    return msgspec.json.decode(msgspec.json.encode(obj), type=dict[str, Any])

@@ -1,0 +1,89 @@
+"""Starts the rest of a cluster: every controller, the kubelet and the heartbeats, each in tasks of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from stowplan.embedded.api import Api
+from stowplan.embedded.controllers import bootstrap
+from stowplan.embedded.controllers.cron_jobs import CronJobs
+from stowplan.embedded.controllers.daemon_sets import DaemonSets
+from stowplan.embedded.controllers.deployments import Deployments
+from stowplan.embedded.controllers.disruption_budgets import DisruptionBudgets
+from stowplan.embedded.controllers.garbage import GarbageCollector
+from stowplan.embedded.controllers.jobs import Jobs
+from stowplan.embedded.controllers.namespaces import Namespaces
+from stowplan.embedded.controllers.node_lifecycle import NodeLifecycle
+from stowplan.embedded.controllers.pod_garbage import PodGarbage
+from stowplan.embedded.controllers.replica_sets import ReplicaSets
+from stowplan.embedded.controllers.service_accounts import ServiceAccounts
+from stowplan.embedded.controllers.stateful_sets import StatefulSets
+from stowplan.embedded.controllers.taint_eviction import TaintEviction
+from stowplan.embedded.following import resources
+from stowplan.embedded.following.nodes import Nodes
+from stowplan.embedded.following.pods import Pods
+from stowplan.embedded.following.setting import Setting
+from stowplan.embedded.heartbeats import Heartbeats
+from stowplan.embedded.kubelet import Kubelet, Timing
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the rest of a cluster may be told."""
+
+    now: Callable[[], datetime]
+    timing: Timing = field(default_factory=Timing)
+    heartbeat_seconds: float = 10.0
+    #: How long a node may be gone before its pods are removed.
+    gone_node_seconds: float = 5.0
+    #: Without, pods stay as they are bound: somebody else plays the kubelets.
+    has_kubelets: bool = True
+
+
+class Part(Protocol):
+    """Something that works for ever."""
+
+    def work(self) -> list[Coroutine[Any, Any, None]]: ...
+
+
+def start_all(api: Api, options: Options) -> list[asyncio.Task[None]]:
+    """Make what a new cluster has, and start everybody; cancel the tasks to stop them."""
+    bootstrap.ensure(api)
+    setting = Setting(api, Pods(api), Nodes(api), options.now)
+    parts = parts_of(setting, options)
+    # Everybody listens by now: what is there already is told once to all.
+    setting.nodes.follower.catch_up()
+    setting.pods.follower.catch_up()
+    works = [setting.nodes.follower.run(), setting.pods.follower.run()]
+    for part in parts:
+        works += part.work()
+    return [asyncio.create_task(work) for work in works]
+
+
+def parts_of(setting: Setting, options: Options) -> list[Part]:
+    """Make every part; none has begun to work."""
+    replica_sets = ReplicaSets(setting, resources.apps(setting.api, "ReplicaSet"))
+    jobs = Jobs(setting)
+    parts: list[Part] = [
+        Namespaces(setting),
+        ServiceAccounts(setting),
+        GarbageCollector(setting),
+        NodeLifecycle(setting),
+        TaintEviction(setting),
+        PodGarbage(setting, options.gone_node_seconds),
+        replica_sets,
+        ReplicaSets(setting, resources.find(setting.api, "v1", "ReplicationController")),
+        Deployments(setting, replica_sets.follower),
+        StatefulSets(setting),
+        DaemonSets(setting),
+        jobs,
+        CronJobs(setting, jobs.follower),
+        DisruptionBudgets(setting),
+    ]
+    if options.has_kubelets:
+        parts += [Kubelet(setting, options.timing), Heartbeats(setting, options.heartbeat_seconds)]
+    return parts

@@ -1,0 +1,161 @@
+"""What is wrong with a definition itself, in upstream's words; a definition without faults can be served."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stowplan.embedded import json_path, reading
+from stowplan.embedded.custom.causes import invalid_value, required, unsupported
+from stowplan.embedded.custom.definition import names_of, versions
+from stowplan.embedded.errors import Cause
+from stowplan.embedded.json_path import JsonPath
+from stowplan.embedded.resource import Object
+
+_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_SCOPES: Final = ("Cluster", "Namespaced")
+_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_SELECTABLE: Final = ("string", "boolean", "integer")
+
+
+def faults(definition: Object) -> list[Cause]:
+    """List everything that keeps a definition from being served."""
+    return [*_naming(definition), *_versions(definition)]
+
+
+def _naming(definition: Object) -> Iterator[Cause]:
+    spec, names = reading.mapping(definition, "spec"), names_of(definition)
+    name = reading.text(definition, "metadata", "name")
+    if name != f"{reading.text(names, 'plural')}.{reading.text(spec, 'group')}":
+        yield invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    if not reading.text(spec, "group"):
+        yield required("spec.group")
+    scope = reading.text(spec, "scope")
+    if not scope:
+        yield required("spec.scope")
+    elif scope not in _SCOPES:
+        yield unsupported("spec.scope", scope, _SCOPES)
+    for key in ("plural", "singular", "kind", "listKind"):
+        if not reading.text(names, key):
+            yield required(f"spec.names.{key}")
+    if reading.text(spec, "conversion", "strategy") not in ("", "None"):
+        yield invalid_value(
+            "spec.conversion.strategy",
+            reading.text(spec, "conversion", "strategy"),
+            "only None is supported here: there is nothing that webhooks could run in",
+        )
+
+
+def _versions(definition: Object) -> Iterator[Cause]:
+    listed = versions(definition)
+    stored = [each for each in listed if reading.is_true(each, "storage")]
+    if len(stored) != 1:
+        named = [reading.text(each, "name") for each in stored]
+        yield invalid_value("spec.versions", named, "must have exactly one version marked as storage version")
+    seen: set[str] = set()
+    for index, version in enumerate(listed):
+        field = f"spec.versions[{index}]"
+        name = reading.text(version, "name")
+        if not _LABEL.fullmatch(name):
+            yield invalid_value(f"{field}.name", name, "must be a DNS label that starts with a letter, such as v1")
+        if name in seen:
+            yield invalid_value(f"{field}.name", name, "must be unique among the versions")
+        seen.add(name)
+        yield from _version(version, field)
+
+
+def _version(version: Object, field: str) -> Iterator[Cause]:
+    schema = reading.at(version, "schema", "openAPIV3Schema")
+    if not isinstance(schema, dict):
+        yield required(f"{field}.schema.openAPIV3Schema")
+        return
+    path = f"{field}.schema.openAPIV3Schema"
+    if schema.get("type") != "object":
+        yield invalid_value(f"{path}.type", schema.get("type", ""), "must be object at the root")
+    yield from _schema(schema, path)
+    yield from _columns(version, field)
+    yield from _scale_paths(version, field)
+    for index, selected in enumerate(reading.entries(version, "selectableFields")):
+        if _type_at(schema, reading.text(selected, "jsonPath")) not in _SELECTABLE:
+            yield invalid_value(
+                f"{field}.selectableFields[{index}].jsonPath",
+                reading.text(selected, "jsonPath"),
+                "must point to a field of type string, boolean or integer. "
+                "Enum string fields and strings with formats are allowed.",
+            )
+
+
+def _columns(version: Object, field: str) -> Iterator[Cause]:
+    for index, column in enumerate(reading.entries(version, "additionalPrinterColumns")):
+        where = f"{field}.additionalPrinterColumns[{index}]"
+        if not reading.text(column, "name"):
+            yield required(f"{where}.name")
+        if reading.text(column, "type") not in _COLUMN_TYPES:
+            wanted = f"must be one of {','.join(_COLUMN_TYPES)}"
+            yield invalid_value(f"{where}.type", reading.text(column, "type"), wanted)
+        try:
+            JsonPath(reading.text(column, "jsonPath"))
+        except ValueError:
+            path = reading.text(column, "jsonPath")
+            yield invalid_value(f"{where}.JSONPath", path, "must be a simple json path starting with .")
+
+
+def _scale_paths(version: Object, field: str) -> Iterator[Cause]:
+    scale = reading.mapping(version, "subresources", "scale")
+    wanted = {"specReplicasPath": ".spec", "statusReplicasPath": ".status"}
+    for name, start in wanted.items() if scale else ():
+        path = reading.text(scale, name)
+        if not path.startswith(f"{start}."):
+            yield invalid_value(f"{field}.subresources.scale.{name}", path, f"should be a json path under {start}")
+    for name in (*wanted, "labelSelectorPath"):
+        if _keys(reading.text(scale, name)) is None:
+            problem = "must be a simple json path of keys"
+            yield invalid_value(f"{field}.subresources.scale.{name}", reading.text(scale, name), problem)
+
+
+def _schema(schema: Any, path: str) -> Iterator[Cause]:
+    if not isinstance(schema, dict):
+        yield invalid_value(path, schema, "must be an object")
+        return
+    yield from _own_faults(schema, path)
+    for name, below in reading.mapping(schema, "properties").items():
+        yield from _schema(below, f"{path}.properties[{name}]")
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from _schema(schema["additionalProperties"], f"{path}.additionalProperties")
+    if "items" in schema:
+        yield from _schema(schema["items"], f"{path}.items")
+
+
+def _own_faults(schema: Object, path: str) -> Iterator[Cause]:
+    kind = schema.get("type")
+    is_open = reading.is_true(schema, "x-kubernetes-int-or-string") or reading.is_true(
+        schema, "x-kubernetes-preserve-unknown-fields"
+    )
+    if not kind and not is_open:
+        yield required(f"{path}.type", "must not be empty for specified object fields")
+    elif kind and kind not in _TYPES:
+        yield unsupported(f"{path}.type", kind, _TYPES)
+    if kind == "array" and "items" not in schema:
+        yield required(f"{path}.items", "must be specified")
+    pattern = schema.get("pattern")
+    if isinstance(pattern, str):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            problem = f"must be a valid regular expression, but isn't: {error}"
+            yield invalid_value(f"{path}.pattern", pattern, problem)
+
+
+def _type_at(schema: Object, path: str) -> str:
+    for key in _keys(path) or ():
+        schema = reading.mapping(schema, "properties", key)
+    return reading.text(schema, "type")
+
+
+def _keys(path: str) -> tuple[str, ...] | None:
+    try:
+        return json_path.keys(path)
+    except ValueError:
+        return None

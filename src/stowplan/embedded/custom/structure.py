@@ -1,0 +1,80 @@
+"""Brings the objects of a custom resource into the form of its schema: unknown fields go, defaults come.
+
+What is still wrong with them afterwards is for `checking` to say.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stowplan.embedded.resource import Object
+
+#: Every object has these, whatever its schema says.
+_ALWAYS: Final = frozenset(("apiVersion", "kind", "metadata"))
+_PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
+_IS_OBJECT: Final = "x-kubernetes-embedded-resource"
+
+
+def unknown_fields(schema: Object, obj: Object) -> list[str]:
+    """List the fields that the schema does not know, such as `spec.replicaz`."""
+    return [field for field, _, _ in _unknown(schema, obj, "", is_object=True)]
+
+
+def prune(schema: Object, obj: Object) -> None:
+    """Take the fields out that the schema does not know."""
+    for _, parent, key in list(_unknown(schema, obj, "", is_object=True)):
+        del parent[key]
+
+
+def fill_in(schema: Object, value: Any) -> None:
+    """Set the defaults of the schema wherever a value is missing, or is null where it must not be."""
+    if isinstance(value, dict):
+        properties = _properties(schema)
+        for key, below in properties.items():
+            if "default" in below and (key not in value or (value[key] is None and not below.get("nullable"))):
+                value[key] = copy.deepcopy(below["default"])
+        for key, each in value.items():
+            fill_in(properties.get(key) or _additional(schema) or {}, each)
+    elif isinstance(value, list):
+        for each in value:
+            fill_in(_items(schema), each)
+
+
+def _unknown(schema: Object, value: Any, path: str, *, is_object: bool) -> Iterator[tuple[str, Object, str]]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if is_object and key in _ALWAYS:
+                continue
+            field = f"{path}.{key}" if path else key
+            below = _properties(schema).get(key, _additional(schema))
+            if below is None and not _keeps_unknown(schema):
+                yield field, value, key
+                continue
+            nested = schema if below is None else below
+            yield from _unknown(nested, each, field, is_object=nested.get(_IS_OBJECT) is True)
+    elif isinstance(value, list):
+        # Below a field that keeps everything and says no more, everything is kept as well.
+        items = schema if "items" not in schema and _keeps_unknown(schema) else _items(schema)
+        for index, each in enumerate(value):
+            yield from _unknown(items, each, f"{path}[{index}]", is_object=items.get(_IS_OBJECT) is True)
+
+
+def _keeps_unknown(schema: Object) -> bool:
+    return schema.get(_PRESERVES) is True or schema.get("additionalProperties") is True
+
+
+def _properties(schema: Object) -> dict[str, Object]:
+    found = schema.get("properties")
+    return {key: each for key, each in found.items() if isinstance(each, dict)} if isinstance(found, dict) else {}
+
+
+def _additional(schema: Object) -> Object | None:
+    found = schema.get("additionalProperties")
+    return found if isinstance(found, dict) else None
+
+
+def _items(schema: Object) -> Object:
+    found = schema.get("items")
+    return found if isinstance(found, dict) else {}

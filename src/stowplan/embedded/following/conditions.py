@@ -1,0 +1,35 @@
+"""Conditions of a status: found, set and taken away, with the time of the last change kept as the API means it."""
+
+from __future__ import annotations
+
+from stowplan.embedded.resource import Object
+
+
+def find(status: Object, kind: str) -> Object | None:
+    """Find the condition of a type."""
+    return next((condition for condition in status.get("conditions") or [] if condition["type"] == kind), None)
+
+
+def is_true(status: Object, kind: str) -> bool:
+    condition = find(status, kind)
+    return condition is not None and condition["status"] == "True"
+
+
+def put(status: Object, condition: Object) -> bool:
+    """Set a condition, keeping the time of its last transition while its status stays; return whether it changed."""
+    conditions = status.setdefault("conditions", None) or []
+    before = find(status, condition["type"])
+    if before is not None and before["status"] == condition["status"]:
+        condition = {**condition, "lastTransitionTime": before.get("lastTransitionTime")}
+    if before == condition:
+        return False
+    others = [other for other in conditions if other is not before]
+    at = conditions.index(before) if before is not None else len(others)
+    status["conditions"] = [*others[:at], condition, *others[at:]]
+    return True
+
+
+def drop(status: Object, kind: str) -> None:
+    """Take a condition away."""
+    if find(status, kind) is not None:
+        status["conditions"] = [other for other in status["conditions"] if other["type"] != kind]

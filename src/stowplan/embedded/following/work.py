@@ -1,0 +1,131 @@
+"""Keys to be worked off: each waits at most once, may be due later, and comes back later each time it fails.
+
+A `Worker` takes one key at a time and lets everybody else have a turn after each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stowplan.embedded.errors import StatusError
+from stowplan.embedded.following.follower import Follower, Key
+
+_FIRST_RETRY_SECONDS = 0.01
+_LAST_RETRY_SECONDS = 30.0
+#: An event loop wakes sleepers up to its resolution early; to wait for what is left then would take no time at all.
+_EARLY_SECONDS = 1e-6
+#: Somebody else was faster, or the object is gone: look again, nothing to report.
+_EXPECTED_CODES = (404, 409)
+
+_log = logging.getLogger(__name__)
+
+
+class WorkQueue:
+    """The keys that wait, in the order in which they became due."""
+
+    def __init__(self) -> None:
+        self._ready: dict[Key, None] = {}
+        self._due: dict[Key, float] = {}
+        self._timers: list[tuple[float, Key]] = []
+        self._failures: dict[Key, int] = {}
+        self._changed = asyncio.Event()
+
+    def add(self, key: Key) -> None:
+        """Let a key be taken as soon as possible."""
+        self._ready[key] = None
+        self._due.pop(key, None)
+        self._changed.set()
+
+    def add_after(self, key: Key, seconds: float) -> None:
+        """Let a key be taken after a while, or earlier if it waits already."""
+        due = asyncio.get_running_loop().time() + seconds
+        if key in self._ready or self._due.get(key, due + 1) <= due:
+            return
+        self._due[key] = due
+        heapq.heappush(self._timers, (due, key))
+        self._changed.set()
+
+    def add_failed(self, key: Key) -> None:
+        """Let a key that failed be taken again, the later the more often it failed."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        self.add_after(key, min(_FIRST_RETRY_SECONDS * 2 ** min(failures, 20), _LAST_RETRY_SECONDS))
+
+    def succeeded(self, key: Key) -> None:
+        """Forget how often a key failed."""
+        self._failures.pop(key, None)
+
+    async def take(self) -> Key:
+        """Wait for the next key and take it out."""
+        return (await self.take_up_to(1))[0]
+
+    async def take_up_to(self, limit: int) -> list[Key]:
+        """Wait until a key is due, and take out up to `limit` of those that are."""
+        while not self._ready:
+            await self._wait()
+        taken = list(self._ready)[:limit] if limit < len(self._ready) else list(self._ready)
+        for key in taken:
+            del self._ready[key]
+        return taken
+
+    async def _wait(self) -> None:
+        """Move what is due to the ready ones; if nothing is, wait for a change or for the next timer."""
+        now = asyncio.get_running_loop().time()
+        while self._timers and self._timers[0][0] <= now + _EARLY_SECONDS:
+            due, key = heapq.heappop(self._timers)
+            # A key that was moved forward, or taken meanwhile, left its old timer behind.
+            if self._due.get(key) == due:
+                self.add(key)
+        if self._ready:
+            return
+        self._changed.clear()
+        seconds = self._timers[0][0] - now if self._timers else None
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), seconds)
+
+
+#: Brings the object of a key to where it should be; returns after how many seconds to look again, if at all.
+Reconcile = Callable[[Key], float | None]
+
+
+class Worker:
+    """Works off one queue, always with the followers it was given up to date."""
+
+    def __init__(self, queue: WorkQueue, reconcile: Reconcile, followers: Sequence[Follower[Any]]) -> None:
+        self._queue = queue
+        self._reconcile = reconcile
+        self._followers = followers
+
+    async def run(self) -> None:
+        """Work for ever; a key that fails comes back later."""
+        while True:
+            key = await self._queue.take()
+            for follower in self._followers:
+                follower.catch_up()
+            self._attempt(key)
+            await asyncio.sleep(0)
+
+    def _attempt(self, key: Key) -> None:
+        try:
+            again_seconds = self._reconcile(key)
+        except StatusError as error:
+            if error.code not in _EXPECTED_CODES:
+                _log.info("%s: %s/%s will be tried again: %s", self._name(), *key, error.message)
+            self._queue.add_failed(key)
+        except Exception:
+            # One object that nobody thought of must not stop the work on all others.
+            _log.exception("%s: %s/%s failed and will be tried again", self._name(), *key)
+            self._queue.add_failed(key)
+        else:
+            self._queue.succeeded(key)
+            if again_seconds is not None:
+                self._queue.add_after(key, again_seconds)
+
+    def _name(self) -> str:
+        owner = getattr(self._reconcile, "__self__", self._reconcile)
+        return type(owner).__name__

@@ -1,0 +1,124 @@
+"""A request as it came in, and the answer to it; `server` translates both from and to HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from stowplan.embedded.errors import StatusError, bad_request
+from stowplan.embedded.media import JSON
+from stowplan.embedded.patching import manager_name
+from stowplan.embedded.protobuf import reading as protobuf
+from stowplan.embedded.protobuf.wire import MalformedMessageError
+from stowplan.embedded.request import Options
+from stowplan.embedded.resource import Object
+from stowplan.model import manifests
+from stowplan.model.malformed import MalformedObject
+
+_YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
+_TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
+_FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False", ""))
+_DECODER: Final = msgspec.json.Decoder()
+_LARGEST: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One request."""
+
+    method: str
+    path: str
+    query: dict[str, str] = field(default_factory=dict)
+    accept: str = ""
+    content_type: str = ""
+    body: bytes = b""
+    user: str = ""
+    #: Host and port by which the client reached this server.
+    address: str = ""
+    user_agent: str = ""
+
+    def text(self, name: str) -> str:
+        return self.query.get(name, "")
+
+    def flag(self, name: str) -> bool | None:
+        """A parameter that is true or false; None if it is not given. Raise StatusError 400 if it is neither."""
+        value = self.query.get(name)
+        if value is None:
+            return None
+        if value in _TRUE:
+            return True
+        if value in _FALSE:
+            return False
+        raise bad_request(f'{name}: strconv.ParseBool: parsing "{value}": invalid syntax')
+
+    def number(self, name: str) -> int | None:
+        """A parameter that is a whole number; None if it is not given. Raise StatusError 400 if it is not one."""
+        value = self.query.get(name, "")
+        if not value:
+            return None
+        digits = value[1:] if value[0] in "+-" else value
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 20 and abs(int(value)) <= _LARGEST):
+            raise bad_request(f'{name}: strconv.ParseInt: parsing "{value}": invalid syntax')
+        return int(value)
+
+    def options(self) -> Options:
+        """How a change is to be made. Raise StatusError if that is said in a way that is not understood."""
+        dry_run = self.query.get("dryRun")
+        if dry_run not in (None, "", "All"):
+            raise _invalid(f'dryRun: Unsupported value: "{dry_run}": supported values: "All"')
+        validation = self.query.get("fieldValidation", "")
+        if validation not in ("", "Ignore", "Warn", "Strict"):
+            listed = '"", "Ignore", "Strict", "Warn"'
+            raise _invalid(f'fieldValidation: Unsupported value: "{validation}": supported values: {listed}')
+        manager = manager_name(self.text("fieldManager"), self.user_agent)
+        return Options(dry_run == "All", manager, self.user, field_validation=validation)
+
+    def content(self) -> Object:
+        """The body as an object. Raise StatusError if it is none, or in a format that is not understood."""
+        content = self._decoded(self.content_type.partition(";")[0].strip().lower())
+        if not isinstance(content, dict):
+            raise bad_request("the body of the request is not an object: send one as JSON or YAML")
+        return content
+
+    def _decoded(self, media_type: str) -> Any:
+        try:
+            if media_type in ("", JSON):
+                return _DECODER.decode(self.body)
+            if media_type in _YAML:
+                return _from_yaml(self.body)
+            if media_type == protobuf.MEDIA_TYPE:
+                return protobuf.read(self.body)
+        except (msgspec.DecodeError, RecursionError, MalformedObject, MalformedMessageError) as error:
+            raise bad_request(f"the object provided is unrecognized: {error}") from None
+        accepted = ", ".join((JSON, _YAML[0], protobuf.MEDIA_TYPE))
+        problem = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        raise StatusError(415, "UnsupportedMediaType", problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A complete answer."""
+
+    code: int
+    body: bytes
+    content_type: str = JSON
+    #: What is worth telling the client though the request succeeded.
+    warnings: tuple[str, ...] = ()
+
+
+def refusal(error: StatusError) -> Answer:
+    return Answer(error.code, msgspec.json.encode(error.status()))
+
+
+def _from_yaml(body: bytes) -> Any:
+    documents = list(manifests.read(body))
+    if len(documents) != 1:
+        raise MalformedObject(f"{len(documents)} YAML objects in one request; send one at a time")
+    # What JSON cannot hold is not part of any object.
+    return _DECODER.decode(msgspec.json.encode(documents[0]))
+
+
+def _invalid(problem: str) -> StatusError:
+    return StatusError(422, "Invalid", f"the options of the request are invalid: {problem}")

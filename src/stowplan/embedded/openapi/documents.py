@@ -1,0 +1,123 @@
+"""OpenAPI version 3: an index, and one document for each version of each group."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from stowplan.embedded.catalogue import BUILT_IN, Catalogue
+from stowplan.embedded.custom.resource import CustomResource, schema_of
+from stowplan.embedded.discovery import RELEASE
+from stowplan.embedded.openapi import schemas
+from stowplan.embedded.resource import Object, Resource
+
+#: Strategic merge patches are taken, but not declared: kubectl would look for the keys of lists in these schemas, where
+#: they are not, instead of in what it knows of the built-in kinds itself.
+_PATCHES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+_ON_WRITE: Final = ("dryRun", "fieldManager", "fieldValidation")
+_ACTIONS: Final = {
+    "get": ("get", "get", ()),
+    "put": ("put", "update", _ON_WRITE),
+    "patch": ("patch", "patch", (*_ON_WRITE, "force")),
+    "delete": ("delete", "delete", ("dryRun", "gracePeriodSeconds", "propagationPolicy")),
+}
+_COLLECTION_ACTIONS: Final = {
+    "get": ("list", "list", ("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "watch")),
+    "post": ("post", "create", _ON_WRITE),
+    "delete": ("deletecollection", "deletecollection", ("dryRun", "fieldSelector", "labelSelector")),
+}
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+
+
+def index(catalogue: Catalogue) -> Object:
+    """Answer GET /openapi/v3: where the documents are, each with a hash that changes when it does."""
+    paths = {}
+    for group, version in dict.fromkeys((each.group, each.version) for each in catalogue.all()):
+        root = _root(group, version)
+        url = f"/openapi/v3/{root}?hash={_hash(_resources(catalogue, group, version))}"
+        paths[root] = {"serverRelativeURL": url}
+    return {"paths": paths}
+
+
+def document(catalogue: Catalogue, group: str, version: str) -> bytes | None:
+    """Answer GET /openapi/v3/api/v1 and /openapi/v3/apis/GROUP/VERSION as JSON, or nothing if there is none."""
+    resources = _resources(catalogue, group, version)
+    if not resources:
+        return None
+    if not any(resource.is_custom for resource in resources):
+        return _built_in(group, version)
+    return _write(resources)
+
+
+@cache
+def _built_in(group: str, version: str) -> bytes:
+    return _write(tuple(each for each in BUILT_IN if (each.group, each.version) == (group, version)))
+
+
+def _write(resources: tuple[Resource, ...]) -> bytes:
+    known = schemas.described(resources)
+    for resource in resources:
+        if isinstance(resource, CustomResource):
+            known[schemas.name_of(resource)] = schemas.custom(resource)
+    content = {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": RELEASE},
+        "paths": {path: item for resource in resources for path, item in _paths(resource).items()},
+        "components": {"schemas": known},
+    }
+    return _ENCODER.encode(content)
+
+
+def _resources(catalogue: Catalogue, group: str, version: str) -> tuple[Resource, ...]:
+    return tuple(each for each in catalogue.all() if (each.group, each.version) == (group, version))
+
+
+def _hash(resources: tuple[Resource, ...]) -> str:
+    told: list[Any] = [RELEASE]
+    for resource in resources:
+        told.append([resource.plural, resource.kind, resource.is_namespaced, schema_of(resource)])
+    return hashlib.sha256(_ENCODER.encode(told)).hexdigest().upper()
+
+
+def _root(group: str, version: str) -> str:
+    return f"apis/{group}/{version}" if group else f"api/{version}"
+
+
+def _paths(resource: Resource) -> dict[str, Object]:
+    place = "/namespaces/{namespace}" if resource.is_namespaced else ""
+    collection = f"/{_root(resource.group, resource.version)}{place}/{resource.plural}"
+    found = {collection: _operations(resource, _COLLECTION_ACTIONS, collection)}
+    if "get" in resource.verbs:
+        found[f"{collection}/{{name}}"] = _operations(resource, _ACTIONS, f"{collection}/{{name}}")
+    return found
+
+
+def _operations(resource: Resource, actions: dict[str, tuple[str, str, tuple[str, ...]]], path: str) -> Object:
+    item: Object = {"parameters": [_parameter(name, "path") for name in ("namespace", "name") if f"{{{name}}}" in path]}
+    for method, (action, verb, queries) in actions.items():
+        if verb in resource.verbs:
+            item[method] = _operation(resource, action, queries)
+    return item
+
+
+def _operation(resource: Resource, action: str, queries: tuple[str, ...]) -> Object:
+    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    content = {"application/json": {"schema": {"$ref": schemas.reference(schemas.name_of(resource))}}}
+    operation: Object = {
+        "parameters": [_parameter(name, "query") for name in queries],
+        "responses": {"200": {"description": "OK", "content": content}},
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": kind,
+    }
+    if action in ("post", "put"):
+        operation["requestBody"] = {"content": content, "required": True}
+    if action == "patch":
+        operation["requestBody"] = {"content": {each: {"schema": {"type": "object"}} for each in _PATCHES}}
+    return operation
+
+
+def _parameter(name: str, place: str) -> Object:
+    return {"name": name, "in": place, "required": place == "path", "schema": {"type": "string"}}

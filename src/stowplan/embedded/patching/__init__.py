@@ -1,0 +1,170 @@
+"""Patches: JSON patch, merge patch, strategic merge patch and server-side apply, on decoded objects.
+
+Who owns which field (`metadata.managedFields`) is recorded from the first server-side apply of an object on, not from
+its creation. An object that nobody applies then costs nothing: a hundred thousand pods carry no list of their fields,
+and neither a controller nor a kubelet pays for keeping one. The first apply gives all fields that are there to
+`before-first-apply`, as the API server does for objects that it did not track, so a wish that differs from them is a
+conflict; kubectl takes over what it applied on the client side before. From then on every change is recorded: `apply`
+does it for patches, and whoever replaces an object calls `note_update`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stowplan.embedded.errors import StatusError, bad_request
+from stowplan.embedded.patching import (
+    custom_shapes,
+    json_patch,
+    managed_fields,
+    merge_keys,
+    merge_patch,
+    owning,
+    strategic,
+    tracking,
+)
+from stowplan.embedded.patching.owning import MalformedValueError
+from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Author, Patch
+from stowplan.embedded.patching.plain import as_object, copied, describe, read_json, read_yaml, tidied, without_nulls
+from stowplan.embedded.patching.server_side_apply import Application, applied
+from stowplan.embedded.patching.shapes import Shape
+from stowplan.embedded.resource import Object, Resource
+
+__all__ = [
+    "APPLY_PATCH",
+    "JSON_PATCH",
+    "MERGE_PATCH",
+    "STRATEGIC_MERGE_PATCH",
+    "Author",
+    "Patch",
+    "apply",
+    "manager_name",
+    "note_update",
+]
+
+_MAX_MANAGER_BYTES = 128
+
+
+def apply(resource: Resource, current: Object | None, patch: Patch) -> Object:
+    """Return an object as a patch wants it; the one given stays as it is.
+
+    Only an apply may come without an object, which it then creates. Raises StatusError: 400 for a patch that cannot be
+    read, 404 without an object, 409 for a conflict between field managers, 413 and 422 for a patch that cannot be done,
+    415 for an unknown kind of patch.
+    """
+    _check_options(resource, patch)
+    try:
+        return _applied(resource, current, patch)
+    except RecursionError:
+        raise bad_request("error decoding patch: the patch or the object is nested too deeply") from None
+
+
+def note_update(resource: Resource, before: Object, after: Object, author: Author) -> None:
+    """Record, in the new object, who owns what after an update; costs nothing if nobody ever applied the object."""
+    written, known = managed_fields.of(after), managed_fields.of(before)
+    if not written and not known:
+        return
+    metadata = after.get("metadata")
+    if not isinstance(metadata, dict):
+        return
+    entries = known if author.subresource or not managed_fields.decode(written) else written
+    metadata.pop("managedFields", None)
+    owners = {} if managed_fields.is_reset(written) and not author.subresource else managed_fields.decode(entries)
+    if not owners:
+        return
+    owners = _owners_after(resource, (before, after), author, owners)
+    if owners:
+        metadata["managedFields"] = managed_fields.encode(owners)
+
+
+def manager_name(field_manager: str, user_agent: str) -> str:
+    """The manager that a request counts for: the one that it names, or the program that sent it."""
+    if field_manager:
+        return field_manager
+    printable = "".join(letter for letter in user_agent.partition("/")[0] if letter.isprintable())
+    return printable.encode(errors="ignore")[:_MAX_MANAGER_BYTES].decode(errors="ignore")
+
+
+def _check_options(resource: Resource, patch: Patch) -> None:
+    accepted = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
+    if resource.is_custom:
+        accepted.remove(STRATEGIC_MERGE_PATCH)
+    if patch.media_type not in accepted:
+        told = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+        raise StatusError(415, "UnsupportedMediaType", told)
+    if patch.media_type == APPLY_PATCH and not patch.field_manager:
+        raise _bad_option("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")
+    if patch.media_type != APPLY_PATCH and patch.force is not None:
+        raise _bad_option("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
+
+
+def _bad_option(field: str, reason: str, problem: str) -> StatusError:
+    details = {
+        "group": "meta.k8s.io",
+        "kind": "PatchOptions",
+        "causes": [{"reason": reason, "message": problem, "field": field}],
+    }
+    return StatusError(422, "Invalid", f'PatchOptions.meta.k8s.io "" is invalid: {field}: {problem}', details)
+
+
+def _applied(resource: Resource, current: Object | None, patch: Patch) -> Object:
+    shape = _shape_of(resource, patch.schema)
+    if patch.media_type == APPLY_PATCH:
+        return _apply(resource, current, patch, shape)
+    if current is None:
+        raise StatusError(404, "NotFound", f"{resource.qualified} not found: there is no object to patch")
+    outcome = _patched(current, patch, shape)
+    if not isinstance(outcome, dict):
+        raise StatusError(422, "Invalid", f"the patch would turn the {resource.kind} into {describe(outcome)}")
+    result = tidied(outcome if resource.is_custom else without_nulls(outcome))
+    author = Author(patch.field_manager, patch.subresource, patch.time, patch.schema)
+    note_update(resource, current, result, author)
+    return result
+
+
+def _patched(current: Object, patch: Patch, shape: Shape) -> Any:
+    wanted = read_json(patch.body)
+    match patch.media_type:
+        case "application/json-patch+json":
+            return json_patch.patched(copied(current), wanted)
+        case "application/merge-patch+json":
+            return merge_patch.merged(copied(current), as_object(wanted))
+        case _:
+            if wanted is None:
+                return copied(current)
+            merged = strategic.merged(copied(current), as_object(wanted), shape)
+            # What an object is cannot be patched.
+            kept = {name: current[name] for name in ("apiVersion", "kind") if name in current}
+            return {**merged, **kept}
+
+
+def _apply(resource: Resource, current: Object | None, patch: Patch, shape: Shape) -> Object:
+    wanted = read_yaml(patch.body)
+    application = Application(
+        resource=resource,
+        shape=shape,
+        wanted={} if wanted is None else as_object(wanted, "error decoding YAML"),
+        manager=patch.field_manager,
+        is_forced=bool(patch.force),
+        subresource=patch.subresource,
+        time=managed_fields.stamp(patch.time),
+    )
+    return tidied(copied(applied(application, current)))
+
+
+def _shape_of(resource: Resource, schema: Object | None) -> Shape:
+    return custom_shapes.shape_of(schema) if resource.is_custom else merge_keys.shape_of(resource)
+
+
+def _owners_after(
+    resource: Resource, objects: tuple[Object, Object], author: Author, owners: managed_fields.Managed
+) -> managed_fields.Managed:
+    try:
+        found = owning.difference(*objects, _shape_of(resource, author.schema))
+    except MalformedValueError:
+        # An object with such fields is refused by validation; until then nobody owns it.
+        return {}
+    changes = tracking.within_reach(found, resource, author.subresource)
+    by = managed_fields.updater(author.manager, resource.api_version, author.subresource)
+    taken = tracking.owned(frozenset(changes.added | changes.changed), resource, author.subresource)
+    return tracking.updated(owners, changes, by, taken, managed_fields.stamp(author.time))

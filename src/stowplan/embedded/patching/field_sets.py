@@ -1,0 +1,124 @@
+"""Sets of fields: which parts of an object a manager owns, and the `fieldsV1` form that they travel in.
+
+A path is a tuple of elements in the spelling of that form: `f:spec` for a field, `k:{"name":"web"}` for an item of a
+list of maps, `v:"example.com/held"` for a member of a set.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from stowplan.embedded.patching.shapes import Shape
+from stowplan.embedded.resource import Object
+
+Path = tuple[str, ...]
+FieldSet = frozenset[Path]
+
+EMPTY: FieldSet = frozenset()
+_SELF = "."
+
+
+def field(name: str) -> str:
+    return f"f:{name}"
+
+
+def item(keys: Object) -> str:
+    return f"k:{_compact(keys)}"
+
+
+def member(value: Any) -> str:
+    return f"v:{_compact(value)}"
+
+
+def encode(fields: FieldSet) -> Object:
+    """Write a set in the `fieldsV1` form."""
+    root: Object = {}
+    for path in sorted(fields):
+        node = root
+        for element in path:
+            node = node.setdefault(element, {})
+        node[_SELF] = {}
+    return _without_needless_marks(root)
+
+
+def _without_needless_marks(node: Object) -> Object:
+    """Keep the mark of a path that is owned only where it has children too."""
+    children = {name: _without_needless_marks(child) for name, child in node.items() if name != _SELF}
+    return {_SELF: {}, **children} if children and _SELF in node else children
+
+
+def decode(fields: Any) -> FieldSet:
+    """Read the `fieldsV1` form; raises ValueError for anything else."""
+    return frozenset(_read(fields, ()))
+
+
+def _read(node: Any, path: Path) -> Iterator[Path]:
+    if not isinstance(node, dict):
+        raise ValueError(f"the fields under {spell(path) or 'the root'} are not an object")
+    children = [name for name in node if name != _SELF]
+    if path and (_SELF in node or not children):
+        yield path
+    for name in children:
+        yield from _read(node[name], (*path, _normal(name)))
+
+
+def _normal(element: str) -> str:
+    """Spell an element as this module does, whoever wrote it."""
+    kind, colon, content = element.partition(":")
+    if not colon or kind not in ("f", "k", "v", "i"):
+        raise ValueError(f"{element!r} is not a path element")
+    return f"{kind}:{_compact(json.loads(content))}" if kind in "kv" else element
+
+
+def _compact(value: Any) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()
+
+
+def spell(path: Path) -> str:
+    """Write a path for people: `.spec.containers[name="web"].image`."""
+    return "".join(_spell(element) for element in path)
+
+
+def _spell(element: str) -> str:
+    kind, _, content = element.partition(":")
+    match kind:
+        case "f":
+            return f".{content}"
+        case "k":
+            # Ours are objects; what a client wrote into managedFields may be anything.
+            keys = json.loads(content)
+            named = keys.items() if isinstance(keys, dict) else [("", keys)]
+            return "[" + ",".join(f"{name}={_compact(value)}" for name, value in named) + "]"
+        case "v":
+            return f"[={content}]"
+        case _:
+            return f"[{content}]"
+
+
+def in_order(fields: FieldSet) -> list[Path]:
+    """Sort paths as conflicts are listed: what is owned at a level, then what is owned below."""
+    return sorted(fields, key=lambda path: (path[:-1], path))
+
+
+def without(fields: FieldSet, *roots: Path) -> FieldSet:
+    """Leave out some paths and everything below them."""
+    return frozenset(path for path in fields if not any(path[: len(root)] == root for root in roots))
+
+
+def with_structs(fields: FieldSet, shape: Shape) -> FieldSet:
+    """Add the declared fields on the way to each path, so that a struct goes when the last of its fields goes."""
+    return fields | frozenset(_ways(fields, shape))
+
+
+def _ways(fields: Iterable[Path], shape: Shape) -> Iterator[Path]:
+    for path in fields:
+        at = shape
+        for depth, element in enumerate(path[:-1], start=1):
+            is_field = element.startswith("f:")
+            if is_field and (not at.is_free or element[2:] in at.fields):
+                yield path[:depth]
+            at = at.at(element[2:]) if is_field else at.of_items

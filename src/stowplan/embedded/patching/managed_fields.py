@@ -1,0 +1,133 @@
+"""Who owns which fields of an object: `metadata.managedFields`, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from stowplan.embedded.patching import field_sets
+from stowplan.embedded.patching.field_sets import FieldSet
+from stowplan.embedded.resource import Object
+
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+
+# So many managers that updated are kept apart; the oldest are taken together beyond that.
+_MAX_UPDATERS: Final = 10
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Owner:
+    """A manager in one of its roles. One that applies is the same in every version, so it has none here."""
+
+    manager: str
+    operation: str
+    api_version: str
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What an owner owns, and since when."""
+
+    fields: FieldSet
+    api_version: str
+    #: RFC 3339, or "" if it is not known.
+    time: str = ""
+
+
+Managed = dict[Owner, Share]
+
+
+def applier(manager: str, subresource: str) -> Owner:
+    return Owner(manager, APPLY, "", subresource)
+
+
+def updater(manager: str, api_version: str, subresource: str = "") -> Owner:
+    return Owner(manager or "unknown", UPDATE, api_version, subresource)
+
+
+def stamp(time: datetime | None) -> str:
+    """Write a time as the API does."""
+    return "" if time is None else time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def of(obj: Object) -> Any:
+    """The entries that an object carries, whatever they are."""
+    metadata = obj.get("metadata")
+    return metadata.get("managedFields") if isinstance(metadata, dict) else None
+
+
+def is_reset(entries: Any) -> bool:
+    """Say if a client asks to forget all owners: with an empty list, or with one empty entry."""
+    return bool(entries == [] or entries == [{}])
+
+
+def decode(entries: Any) -> Managed:
+    """Read the entries of an object; those that nobody can read tell nothing, so there are no owners then."""
+    if not isinstance(entries, list):
+        return {}
+    try:
+        return dict(_decode(entry) for entry in entries)
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _decode(entry: Any) -> tuple[Owner, Share]:
+    if not isinstance(entry, dict) or entry.get("fieldsType") != "FieldsV1":
+        raise ValueError("an entry of managedFields needs fieldsType FieldsV1")
+    manager, operation, api_version, subresource, time = (
+        _text(entry, name) for name in ("manager", "operation", "apiVersion", "subresource", "time")
+    )
+    if operation not in (APPLY, UPDATE) or not api_version:
+        raise ValueError("an entry of managedFields needs an operation and an apiVersion")
+    owner = Owner(manager, operation, "" if operation == APPLY else api_version, subresource)
+    return owner, Share(field_sets.decode(entry.get("fieldsV1", {})), api_version, time)
+
+
+def _text(entry: Object, name: str) -> str:
+    value = entry.get(name) or ""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} of an entry of managedFields is not a string")
+    return value
+
+
+def encode(managed: Managed) -> list[Object]:
+    """Write entries in the order of the API: by operation, time, manager."""
+    ordered = sorted(managed.items(), key=lambda pair: (pair[0].operation, pair[1].time, pair[0]))
+    return [_encode(owner, share) for owner, share in ordered]
+
+
+def _encode(owner: Owner, share: Share) -> Object:
+    return {
+        "manager": owner.manager,
+        "operation": owner.operation,
+        "apiVersion": share.api_version,
+        **({"time": share.time} if share.time else {}),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": field_sets.encode(share.fields),
+        **({"subresource": owner.subresource} if owner.subresource else {}),
+    }
+
+
+def capped(managed: Managed) -> Managed:
+    """Take the oldest managers that updated together as `ancient-changes`, so that there are never too many."""
+    updaters = sorted((s.time, o) for o, s in managed.items() if o.operation == UPDATE)
+    surplus = len(updaters) - _MAX_UPDATERS
+    if surplus <= 0:
+        return managed
+    result = dict(managed)
+    by_version: dict[str, list[Share]] = {}
+    for _, owner in updaters[: surplus + 1]:
+        share = result.pop(owner)
+        by_version.setdefault(share.api_version, []).append(share)
+    for version, shares in by_version.items():
+        result[updater("ancient-changes", version)] = _together(shares, version)
+    return result
+
+
+def _together(shares: Iterable[Share], version: str) -> Share:
+    listed = list(shares)
+    return Share(frozenset().union(*(share.fields for share in listed)), version, max(share.time for share in listed))

@@ -1,0 +1,194 @@
+"""Server-side apply: a manager says all that it wants of an object, and owns exactly that.
+
+What it no longer says goes, unless somebody else owns it. What somebody else owns and it wants otherwise is a conflict,
+unless it forces. Objects that nobody applied before belong to `before-first-apply`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stowplan.embedded.errors import StatusError, bad_request
+from stowplan.embedded.patching import field_sets, managed_fields, merging, owning, tracking
+from stowplan.embedded.patching.field_sets import EMPTY, FieldSet
+from stowplan.embedded.patching.managed_fields import APPLY, Managed, Owner, Share
+from stowplan.embedded.patching.owning import MalformedValueError
+from stowplan.embedded.patching.plain import without_nulls
+from stowplan.embedded.patching.shapes import Shape
+from stowplan.embedded.resource import Object, Resource
+
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_KUBECTL: Final = "kubectl"
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """One manager's wish for one object."""
+
+    resource: Resource
+    shape: Shape
+    wanted: Object
+    manager: str
+    is_forced: bool = False
+    subresource: str = ""
+    #: RFC 3339, or "" if it is not known.
+    time: str = ""
+
+    @property
+    def owner(self) -> Owner:
+        return managed_fields.applier(self.manager, self.subresource)
+
+
+def applied(application: Application, current: Object | None) -> Object:
+    """Do what a manager asks for; raises StatusError 400 for a wish that cannot be read, 409 for a conflict."""
+    _check(application)
+    live: Object = without_nulls(_without_managed(current or {}))
+    managed = managed_fields.decode(managed_fields.of(current or {}))
+    if current is not None and not managed:
+        managed = _before_first_apply(application, live)
+    outcome, owners = _outcome(application, live, managed)
+    _keep_last_applied(application, outcome)
+    if owners:
+        outcome.setdefault("metadata", {})["managedFields"] = managed_fields.encode(owners)
+    return outcome
+
+
+def _check(application: Application) -> None:
+    wanted, resource = application.wanted, application.resource
+    version, kind = wanted.get("apiVersion") or "", wanted.get("kind") or ""
+    if (version, kind) != (resource.api_version, resource.kind):
+        group_version = version if "/" in str(version) or not version else f"/{version}"
+        raise bad_request(f"invalid object type: {group_version or '/'}, Kind={kind}")
+    if managed_fields.of(wanted) is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    try:
+        owning.check(wanted, application.shape)
+    except MalformedValueError as fault:
+        raise StatusError(
+            422, "Invalid", f"failed to create typed patch object ({_naming(application)}): {fault}"
+        ) from None
+
+
+def _naming(application: Application) -> str:
+    metadata = application.wanted.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    resource = application.resource
+    what = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+    return f"{named.get('namespace', '')}/{named.get('name', '')}; {what}"
+
+
+def _without_managed(obj: Object) -> Object:
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        return obj
+    return {**obj, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+
+
+def _before_first_apply(application: Application, live: Object) -> Managed:
+    fields = tracking.everything(live, application.shape, application.resource)
+    version = application.resource.api_version
+    owner = managed_fields.updater("before-first-apply", version)
+    return {owner: Share(fields, version, application.time)} if fields else {}
+
+
+def _outcome(application: Application, live: Object, managed: Managed) -> tuple[Object, Managed]:
+    shape, owner, resource = application.shape, application.owner, application.resource
+    last = managed.get(owner)
+    fields = owning.fields_of(application.wanted, shape)
+    own = Share(tracking.owned(fields, resource, application.subresource), resource.api_version, application.time)
+    others = {other: share for other, share in managed.items() if other != owner}
+    laid_over = merging.merged(live, application.wanted, shape)
+    if last is not None:
+        everybodys = tracking.OWNERLESS.union(own.fields, *(share.fields for share in others.values()))
+        laid_over = _pruned(laid_over, last.fields, everybodys, shape)
+    found = owning.difference(live, laid_over, shape)
+    outcome: Object = without_nulls(laid_over)
+    changes = tracking.within_reach(found, resource, application.subresource)
+    conflicts = {o: s.fields & (changes.changed | changes.added) for o, s in others.items()}
+    if not application.is_forced:
+        _refuse_conflicts(application, live, {o: frozenset(paths) for o, paths in conflicts.items() if paths})
+    owners = tracking.handed_over(others, changes)
+    if own.fields:
+        is_same = last is not None and last.fields == own.fields and outcome == live
+        owners[owner] = last if last is not None and is_same else own
+    return outcome, owners
+
+
+def _pruned(value: Object, last: FieldSet, owned: FieldSet, shape: Shape) -> Object:
+    """Remove what the manager said last time and nobody, itself included, says now."""
+
+    def fields_of(part: Any) -> FieldSet:
+        return field_sets.with_structs(owning.fields_of(part or {}, shape), shape)
+
+    before, last, owned = fields_of(value), field_sets.with_structs(last, shape), field_sets.with_structs(owned, shape)
+    remaining = fields_of(merging.removed(value, last, shape))
+    # What lay in something removed comes back if it is owned, or was never this manager's.
+    kept = fields_of(merging.removed(value, before - (remaining | owned), shape))
+    pruned: Object | None = merging.removed(value, (before - kept) & last, shape)
+    return pruned or {}
+
+
+def _refuse_conflicts(application: Application, live: Object, conflicts: dict[Owner, FieldSet]) -> None:
+    if application.manager == _KUBECTL and conflicts:
+        # What kubectl itself applied on the client side, and nobody changed since, is its to take over.
+        allowed = _from_last_applied(application, live)
+        conflicts = {owner: paths - allowed for owner, paths in conflicts.items() if paths - allowed}
+    if conflicts:
+        raise _conflict(conflicts)
+
+
+def _from_last_applied(application: Application, live: Object) -> FieldSet:
+    try:
+        last = json.loads(_annotations(live).get(_LAST_APPLIED, ""))
+        if not isinstance(last, dict) or last.get("apiVersion") != application.resource.api_version:
+            return EMPTY
+        fields = owning.fields_of(last, application.shape)
+        changes = owning.difference(last, live, application.shape)
+    except (ValueError, TypeError, MalformedValueError, RecursionError):
+        return EMPTY
+    return fields - changes.added - changes.changed - changes.removed
+
+
+def _annotations(obj: Object) -> Object:
+    metadata = obj.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return annotations if isinstance(annotations, dict) else {}
+
+
+def _keep_last_applied(application: Application, outcome: Object) -> None:
+    """Keep what client-side apply goes by in step, so that kubectl may go back to it."""
+    annotations = _annotations(outcome)
+    if application.manager != _KUBECTL or not annotations.get(_LAST_APPLIED):
+        return
+    wanted = json.loads(json.dumps(application.wanted))
+    _annotations(wanted).pop(_LAST_APPLIED, None)
+    annotations[_LAST_APPLIED] = json.dumps(wanted, separators=(",", ":"), sort_keys=True) + "\n"
+
+
+def _conflict(conflicts: dict[Owner, FieldSet]) -> StatusError:
+    found = {
+        _spell(owner): [field_sets.spell(p) for p in field_sets.in_order(conflicts[owner])]
+        for owner in sorted(conflicts)
+    }
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path}
+        for who, paths in found.items()
+        for path in paths
+    ]
+    if len(causes) == 1:
+        told = f"1 conflict: {causes[0]['message']}: {causes[0]['field']}"
+    else:
+        lines = [
+            line for who, paths in found.items() for line in (f"conflicts with {who}:", *(f"- {p}" for p in paths))
+        ]
+        told = f"{len(causes)} conflicts: " + "\n".join(lines)
+    return StatusError(409, "Conflict", f"Apply failed with {told}", {"causes": causes})
+
+
+def _spell(owner: Owner) -> str:
+    named = json.dumps(owner.manager, ensure_ascii=False)
+    if owner.subresource:
+        named += f" with subresource {json.dumps(owner.subresource)}"
+    return named if owner.operation == APPLY else f"{named} using {owner.api_version}"

@@ -1,0 +1,37 @@
+"""What a request is about and how it wants to be treated, apart from how it came in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from stowplan.embedded.resource import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An object, a part of one, or (without a name) a place where objects are."""
+
+    resource: Resource
+    #: "" for cluster-scoped objects, and for all namespaces at once.
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a change is to be made."""
+
+    is_dry_run: bool = False
+    field_manager: str = ""
+    user: str = ""
+    #: What becomes of fields that the kind does not have: Strict, Warn or Ignore.
+    field_validation: str = ""
+    #: Whether the object has the form of its kind for sure, because it was made in this process.
+    is_trusted: bool = False
+    #: What the client is to be told beside the answer; added to on the way.
+    warnings: list[str] = field(default_factory=list)
+
+
+#: Changes from within this process.
+TRUSTED = Options(is_trusted=True)

@@ -1,0 +1,248 @@
+"""From a request to the call that answers it: which verb it is, and whether the resource knows that verb."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from stowplan.embedded import deletion, listing, media, pages, paths, reviews, watching
+from stowplan.embedded.admission import shapes
+from stowplan.embedded.api import Api
+from stowplan.embedded.catalogue import unserved_subresource
+from stowplan.embedded.custom.resource import schema_of
+from stowplan.embedded.deletion import DeleteOptions
+from stowplan.embedded.errors import StatusError, bad_request, method_not_allowed, not_found
+from stowplan.embedded.incoming import Answer, Incoming, refusal
+from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
+from stowplan.embedded.rendering import Rendering
+from stowplan.embedded.request import Options, Target
+from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.stored import Stored
+from stowplan.embedded.subresources import binding, eviction, scale
+from stowplan.embedded.watching import Watch
+
+_ON_OBJECTS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_ON_COLLECTIONS: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+#: What deleting these returns is the object, for everything else a word about it.
+_SHOWN_WHEN_GONE: Final = frozenset(
+    (
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "podgroups.scheduling.k8s.io",
+        "pods",
+        "podtemplates",
+        "resourceclaims.resource.k8s.io",
+        "resourcequotas",
+        "serviceaccounts",
+        "services",
+    )
+)
+
+
+class Verbs:
+    """Answers requests; only a watch goes on after the answer."""
+
+    def __init__(self, api: Api, token: str = "") -> None:
+        self._api = api
+        self._token = token
+
+    def answer(self, request: Incoming) -> Answer | Watch:
+        """Answer a request; one that is refused is answered with a Status."""
+        try:
+            return self._answer(request)
+        except StatusError as error:
+            return refusal(error)
+
+    def _answer(self, request: Incoming) -> Answer | Watch:
+        segments = paths.split(request.path)
+        if request.method == "GET":
+            page = pages.find(segments, request, self._api.catalogue)
+            if page is not None:
+                return page
+        target = paths.find(segments, self._api.catalogue)
+        rendering = Rendering(
+            target.resource, media.negotiate(request.accept), self._api.now(), request.text("includeObject")
+        )
+        if target.subresource:
+            return self._on_part(target, request, rendering)
+        if target.name:
+            return self._on_object(target, request, rendering)
+        return self._on_collection(target, request, rendering)
+
+    def _on_object(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Watch:
+        verb = _verb(_ON_OBJECTS, target, request)
+        if verb == "get":
+            if request.flag("watch"):
+                return self._watch(target, request, rendering)
+            return Answer(200, rendering.stored(self._found(target)))
+        if verb == "delete":
+            return self._delete(target, request, rendering)
+        return self._change(target, request, rendering)
+
+    def _on_collection(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Watch:
+        verb = _verb(_ON_COLLECTIONS, target, request)
+        if verb == "create":
+            return self._create(target, request, rendering)
+        if verb == "deletecollection":
+            return self._delete_all(target, request, rendering)
+        if request.flag("watch"):
+            return self._watch(target, request, rendering)
+        return Answer(200, rendering.page(listing.read_page(self._api.store, target, request)))
+
+    def _on_part(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+        _check_part(target)
+        return self._on_part_of(target, request, rendering)
+
+    def _watch(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Watch:
+        if "watch" not in target.resource.verbs:
+            raise method_not_allowed("watch", target.resource)
+        try:
+            return watching.open_watch(self._api.store, target, request, rendering)
+        except StatusError as error:
+            if error.code != 410:
+                raise
+            # A watch that cannot begin where it should is told so in its own language.
+            return Answer(200, watching.error_line(error))
+
+    def _create(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+        if target.resource.is_namespaced and not target.namespace:
+            raise method_not_allowed("create", target.resource)
+        if reviews.is_review(target.resource):
+            question = self._question(target.resource, request)
+            return Answer(201, rendering.obj(reviews.answer(target.resource, question, request.user, self._token)))
+        options = request.options()
+        if target.resource.qualified == "bindings":
+            return self._granted(binding.bind(self._api, target, request.content(), options))
+        obj = self._api.insert(target, request.content(), options)
+        return Answer(201, rendering.obj(obj), warnings=tuple(options.warnings))
+
+    def _change(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+        options = request.options()
+        if request.method == "PUT":
+            obj = self._api.replace(target, request.content(), options)
+            return Answer(200, rendering.obj(obj), warnings=tuple(options.warnings))
+        existed = self._api.store.get(target.resource, target.namespace, target.name) is not None
+        obj = self._api.amend(target, self._patch(target, request, options), options)
+        return Answer(200 if existed else 201, rendering.obj(obj), warnings=tuple(options.warnings))
+
+    def _patch(self, target: Target, request: Incoming, options: Options) -> Patch:
+        is_apply = request.content_type.partition(";")[0].strip() == APPLY_PATCH
+        return Patch(
+            request.content_type,
+            request.body,
+            # Who applies has to say so; a name made up from the program would own fields that nobody gives back.
+            request.text("fieldManager") if is_apply else options.field_manager,
+            request.flag("force"),
+            target.subresource,
+            self._api.now(),
+            schema_of(target.resource),
+        )
+
+    def _delete(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+        how, options = _delete_options(request)
+        removal = self._api.remove(target, how, options)
+        if removal.is_gone and target.resource.qualified not in _SHOWN_WHEN_GONE:
+            return Answer(200, msgspec.json.encode(_success(target.resource, removal.obj)))
+        return Answer(200, rendering.obj(removal.obj))
+
+    def _delete_all(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+        how, options = _delete_options(request)
+        page = listing.read_page(self._api.store, target, request)
+        for stored in page.items:
+            if self._api.store.get(target.resource, *stored.key) is not None:
+                self._api.remove(Target(target.resource, *stored.key), how, options)
+        return Answer(200, rendering.page(page))
+
+    def _on_part_of(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+        match request.method, target.subresource:
+            case "GET", "status" | "finalize":
+                return Answer(200, rendering.stored(self._found(target)))
+            case "PUT" | "PATCH", "status" | "finalize":
+                return self._change(target, request, rendering)
+            case "POST", "binding":
+                return self._granted(binding.bind(self._api, target, request.content(), request.options()))
+            case "POST", "eviction":
+                return self._granted(eviction.evict(self._api, target, request.content(), request.options()))
+            case "GET" | "PUT" | "PATCH", "scale":
+                return Answer(200, rendering.obj(self._scale(target, request)))
+            case "POST", "token":
+                self._found(target)
+                question = self._question(reviews.TOKEN_REQUEST, request)
+                return self._granted(reviews.grant(question, self._token, self._api.now()))
+            case _, "resize":
+                raise bad_request("pods are not resized in place in this cluster: replace the pod")
+        raise method_not_allowed(request.method.lower(), target.resource)
+
+    def _granted(self, obj: Object) -> Answer:
+        return Answer(201, msgspec.json.encode(obj))
+
+    def _scale(self, target: Target, request: Incoming) -> Object:
+        if request.method == "GET":
+            return scale.read(self._api, target)
+        options = request.options()
+        if request.method == "PUT":
+            return scale.replace(self._api, target, request.content(), options)
+        return scale.amend(self._api, target, self._patch(target, request, options), options)
+
+    def _question(self, resource: Resource, request: Incoming) -> Object:
+        """What is only answered, and not kept."""
+        obj = request.content()
+        shapes.read(resource, obj)
+        return obj
+
+    def _found(self, target: Target) -> Stored:
+        stored = self._api.store.get(target.resource, target.namespace, target.name)
+        if stored is None:
+            raise not_found(target.resource, target.name)
+        return stored
+
+
+def _verb(verbs: dict[str, str], target: Target, request: Incoming) -> str:
+    verb = verbs.get(request.method, "")
+    if verb not in target.resource.verbs:
+        raise method_not_allowed(verb or request.method.lower(), target.resource)
+    return verb
+
+
+def _check_part(target: Target) -> None:
+    """Refuse a part that is not served; say why if a real cluster would."""
+    if target.subresource in target.resource.subresources:
+        return
+    problem = unserved_subresource(target.resource, target.subresource)
+    raise paths.nothing_there() if problem is None else bad_request(problem)
+
+
+def _delete_options(request: Incoming) -> tuple[DeleteOptions, Options]:
+    """How to delete: the body says it, the query where there is no body."""
+    content: Object = {}
+    if request.body.strip():
+        content = request.content()
+    else:
+        for name in ("gracePeriodSeconds", "orphanDependents", "propagationPolicy"):
+            if request.text(name):
+                content[name] = _READERS[name](request, name)
+    how = deletion.read_options(content)
+    options = request.options()
+    if how.dryRun:
+        if how.dryRun != ["All"]:
+            raise bad_request(f'dryRun: Unsupported value: {how.dryRun}: supported values: "All"')
+        options = replace(options, is_dry_run=True)
+    return how, options
+
+
+_READERS: Final[dict[str, Callable[[Incoming, str], object]]] = {
+    "gracePeriodSeconds": Incoming.number,
+    "orphanDependents": Incoming.flag,
+    "propagationPolicy": Incoming.text,
+}
+
+
+def _success(resource: Resource, gone: Object) -> Object:
+    metadata = gone["metadata"]
+    details = {"name": metadata["name"], "group": resource.group, "kind": resource.plural, "uid": metadata["uid"]}
+    if not resource.group:
+        del details["group"]
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}

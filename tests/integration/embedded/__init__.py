@@ -1,0 +1,1 @@
+"""The embedded API server over real HTTP on loopback."""

@@ -1,0 +1,26 @@
+"""A server in a process of its own, which can be killed: `python -m tests.integration.embedded.server_process DIR`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from stowplan.embedded.persistence import Database
+from stowplan.embedded.server import ServerOptions, serve
+from tests.integration.embedded.running import make_api, make_namespace
+
+
+async def run(folder: Path) -> None:
+    """Serve what the folder has until killed; say on which port."""
+    api = make_api(Database(folder))
+    if api.store.version == 1:
+        make_namespace(api, "default")
+    serving = await serve(api, ServerOptions())
+    sys.stdout.write(f"{serving.port}\n")
+    sys.stdout.flush()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(run(Path(sys.argv[1])))

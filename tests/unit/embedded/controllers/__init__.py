@@ -1,0 +1,1 @@
+"""The controllers, each with all others around it, under virtual time."""

@@ -1,0 +1,1 @@
+"""How the rest of a cluster follows the API."""

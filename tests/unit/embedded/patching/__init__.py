@@ -1,0 +1,1 @@
+"""Patches on decoded objects; no server needed."""
