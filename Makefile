@@ -4,6 +4,7 @@
 UV_VERSION := 0.13.7
 CORPUS ?= $(if $(wildcard ../shared/conformance),../shared/conformance,tests/conformance/sample)
 TEST_WORKERS ?= 2
+EXAMPLE := examples/cluster.yaml examples/workload.yaml
 
 BIN := .venv/bin
 READY := .venv/.synced
@@ -24,8 +25,12 @@ help: ## list the targets
 
 setup: $(READY) ## create the environment the other targets use
 
-run: $(READY) ## schedule the example workload and explain the pod that fits nowhere
-	$(BIN)/stowplan schedule examples/cluster.yaml examples/workload.yaml --explain default/report --allow-refused
+run: $(READY) ## start a cluster with the example workload; in a terminal it stays up for kubectl until Ctrl-C
+	@if [ -t 1 ]; then \
+	    $(BIN)/stowplan up --from $(EXAMPLE); \
+	else \
+	    $(BIN)/stowplan up --once --explain --allow-refused --from $(EXAMPLE); \
+	fi
 
 test: $(READY) ## run every test that needs no real cluster
 	$(BIN)/pytest -n $(TEST_WORKERS) --ignore=tests/e2e
