@@ -56,8 +56,14 @@ def told_to(metrics: RequestMetrics, server: str) -> Callable[[Exchange], None]:
     host = urlsplit(server).netloc
 
     def tell(exchange: Exchange) -> None:
-        code = str(exchange.code) if exchange.code else "<error>"
-        metrics.answered(exchange.verb, host, code, exchange.seconds)
+        metrics.answered(exchange.verb, host, _code_text(exchange.code), exchange.seconds)
         metrics.limited(exchange.verb, host, exchange.throttled_seconds)
+        metrics.sized(exchange.verb, host, exchange.sent_bytes, exchange.received_bytes)
+        if exchange.code_before is not None:
+            metrics.retried(exchange.verb, host, _code_text(exchange.code_before))
 
     return tell
+
+
+def _code_text(code: int) -> str:
+    return str(code) if code else "<error>"

@@ -24,6 +24,7 @@ from stowplan.app import clients, effective, startup
 from stowplan.app.configuration_source import ConfigurationSource, SourceError
 from stowplan.app.effective import OptionError
 from stowplan.app.endpoints import open_endpoints
+from stowplan.app.inspection import Inspection
 from stowplan.app.live_pages import State, pages_of
 from stowplan.app.options import Options
 from stowplan.app.replica import Connections, Replica, Settings
@@ -203,7 +204,10 @@ class Live:
         timing = Timing(election.lease_duration.seconds, election.renew_deadline.seconds, election.retry_period.seconds)
         candidate = Candidate(f"{socket.gethostname()}_{uuid.uuid4()}", clients.now, random.Random().random)
         self._metrics.lead(election.resource_name, False)
-        return Elector(lock, candidate, timing, Callbacks(self._begin, self._stop_leading, _see_leader))
+        callbacks = Callbacks(
+            self._begin, self._stop_leading, _see_leader, lambda: self._metrics.renew_slowly(election.resource_name)
+        )
+        return Elector(lock, candidate, timing, callbacks)
 
     def _begin(self) -> None:
         self._metrics.lead(self._configuration.leader_election.resource_name, True)
@@ -261,6 +265,7 @@ class Live:
             sync_problem=self._sync_problem,
             pods=lambda: replica.watching.objects("Pod") if replica.is_scheduling else None,
             configuration=lambda: replica.reloader.configuration,
+            inspector=Inspection(replica),
         )
         return pages_of(self._options, state, self._metrics, self._logging)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from stowplan.app.options import Options
 from stowplan.app.serving.health import NamedCheck
+from stowplan.app.serving.inspecting import Inspector
 from stowplan.app.serving.routes import Pages
 from stowplan.config.external import to_external
 from stowplan.config.types import Configuration
@@ -31,6 +32,7 @@ class State:
     #: All pods, while this replica leads; None while another does.
     pods: Callable[[], list[Pod] | None]
     configuration: Callable[[], Configuration]
+    inspector: Inspector
 
 
 def pages_of(options: Options, state: State, metrics: Metrics, logging: Logging) -> Pages:
@@ -51,6 +53,7 @@ def pages_of(options: Options, state: State, metrics: Metrics, logging: Logging)
         now=time.time,
         has_status=gates.enabled("ComponentStatusz"),
         set_verbosity=_verbosity_setter(logging) if state.configuration().enable_profiling else None,
+        inspector=state.inspector,
     )
 
 

@@ -30,6 +30,7 @@ from stowplan.observe import dump
 from stowplan.observe.logs import log_for
 from stowplan.observe.metrics import Metrics
 from stowplan.observe.report_log import ReportLog
+from stowplan.observe.timeline import Timeline
 
 #: Writes may have to wait for their turn; how long the server may take, and be away, is up to `kube`.
 PATIENCE: Final = Patience(bind_seconds=900.0, write_seconds=900.0)
@@ -60,6 +61,8 @@ class Settings:
     configuration: Configuration
     metrics: Metrics
     now_ns: Callable[[], int]
+    #: Where draws start, so that a run can be repeated; None for somewhere else every time.
+    seed: int | None = None
 
 
 class Replica:
@@ -72,9 +75,10 @@ class Replica:
         self.recorder = Recorder(connections.events, socket.gethostname(), clients.now, draw, _report)
         self.recorder.give_way(lambda: connections.cluster.is_busy)
         writer = KubeWriter(Writes(connections.cluster, clients.now, draw, may_write), self.recorder)
-        self.cluster = _make_cluster(options, configuration)
-        limits = effective.queue_limits(options, configuration)
-        self.scheduler, self.parts = assemble(self.cluster, writer, settings.now_ns, PATIENCE, limits=limits)
+        self.cluster = _make_cluster(settings)
+        self.limits = effective.queue_limits(options, configuration)
+        self.scheduler, self.parts = assemble(self.cluster, writer, settings.now_ns, PATIENCE, limits=self.limits)
+        self.timeline = Timeline(settings.now_ns)
         self.watching = Watching(self.scheduler, self.parts, self.metrics, lambda: self.is_scheduling)
         self.watching.open(connections.cluster, watched(self.cluster.profiles.values()), draw, _report)
         self.reloader = Reloader(
@@ -114,22 +118,25 @@ class Replica:
             _log.error(None, "New plugins need resources that are not watched; restart the scheduler", missing=missing)
 
     def _listen(self) -> None:
-        metrics, log = self.metrics, ReportLog()
+        metrics, log, timeline = self.metrics, ReportLog(), self.timeline
         metrics.watch(self.parts.queue, self.parts.cache)
         self.cluster.stopwatch.have_noted(metrics.plugins.note)
 
         def tell(report: Report) -> None:
             metrics(report)
             log(report)
+            timeline(report)
 
         self.parts.tell = tell
+        self.parts.note_point = metrics.plugins.point_ended
 
 
-def _make_cluster(options: Options, configuration: Configuration) -> Cluster:
+def _make_cluster(settings: Settings) -> Cluster:
+    configuration = settings.configuration
     # With one worker kube-scheduler's choice between equals is determined, so ours is the same.
     ties: Ties = "upstream" if configuration.parallelism == 1 else "random"
-    seed = random.SystemRandom().getrandbits(64)
-    return Cluster(configuration, ties=ties, seed=seed, feature_gates=options.feature_gates)
+    seed = settings.seed if settings.seed is not None else random.SystemRandom().getrandbits(64)
+    return Cluster(configuration, ties=ties, seed=seed, feature_gates=settings.options.feature_gates)
 
 
 def _report(text: str) -> None:

@@ -30,26 +30,13 @@ from stowplan.observe.metrics import Metrics
 SECOND_NS: Final = 1_000_000_000
 
 ALWAYS: Final = ("Node", "Pod", "Namespace")
-_VOLUMES: Final = (
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "StorageClass",
-    "CSINode",
-    "CSIDriver",
-    "CSIStorageCapacity",
-    "VolumeAttachment",
-)
-#: The kinds that in-tree plugins list, beyond nodes, pods and namespaces.
+#: The kinds that in-tree plugins list, beyond nodes, pods and namespaces. Stand-ins for those not built list nothing.
 LISTED_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "PodTopologySpread": ("Service", "ReplicationController", "ReplicaSet", "StatefulSet"),
         "DefaultPreemption": ("PodDisruptionBudget",),
         "NodeResourcesFit": ("DeviceClass",),
-        "VolumeBinding": _VOLUMES,
-        "VolumeZone": ("PersistentVolume", "PersistentVolumeClaim", "StorageClass"),
         "VolumeRestrictions": ("PersistentVolumeClaim",),
-        "NodeVolumeLimits": _VOLUMES,
-        "DynamicResources": ("ResourceClaim", "ResourceSlice", "DeviceClass"),
         "GangScheduling": ("PodGroup",),
     }
 )
@@ -113,6 +100,11 @@ class Watching:
             if informer.resource.kind == kind
             for found in informer.store.objects.values()
         ]
+
+    def find(self, kind: str, key: str) -> Any | None:
+        """Return an object as it was last seen, by `namespace/name` or its name alone; None if it is not there."""
+        stores = (one.store for one in self.informers if one.resource.kind == kind)
+        return next((store.objects[key] for store in stores if key in store.objects), None)
 
     def take(self, old: Any | None, new: Any | None) -> None:
         """Take in that an object appeared (no old), changed, or is gone (no new)."""

@@ -9,8 +9,11 @@ import click
 #: Subcommands with their help line; the module of the same name has the command as `command`.
 SUBCOMMANDS = {
     "run": "Schedule the pods of a cluster, in place of kube-scheduler.",
+    "up": "Start a cluster on this machine: an API for kubectl, nodes, and the scheduler.",
     "schedule": "Schedule the pending pods found in files on the nodes found in them.",
     "explain": "Say why a pod goes where it goes, or nowhere.",
+    "queue": "Show who waits to be scheduled, where and why.",
+    "nodes": "Show what nodes have left.",
     "config": "Check or show a KubeSchedulerConfiguration.",
     "version": "Print the version.",
 }

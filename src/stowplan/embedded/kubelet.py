@@ -139,7 +139,7 @@ class Kubelet:
             self._write(obj)
             return self._seconds(pod)
         containers = max(1, len(obj["spec"]["containers"]))
-        wait = min(_FIRST_BACKOFF_SECONDS * 2 ** min(pod.restarts // containers - 1, 10), _LAST_BACKOFF_SECONDS)
+        wait: float = min(_FIRST_BACKOFF_SECONDS * 2 ** min(pod.restarts // containers - 1, 10), _LAST_BACKOFF_SECONDS)
         pod_statuses.crash(obj, exit_code, self._moment(), wait)
         life.restart = _time() + wait
         self._write(obj)

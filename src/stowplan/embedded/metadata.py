@@ -40,7 +40,8 @@ def check_kind(resource: Resource, obj: Object) -> None:
 
 def place(target: Target, obj: Object) -> Object:
     """Give an object the name and namespace of the request; return its metadata. Raise StatusError 400 on others."""
-    metadata: Object = obj.setdefault("metadata", {})
+    metadata: Object = obj.get("metadata") or {}
+    obj["metadata"] = metadata
     if not target.resource.is_namespaced:
         metadata.pop("namespace", None)
     elif (metadata.get("namespace") or target.namespace) != target.namespace:

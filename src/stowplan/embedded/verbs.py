@@ -58,7 +58,7 @@ class Verbs:
 
     def _answer(self, request: Incoming) -> Answer | Watch:
         segments = paths.split(request.path)
-        if request.method == "GET":
+        if request.method in ("GET", "HEAD"):
             page = pages.find(segments, request, self._api.catalogue)
             if page is not None:
                 return page

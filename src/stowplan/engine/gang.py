@@ -24,7 +24,7 @@ from stowplan.engine import failure, with_extenders
 from stowplan.engine.failure import Failure
 from stowplan.engine.parts import Parts
 from stowplan.engine.party import Parties
-from stowplan.engine.ports import Placed, Trouble
+from stowplan.engine.ports import GangTried, Placed, Trouble
 from stowplan.engine.results import Chosen, Failed
 from stowplan.framework import placing
 from stowplan.framework.gangs import Gang, gang_of
@@ -95,10 +95,12 @@ class GangCycle:
                 self._flow.give_back(member, _refusal(objection, gang.plugin))
             return True
         try:
-            await self._place(profile, gang, members)
+            is_placed = await self._place(profile, gang, members)
         except Exception as error:
+            self._parts.tell(GangTried(profile.name, "error", entry.taken_at_ns))
             self._abandon(profile, [member for member in members if member is not entry], error)
             raise
+        self._parts.tell(GangTried(profile.name, "scheduled" if is_placed else "unschedulable", entry.taken_at_ns))
         return True
 
     def _has_enough(self, gang: Gang) -> bool:
@@ -138,8 +140,8 @@ class GangCycle:
 
     # One after the other
 
-    async def _place(self, profile: Profile, gang: Gang, members: Sequence[QueuedPod]) -> None:
-        """Place all members that fit if they are enough, else none."""
+    async def _place(self, profile: Profile, gang: Gang, members: Sequence[QueuedPod]) -> bool:
+        """Place all members that fit if they are enough, else none; say which."""
         tried = [await self._seat(profile, member) for member in members]
         seats = [one for one in tried if isinstance(one, Seat)]
         misses = [one for one in tried if isinstance(one, Miss)]
@@ -154,13 +156,14 @@ class GangCycle:
             seats = [seat for seat, _ in going]
         if not self._has_enough(gang):
             self._refuse(profile, gang, seats, misses)
-            return
+            return False
         self._parties.set_out(gang, [seat.entry.pod for seat in seats])
         for seat, held in going:
             self._parts.tell(Placed(seat.entry.pod, seat.node_name, seat.entry.taken_at_ns))
             self._flow.start_binding(profile, seat.entry, seat.node_name, held)
         for miss in misses:
             self._flow.give_back(miss.entry, _under(gang, miss.why))
+        return True
 
     async def _seat(self, profile: Profile, entry: QueuedPod) -> Seat | Miss:
         """Count a member on the best node for it, so that the next one sees it there."""

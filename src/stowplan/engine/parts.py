@@ -17,6 +17,13 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.waiting import WaitingPods
 from stowplan.queue.queue import SchedulingQueue
 
+#: Told an extension point that waits for the cluster, how it ended, for which profile, and the nanoseconds it took.
+PointNote = Callable[[str, str, str, int], None]
+
+
+def _unnoted(point: str, status: str, profile: str, took_ns: int) -> None:
+    """Note nothing."""
+
 
 def _nobody(report: Report) -> None:
     """Listen to nothing."""
@@ -36,6 +43,7 @@ class Parts:
     waiting: WaitingPods = dataclasses.field(default_factory=WaitingPods)
     patience: Patience = dataclasses.field(default_factory=Patience)
     tell: Listener = _nobody
+    note_point: PointNote = _unnoted
     #: The extenders, if any have a say.
     extended: Extended | None = None
     statuses: Statuses = dataclasses.field(init=False)

@@ -6,7 +6,7 @@ scheduling cycle.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -91,6 +91,14 @@ class Permitted(msgspec.Struct, frozen=True):
     held_at_ns: int
 
 
+class GangTried(msgspec.Struct, frozen=True):
+    """A gang was tried: its members go on to be bound, or all of them went back."""
+
+    profile: str
+    result: Literal["scheduled", "unschedulable", "error"]
+    taken_at_ns: int
+
+
 class Evicted(msgspec.Struct, frozen=True):
     """Victims were evicted to make room for a pod, or that failed."""
 
@@ -106,7 +114,7 @@ class Trouble(msgspec.Struct, frozen=True):
     text: str
 
 
-Report = Placed | Bound | GivenBack | Dropped | Permitted | Evicted | Trouble
+Report = Placed | Bound | GivenBack | Dropped | Permitted | GangTried | Evicted | Trouble
 
 
 class Listener(Protocol):

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from stowplan.engine import failure, permission, with_extenders
+from stowplan.engine import failure, permission, points, with_extenders
 from stowplan.engine.errands import Errands
 from stowplan.engine.eviction import Evictions
 from stowplan.engine.failure import Failure
@@ -83,6 +83,13 @@ class Scheduler:
                 change(self._parts.now_ns())
             except Exception as error:
                 self._parts.tell(Trouble(f"a change of the cluster could not be taken in: {error!r}"))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is to be applied, tried, bound or written; refused pods may wait for something to happen."""
+        queue = self._parts.queue
+        backs_off = len(queue.places.backoff)
+        return not (self._inbox or self._errands or queue.has_ready or len(queue.in_flight) or backs_off)
 
     async def schedule_next(self) -> bool:
         """Take the next pod and see it placed or given back; say whether there was one."""
@@ -183,7 +190,7 @@ class Scheduler:
         parts.writer.record(Note(pod, "Normal", "Scheduled", "Binding", text))
         since = (entry.taken_at_ns, entry.ready_at_ns or entry.taken_at_ns)
         parts.tell(Bound(pod, node_name, entry.attempts, *since, entry.was_flushed))
-        for problem in await placing.run_post_bind(profile, pod, node_name, parts.patience.for_post_bind):
+        for problem in await points.post_bind(parts, profile, pod, node_name):
             parts.tell(Trouble(problem))
 
     async def _try_to_bind(
@@ -204,7 +211,7 @@ class Scheduler:
             return turned_back
         # From here on the pod counts as scheduled: events need not be kept for it.
         parts.queue.done(pod)
-        rejection = await placing.run_pre_bind(busy, pod, node_name, parts.patience.for_pre_bind)
+        rejection = await points.pre_bind(parts, profile, busy, pod, node_name)
         turned_back = await self._parties.meet(pod, Point.PREPARED) if rejection is None else None
         if turned_back is not None:
             return turned_back

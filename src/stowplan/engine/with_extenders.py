@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from stowplan.engine import choose
+from stowplan.engine import choose, points
 from stowplan.engine.parts import Parts
 from stowplan.engine.results import Result
-from stowplan.framework import placing
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
@@ -22,4 +21,4 @@ async def decide(parts: Parts, profile: Profile, pod: Pod) -> Result:
 async def bind(parts: Parts, profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
     """Have the pod bound by the extender that binds such pods, or by the bind plugins."""
     bound = await parts.extended.bind(pod, node_name) if parts.extended is not None else False
-    return await placing.run_bind(profile, pod, node_name, parts.patience.for_bind) if bound is False else bound
+    return await points.bind(parts, profile, pod, node_name) if bound is False else bound

@@ -14,9 +14,10 @@ from typing import TypeVar
 
 import msgspec
 
+from stowplan.kube.answers import Answer
 from stowplan.kube.errors import TOO_MANY_REQUESTS, ApiError, TransportError, status_of
 from stowplan.kube.identity import Credentials
-from stowplan.kube.pool import Answer, Pool, Request, Stream
+from stowplan.kube.pool import Pool, Request, Stream
 from stowplan.kube.rate import TokenBucket
 from stowplan.model import decode
 from stowplan.model.malformed import MalformedObject
@@ -56,6 +57,11 @@ class Exchange(msgspec.Struct, frozen=True):
     seconds: float
     #: How long it was held back by our own rate limit.
     throttled_seconds: float
+    sent_bytes: int
+    #: None for an answer that comes piece by piece, and for none.
+    received_bytes: int | None = None
+    #: How it went before, if it is sent again: a code, 0 for no answer.
+    code_before: int | None = None
 
 
 class Client:
@@ -102,17 +108,20 @@ class Client:
         """
         repeats = reconnects = 0
         has_renewed = False
+        before: int | None = None
         while True:
             try:
-                answer = await self._exchange(request, check)
+                answer = await self._exchange(request, check, before)
             except TransportError as fault:
                 reconnects += 1
                 if not _may_reconnect(request, fault) or reconnects > _MAX_RECONNECTS:
                     raise
+                before = 0
                 await asyncio.sleep(_RECONNECT_SECONDS)
                 continue
             if answer.code < 400:
                 return answer.body
+            before = answer.code
             if answer.code == _UNAUTHORIZED and not has_renewed:
                 has_renewed = True
                 await self._pool.renew(request)
@@ -129,24 +138,29 @@ class Client:
         throttled = await self._throttle()
         started = asyncio.get_running_loop().time()
         async with self._pool.stream(request) as stream:
-            self._tell(request, stream.code, started, throttled)
+            seconds = asyncio.get_running_loop().time() - started
+            self._listener(Exchange(request.verb, request.path, stream.code, seconds, throttled, 0))
             if stream.code >= 400:
                 if stream.code == _UNAUTHORIZED:
                     await self._pool.renew(request)
                 raise _error_of(request, Answer(stream.code, stream.reason, stream.headers, await stream.read_all()))
             yield stream
 
-    async def _exchange(self, request: Request, check: Callable[[], None]) -> Answer:
+    async def _exchange(self, request: Request, check: Callable[[], None], before: int | None) -> Answer:
         throttled = await self._throttle()
+        loop = asyncio.get_running_loop()
+        sent = len(request.body or b"")
         async with self._turnstile:
             check()
-            started = asyncio.get_running_loop().time()
+            started = loop.time()
             try:
                 answer = await self._pool.exchange(request)
             except TransportError:
-                self._tell(request, 0, started, throttled)
+                took = loop.time() - started
+                self._listener(Exchange(request.verb, request.path, 0, took, throttled, sent, None, before))
                 raise
-            self._tell(request, answer.code, started, throttled)
+            took, received = loop.time() - started, len(answer.body)
+            self._listener(Exchange(request.verb, request.path, answer.code, took, throttled, sent, received, before))
             return answer
 
     async def _throttle(self) -> float:
@@ -154,10 +168,6 @@ class Client:
         asked_at = loop.time()
         await self._bucket.take()
         return loop.time() - asked_at
-
-    def _tell(self, request: Request, code: int, started: float, throttled: float) -> None:
-        seconds = asyncio.get_running_loop().time() - started
-        self._listener(Exchange(request.verb, request.path, code, seconds, throttled))
 
 
 def _may_reconnect(request: Request, fault: TransportError) -> bool:

@@ -74,6 +74,8 @@ class Callbacks:
     started: Callable[[], None]
     stopped: Callable[[], None]
     new_leader: Callable[[str], None]
+    #: The lease was ours, but had to be read again to be renewed.
+    slow_path: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,7 @@ class Elector:
             return True
         self._observe(known)
         if known.holder == self._identity:
+            self._callbacks.slow_path()
             await self._write(self._renewed(known, moment), self._lock.update)
             return True
         if known.holder and self._is_valid():

@@ -1,23 +1,28 @@
-"""The connections to an API server, and the one place that knows the HTTP library.
+"""The connections to an API server: `lanes.py` for short requests, the HTTP library for streams and through proxies.
 
-Requests time out as a whole, streams when nothing comes. What the library raises becomes a `TransportError` that says
-whether the server may have got the request.
+Requests time out as a whole, streams when nothing comes. What goes wrong becomes a `TransportError` that says whether
+the server may have got the request. No other place knows the HTTP library.
 """
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 import aiohttp
+import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
+from stowplan.kube.answers import Answer
 from stowplan.kube.errors import TransportError
 from stowplan.kube.identity import Credentials
+from stowplan.kube.lanes import Lanes, NotConnectedError
+from stowplan.kube.letterhead import Letterhead
 from stowplan.kube.tls import CredentialsError
 
 _CONNECT_SECONDS = 10.0
@@ -35,32 +40,22 @@ _NEVER_SENT = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.InvalidURL,
     CredentialsError,
+    NotConnectedError,
 )
 
 
-_FAULTS = (TimeoutError, aiohttp.ClientError, OSError, ValueError, CredentialsError)
+_FAULTS = (TimeoutError, aiohttp.ClientError, OSError, ValueError, CredentialsError, NotConnectedError)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What is asked. `silence_seconds` replaces the time for the whole by one for the wait until something comes."""
 
     verb: str
     path: str
-    params: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = {}
     body: bytes | None = None
     content_type: str = "application/json"
     silence_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the server said, whatever it was."""
-
-    code: int
-    reason: str
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class Stream:
@@ -96,8 +91,12 @@ class Pool:
             "Accept-Encoding": "identity",
         }
         self._session: aiohttp.ClientSession | None = None
+        self._lanes = None if credentials.proxy else Lanes(credentials)
+        self._letterhead = Letterhead(credentials, self._headers)
 
     async def close(self) -> None:
+        if self._lanes is not None:
+            await self._lanes.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -110,6 +109,11 @@ class Pool:
     async def exchange(self, request: Request) -> Answer:
         """Send, and wait for the whole answer."""
         with _translated(request):
+            if self._lanes is not None and request.silence_seconds is None:
+                path = _with_query(request)
+                async with asyncio.timeout(self._timeout_seconds):
+                    sent = await self._letterhead.write(request.verb, path, request.body, request.content_type)
+                    return await self._lanes.exchange(sent)
             async with await self._send(request) as response:
                 return Answer(response.status, response.reason or "", response.headers, await response.read())
 
@@ -167,6 +171,10 @@ class Pool:
         return self._session
 
 
+def _with_query(request: Request) -> str:
+    return f"{request.path}?{urlencode(request.params)}" if request.params else request.path
+
+
 def _url(server: str, request: Request) -> URL:
     url = URL(server + request.path, encoded=True)
     return url.with_query(request.params) if request.params else url
@@ -185,6 +193,8 @@ def _problem(fault: BaseException) -> str:
     match fault:
         case TimeoutError():
             return "no answer in time"
+        case NotConnectedError():
+            return f"cannot connect: {fault}"
         case CredentialsError():
             return str(fault)
         case aiohttp.ClientConnectorError() if not isinstance(fault, aiohttp.ClientSSLError):
@@ -206,9 +216,10 @@ class _translated:  # noqa: N801 - reads as a statement: `with _translated(reque
     def __exit__(self, kind: Any, fault: BaseException | None, traceback: Any) -> None:
         if not isinstance(fault, _FAULTS):
             return
+        cause = fault.__cause__ if isinstance(fault, NotConnectedError) else fault
         raise TransportError(
             (self._request.verb, self._request.path),
             _problem(fault),
             may_have_arrived=not isinstance(fault, _NEVER_SENT),
-            is_timeout=isinstance(fault, TimeoutError),
+            is_timeout=isinstance(cause, TimeoutError),
         ) from fault

@@ -91,6 +91,7 @@ ELECTION: Final = (
         "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the"
         " lease. Please make sure to group by name.",
         ("name",),
+        here="renewals that first had to read the lease again",
     ),
 )
 
@@ -127,6 +128,7 @@ CLIENT: Final = (
         "ALPHA",
         "Number of request retries, partitioned by status code, verb, and host.",
         ("code", "verb", "host"),
+        here="requests that the client sends again by itself, with the code that they were answered with before",
     ),
     Definition(
         "rest_client_request_size_bytes",
@@ -135,6 +137,7 @@ CLIENT: Final = (
         "Request size in bytes. Broken down by verb and host.",
         ("verb", "host"),
         _BYTES,
+        here="bodies of requests; 0 for none",
     ),
     Definition(
         "rest_client_response_size_bytes",
@@ -143,6 +146,7 @@ CLIENT: Final = (
         "Response size in bytes. Broken down by verb and host.",
         ("verb", "host"),
         _BYTES,
+        here="bodies of answers, but for watches and streamed lists",
     ),
 )
 
@@ -173,10 +177,11 @@ class RequestMetrics:
         """Count a request that is sent again, with the code that it had been answered with."""
         self._retries.add(code, verb, host)
 
-    def sized(self, verb: str, host: str, sent: int, received: int) -> None:
-        """Count the bodies of a request and of its answer."""
+    def sized(self, verb: str, host: str, sent: int, received: int | None) -> None:
+        """Count the bodies of a request and of its answer, if there was one and all of it came at once."""
         self._sent.observe(sent, verb, host)
-        self._received.observe(received, verb, host)
+        if received is not None:
+            self._received.observe(received, verb, host)
 
 
 def introduce(series: SeriesSet, gates: FeatureGates, version: str, disabled: int) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from stowplan.observe.absent_metrics import ABSENT
 from stowplan.observe.series import Definition, exponential
 
 _ATTEMPT: Final = exponential(0.001, 2, 15)
 _POINT: Final = exponential(0.0001, 2, 12)
 _PLUGIN: Final = exponential(0.00001, 1.5, 20)
-_HINT: Final = exponential(0.00001, 2, 12)
 _LONG: Final = exponential(0.01, 2, 20)
 
 ATTEMPTS: Final = (
@@ -151,6 +151,7 @@ QUEUE: Final = (
         "Duration for running a queueing hint function of a plugin.",
         ("plugin", "event", "hint"),
         _PLUGIN,
+        here="one question in ten",
     ),
 )
 
@@ -222,88 +223,7 @@ PREEMPTION: Final = (
     ),
 )
 
-#: What upstream counts of mechanisms that do not exist here, or are built otherwise.
-ELSEWHERE: Final = (
-    Definition(
-        "scheduler_batch_attempts_total",
-        "counter",
-        "ALPHA",
-        "Counts of results when we attempt to use batching.",
-        ("profile", "result"),
-    ),
-    Definition(
-        "scheduler_batch_cache_flushed_total",
-        "counter",
-        "ALPHA",
-        "Counts of cache flushes by reason.",
-        ("profile", "reason"),
-    ),
-    Definition(
-        "scheduler_get_node_hint_duration_seconds",
-        "histogram",
-        "ALPHA",
-        "Latency for getting a node hint.",
-        ("hinted", "profile"),
-        _HINT,
-    ),
-    Definition(
-        "scheduler_store_schedule_results_duration_seconds",
-        "histogram",
-        "ALPHA",
-        "Latency for getting a no.",
-        ("profile",),
-        _HINT,
-    ),
-    Definition(
-        "scheduler_async_api_call_execution_total",
-        "counter",
-        "ALPHA",
-        "Total number of API calls executed by the async dispatcher.",
-        ("call_type", "result"),
-        gate="SchedulerAsyncAPICalls",
-    ),
-    Definition(
-        "scheduler_async_api_call_execution_duration_seconds",
-        "histogram",
-        "ALPHA",
-        "Duration in seconds for executing API call in the async dispatcher.",
-        ("call_type", "result"),
-        _ATTEMPT,
-        gate="SchedulerAsyncAPICalls",
-    ),
-    Definition(
-        "scheduler_pending_async_api_calls",
-        "gauge",
-        "ALPHA",
-        "Number of API calls currently pending in the async queue.",
-        ("call_type",),
-        gate="SchedulerAsyncAPICalls",
-    ),
-    Definition(
-        "scheduler_resourceclaim_creates_total",
-        "counter",
-        "ALPHA",
-        "Number of ResourceClaims creation requests within scheduler",
-        ("status",),
-        gate="DRAExtendedResource",
-    ),
-    Definition(
-        "scheduler_dra_bindingconditions_allocations_total",
-        "counter",
-        "ALPHA",
-        "Number of allocations using devices with BindingConditions, counted per driver per scheduling attempt",
-        ("profile", "driver", "status"),
-        gate="DRADeviceBindingConditions",
-    ),
-    Definition(
-        "scheduler_dra_bindingconditions_wait_duration_seconds",
-        "histogram",
-        "ALPHA",
-        "Time in seconds spent waiting for BindingConditions to be satisfied during PreBind.",
-        ("profile", "driver", "status"),
-        exponential(0.1, 2, 14),
-        gate="DRADeviceBindingConditions",
-    ),
+GANGS: Final = (
     Definition(
         "scheduler_podgroup_schedule_attempts_total",
         "counter",
@@ -311,6 +231,7 @@ ELSEWHERE: Final = (
         "Number of attempts to schedule pod group, by the result. 'unschedulable' means a pod group could not be"
         " scheduled, while 'error' means an internal scheduler problem.",
         ("result", "profile"),
+        here="gangs that were tried: all members that are needed found a node, or all went back",
         gate="GenericWorkload",
     ),
     Definition(
@@ -320,6 +241,7 @@ ELSEWHERE: Final = (
         "Pod group scheduling attempt latency in seconds (scheduling algorithm + binding)",
         ("result", "profile"),
         _ATTEMPT,
+        here="from taking the first member to the decision about all; without binding them",
         gate="GenericWorkload",
     ),
     Definition(
@@ -329,22 +251,9 @@ ELSEWHERE: Final = (
         "Pod group scheduling algorithm latency in seconds",
         (),
         _ATTEMPT,
+        here="the same as the attempt",
         gate="GenericWorkload",
-    ),
-    Definition(
-        "scheduler_volume_binder_cache_requests_total",
-        "counter",
-        "ALPHA",
-        "Total number for request volume binding cache",
-        ("operation",),
-    ),
-    Definition(
-        "scheduler_volume_scheduling_stage_error_total",
-        "counter",
-        "ALPHA",
-        "Volume scheduling stage error count",
-        ("operation",),
     ),
 )
 
-SCHEDULER: Final = ATTEMPTS + QUEUE + PLUGINS + PREEMPTION + ELSEWHERE
+SCHEDULER: Final = ATTEMPTS + QUEUE + PLUGINS + PREEMPTION + GANGS + ABSENT

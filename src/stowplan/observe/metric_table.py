@@ -21,7 +21,5 @@ def _row(definition: Definition) -> str:
     labels = ", ".join(definition.labels) or "-"
     buckets = definition.buckets
     spread = f"{len(buckets)}, {buckets[0]:g} to {buckets[-1]:.4g}" if buckets else "-"
-    here = definition.here or ("nothing yet: 0" if not definition.labels else "nothing yet: not shown")
-    if definition.gate:
-        here += f" (with feature gate {definition.gate})"
+    here = f"{definition.here} (with feature gate {definition.gate})" if definition.gate else definition.here
     return f"| {definition.name} | {definition.kind} | {labels} | {definition.stability} | {spread} | {here} |"

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from stowplan.cache.cache import Cache
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.engine.ports import Bound, Dropped, Evicted, GivenBack, Permitted, Placed, Report, Trouble
+from stowplan.engine.ports import Bound, Dropped, Evicted, GangTried, GivenBack, Permitted, Placed, Report, Trouble
 from stowplan.observe import component_metrics
 from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
 from stowplan.observe.metric_list import SCHEDULER
@@ -22,6 +22,7 @@ from stowplan.observe.plugin_metrics import SECOND_NS, SUCCESS, PluginMetrics
 from stowplan.observe.series import Definition, Family, SeriesSet, Shown
 from stowplan.observe.state_metrics import StateMetrics
 from stowplan.queue.entry import pod_id
+from stowplan.queue.hints import HintTimer
 from stowplan.queue.queue import SchedulingQueue
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -50,6 +51,7 @@ class Metrics(Collector):
         self._tries = self.series.histogram("scheduler_pod_scheduling_attempts")
         self._attempts = self.series.counter("scheduler_schedule_attempts_total")
         self._durations = self.series.histogram("scheduler_scheduling_attempt_duration_seconds")
+        self._hints = self.series.histogram("scheduler_queueing_hint_execution_duration_seconds")
         self._events = self.series.histogram("scheduler_event_handling_duration_seconds")
         self.plugins = PluginMetrics(self.series)
         self.requests = RequestMetrics(self.series)
@@ -64,7 +66,8 @@ class Metrics(Collector):
         GCCollector(registry=self._registry)
 
     def watch(self, queue: SchedulingQueue, cache: Cache) -> None:
-        """Read the state of a queue and a cache from now on, whenever metrics are asked for."""
+        """Read the state of a queue and a cache from now on, whenever metrics are asked for; time the queue's hints."""
+        queue.time_hints(HintTimer(self._now_ns, self._hint_answered))
         self._state = StateMetrics(self.series, queue, cache)
 
     # Reading
@@ -104,6 +107,8 @@ class Metrics(Collector):
                 result = SUCCESS if report.rejection is None else report.rejection.code.value
                 waited = self._since(report.held_at_ns)
                 self.series.histogram("scheduler_permit_wait_duration_seconds").observe(waited, result)
+            case GangTried():
+                self._gang_tried(report)
             case Evicted():
                 self._evicted(report)
             case Trouble():
@@ -115,9 +120,16 @@ class Metrics(Collector):
         """Note how long it took to take in something that a watch told."""
         self._events.observe(seconds, label)
 
+    def _hint_answered(self, plugin: str, event: str, said: str, took_ns: int) -> None:
+        self._hints.observe(took_ns / SECOND_NS, plugin, event, said)
+
     def lead(self, lease_name: str, is_leading: bool) -> None:
         """Note whether this replica leads."""
         self.series.gauge("leader_election_master_status").set(int(is_leading), lease_name)
+
+    def renew_slowly(self, lease_name: str) -> None:
+        """Note that a lease had to be read again to be renewed."""
+        self.series.counter("leader_election_slowpath_total").add(lease_name)
 
     def _placed(self, report: Placed) -> None:
         self._on_their_way.add(pod_id(report.pod))
@@ -149,6 +161,15 @@ class Metrics(Collector):
         self._attempts.add(result, profile)
         took = self._since(report.taken_at_ns)
         self._durations.observe(took, result, profile)
+
+    def _gang_tried(self, report: GangTried) -> None:
+        if "scheduler_podgroup_schedule_attempts_total" not in self.series.by_name:
+            return
+        took = self._since(report.taken_at_ns)
+        self.series.counter("scheduler_podgroup_schedule_attempts_total").add(report.result, report.profile)
+        attempts = self.series.histogram("scheduler_podgroup_scheduling_attempt_duration_seconds")
+        attempts.observe(took, report.result, report.profile)
+        self.series.histogram("scheduler_podgroup_scheduling_algorithm_duration_seconds").observe(took)
 
     def _evicted(self, report: Evicted) -> None:
         self.series.histogram("scheduler_preemption_victims").observe(report.victims)

@@ -58,6 +58,10 @@ class PluginMetrics:
             ends["PostFilter"] = Code.UNSCHEDULABLE.value
         self._close(ends, report.pod.spec.scheduler_name)
 
+    def point_ended(self, point: str, status: str, profile: str, took_ns: int) -> None:
+        """Note a point that waits for the cluster; many pods may be there at a time."""
+        self._points.observe(took_ns / SECOND_NS, point, status, profile)
+
     def drop(self) -> None:
         """Forget the attempt at hand."""
         self._spent.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from stowplan.engine.ports import Bound, Dropped, Evicted, GivenBack, Permitted, Placed, Report, Trouble
+from stowplan.engine.ports import Bound, Dropped, Evicted, GangTried, GivenBack, Permitted, Placed, Report, Trouble
 from stowplan.observe.logs import log_for
 
 _log = log_for(__name__)
@@ -31,6 +31,8 @@ class ReportLog:
                 _V3.info("Skip schedule pod", pod=report.pod.key, reason=report.why)
             case Permitted():
                 _V4.info("Pod was held in Permit", pod=report.pod.key, allowed=report.rejection is None)
+            case GangTried():
+                _V4.info("Pod group was tried", profile=report.profile, result=report.result)
             case Evicted():
                 _V2.info("Made room for pod", pod=report.pod.key, victims=report.victims)
             case Trouble():

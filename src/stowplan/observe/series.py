@@ -27,7 +27,7 @@ UNEXPECTED = "unexpected"
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """A metric as it is published. `here` says what it counts in this scheduler; empty means that nothing feeds it."""
+    """A metric as it is published. `here` says what it counts in this scheduler, or why it never counts anything."""
 
     name: str
     kind: Kind

@@ -24,7 +24,7 @@ from stowplan.framework.changes import Action, Change, Event
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import SECOND, Limits
 from stowplan.queue.entry import BACKING_OFF, POOLED, Place, QueuedPod, pod_id
-from stowplan.queue.hints import AwaitedBy, Hints, Strategy
+from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, Strategy
 from stowplan.queue.in_flight import InFlight
 from stowplan.queue.nominations import Nominations
 from stowplan.queue.places import Places, Rules, note_ready
@@ -50,6 +50,8 @@ class SchedulingQueue:
         nominations: Nominations | None = None,
     ) -> None:
         self._limits = limits if limits is not None else Limits()
+        self._awaited_by = awaited_by
+        self._hint_timer: HintTimer | None = None
         self._hints = Hints(awaited_by)
         self.nominations = nominations if nominations is not None else Nominations()
         self.places = Places(rules, self._limits)
@@ -57,7 +59,13 @@ class SchedulingQueue:
 
     def use(self, awaited_by: AwaitedBy) -> None:
         """Ask other plugins whether a change helps, from now on."""
-        self._hints = Hints(awaited_by)
+        self._awaited_by = awaited_by
+        self._hints = Hints(awaited_by, self._hint_timer)
+
+    def time_hints(self, timer: HintTimer) -> None:
+        """Have it measured, from now on, how long plugins take to say whether a change helps."""
+        self._hint_timer = timer
+        self.use(self._awaited_by)
 
     @property
     def has_ready(self) -> bool:

@@ -327,3 +327,22 @@ def test_no_more_requests_than_allowed_are_under_way() -> None:
 
     hurry.run(work())
     assert most == 4
+
+
+def test_a_request_that_is_sent_again_says_how_it_went_before() -> None:
+    heard: list[Exchange] = []
+    answers = [refusal(429, "TooManyRequests", "busy", **{"Retry-After": "1"}), web.json_response({"kind": "Pod"})]
+
+    async def busy(request: web.Request) -> web.Response:
+        return answers.pop(0)
+
+    async def work() -> None:
+        async with serving() as api:
+            api.intercept = busy
+            client = Client(api.credentials, SETTINGS, heard.append)
+            await client.send(Request("POST", WEB, body=b"{}"))
+            await client.close()
+
+    hurry.run(work())
+    assert [(one.code, one.code_before, one.sent_bytes) for one in heard] == [(429, None, 2), (200, 429, 2)]
+    assert heard[1].received_bytes == len('{"kind": "Pod"}')

@@ -87,14 +87,19 @@ class Contender:
 
     def __init__(self, server: Server, name: str, draw: Callable[[], float] = lambda: 0.0) -> None:
         self.told: list[tuple[float, str]] = []
+        self.slow_paths = 0
         self.lock = FakeLock(server)
         callbacks = Callbacks(
             lambda: self.told.append((seconds(), "started")),
             lambda: self.told.append((seconds(), "stopped")),
             lambda who: self.told.append((seconds(), f"leader {who}")),
+            self._note_slow_path,
         )
         self.elector = Elector(self.lock, Candidate(name, now, draw), Timing(), callbacks)
         self.task = asyncio.create_task(self.elector.run())
+
+    def _note_slow_path(self) -> None:
+        self.slow_paths += 1
 
     async def end(self) -> None:
         self.task.cancel()
@@ -287,6 +292,7 @@ def test_a_renewal_whose_answer_was_lost_is_looked_up() -> None:
         await asyncio.sleep(2)
         assert server.writes[-1] == (6.0, "one")
         assert one.elector.is_leading
+        assert one.slow_paths == 1
         await one.end()
 
     run(work)

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+from stowplan.observe.health_metrics import CHECKS
 from stowplan.observe.metric_table import markdown_table
+from stowplan.observe.metrics import ALL
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
 
@@ -17,4 +19,8 @@ def test_the_table_tells_apart_what_nothing_feeds() -> None:
     [unfed] = [row for row in table if row.startswith("| scheduler_batch_attempts_total ")]
     assert fed.endswith("| pods to be evicted, for every preemption that is carried out |")
     assert "7, 1 to 64" in fed
-    assert unfed.endswith("| nothing yet: not shown |")
+    assert unfed.endswith("| never: the kept answers for alike pods are in the place of batches |")
+
+
+def test_every_metric_says_what_it_counts_or_why_nothing() -> None:
+    assert [one.name for one in (*ALL, *CHECKS) if not one.here] == []

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from aiohttp import web
 
-from stowplan.app.serving import debugging, statuses, zpages
+from stowplan.app.serving import debugging, inspecting, statuses, zpages
 from stowplan.app.serving.health import Answer, Endpoint, NamedCheck
 from stowplan.observe.health_metrics import HealthMetrics
 from stowplan.observe.metrics import CONTENT_TYPE
@@ -44,6 +44,8 @@ class Pages:
     has_status: bool = True
     #: Sets the verbosity of logs, which returns what to answer; None leaves out /debug.
     set_verbosity: Callable[[str], str] | None = None
+    #: Answers questions about pods, the queue and nodes; None leaves out /debug/stowplan.
+    inspector: inspecting.Inspector | None = None
 
 
 def routes_of(pages: Pages) -> list[web.RouteDef]:
@@ -61,6 +63,8 @@ def routes_of(pages: Pages) -> list[web.RouteDef]:
         routes["/flagz"] = _flagz(pages.flags)
     if pages.set_verbosity is not None:
         routes |= _debug(pages.set_verbosity)
+    if pages.inspector is not None:
+        routes |= inspecting.handlers(pages.inspector)
     if pages.has_status:
         listed = tuple(path for path in routes if not path.startswith("/debug"))
         routes["/statusz"] = _statusz(pages, zpages.Status(pages.started_at, listed))

@@ -31,6 +31,19 @@ def not_acceptable(request: web.Request) -> web.Response:
     return _respond(request, 406, "NotAcceptable", message)
 
 
+def not_found(request: web.Request, message: str) -> web.Response:
+    return _respond(request, 404, "NotFound", message)
+
+
+def bad_request(request: web.Request, message: str) -> web.Response:
+    return _respond(request, 400, "BadRequest", message)
+
+
+def method_not_allowed(request: web.Request) -> web.Response:
+    message = f"{request.method} is not supported on {request.path}; it can only be read"
+    return _respond(request, 405, "MethodNotAllowed", message)
+
+
 def internal_error(request: web.Request, error: Exception) -> web.Response:
     text = f'Internal Server Error: "{request.path_qs}": {error}\n'
     return web.Response(status=500, text=text, headers={"X-Content-Type-Options": "nosniff"})

@@ -10,7 +10,7 @@ from stowplan.embedded.api import Api
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.owners import controller_of, controller_reference
-from stowplan.embedded.following.pods import KnownPod
+from stowplan.embedded.following.pods import KnownPod, matching
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.resource import Object, Resource
 from stowplan.model import decode
@@ -61,18 +61,23 @@ def selector_of(written: Any) -> Selector:
 
 def claim(setting: Setting, claimant: Claimant, may_adopt: Callable[[KnownPod], bool] | None = None) -> list[KnownPod]:
     """Adopt and release pods, and list those that the claimant has then."""
-    is_going = "deletionTimestamp" in claimant.obj["metadata"]
     owned = setting.pods.owned_by(claimant.uid)
-    if is_going:
-        return [pod for pod in owned if claimant.selector.matches(pod.labels)]
-    for pod in owned:
-        if not claimant.selector.matches(pod.labels) and not pod.is_terminating:
-            _release(setting, claimant, pod)
-    for pod in setting.pods.orphans(claimant.namespace, claimant.selector):
-        if pod.is_active and (may_adopt is None or may_adopt(pod)):
-            _adopt(setting, claimant, pod)
+    own = matching(claimant.selector, owned)
+    if "deletionTimestamp" in claimant.obj["metadata"]:
+        return own
+    orphans = setting.pods.orphans(claimant.namespace, claimant.selector)
+    adopted = [pod for pod in orphans if pod.is_active and (may_adopt is None or may_adopt(pod))]
+    for pod in adopted:
+        _adopt(setting, claimant, pod)
+    if len(own) < len(owned):
+        kept = {pod.key for pod in own}
+        for pod in owned:
+            if pod.key not in kept and not pod.is_terminating:
+                _release(setting, claimant, pod)
+    if not adopted:
+        return own
     setting.pods.follower.catch_up()
-    return [pod for pod in setting.pods.owned_by(claimant.uid) if claimant.selector.matches(pod.labels)]
+    return matching(claimant.selector, setting.pods.owned_by(claimant.uid))
 
 
 def _adopt(setting: Setting, claimant: Claimant, pod: KnownPod) -> None:

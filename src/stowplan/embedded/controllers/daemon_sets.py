@@ -20,7 +20,7 @@ from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.resource import Object
 
 #: Pods made or deleted in one go before everybody else has a turn.
-_BURST = 100
+_BURST = 50
 #: Nodes come in crowds; a set looks at all of them at once.
 _REST_SECONDS = 0.05
 _GENERATION = "deprecated.daemonset.template.generation"

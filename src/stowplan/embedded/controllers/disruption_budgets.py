@@ -22,7 +22,7 @@ from stowplan.model.timestamps import format_time, parse_time
 
 #: A pod whose eviction was allowed but that is still there counts again after this.
 _EVICTION_SECONDS = 120.0
-_REST_SECONDS_PER_POD = 5e-6
+_REST_SECONDS_PER_POD = 2e-5
 #: Controllers whose scale says how many pods there should be.
 _SCALED_KINDS = ("ReplicaSet", "Deployment", "StatefulSet", "ReplicationController")
 

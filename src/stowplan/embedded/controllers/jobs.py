@@ -23,7 +23,7 @@ from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.resource import Object
 from stowplan.model.timestamps import format_time, parse_time
 
-_BURST = 100
+_BURST = 50
 _OWN_NAME = "kubernetes.io/job-controller"
 _FIRST_BACKOFF_SECONDS = 10.0
 _LAST_BACKOFF_SECONDS = 600.0

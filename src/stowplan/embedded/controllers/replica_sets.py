@@ -12,13 +12,14 @@ from stowplan.embedded.controllers.sets import KnownSet, Sets
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import conditions
 from stowplan.embedded.following.follower import Follower, Key
-from stowplan.embedded.following.pods import KnownPod
+from stowplan.embedded.following.pods import KnownPod, matching
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.resource import Object, Resource
+from stowplan.model.selectors import from_labels
 from stowplan.model.timestamps import format_time
 
 #: Pods made or deleted in one go before everybody else has a turn.
-_BURST = 100
+_BURST = 50
 
 _COMPONENTS = {"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller"}
 
@@ -83,7 +84,7 @@ class ReplicaSets:
         waits = [pod.available_in(spec.get("minReadySeconds", 0), now) for pod in active]
         template_labels = (spec["template"].get("metadata") or {}).get("labels") or {}
         counts = {
-            "fullyLabeledReplicas": sum(template_labels.items() <= pod.labels.items() for pod in active),
+            "fullyLabeledReplicas": len(matching(from_labels(template_labels), active)),
             "readyReplicas": sum(pod.is_ready for pod in active),
             "availableReplicas": waits.count(0.0),
         }

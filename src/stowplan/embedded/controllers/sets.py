@@ -19,7 +19,7 @@ from stowplan.embedded.stored import Stored
 from stowplan.model.selectors import EQUALS, Selector, from_labels
 
 #: A large set is looked at less often, so that a change of each of its pods does not cost a look at all of them.
-_REST_SECONDS_PER_POD = 5e-6
+_REST_SECONDS_PER_POD = 2e-5
 _SMALL = 100
 
 

@@ -23,7 +23,7 @@ from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.resource import Object
 
 #: Pods made or deleted in one go before everybody else has a turn.
-_BURST = 100
+_BURST = 50
 
 
 @dataclass(slots=True)

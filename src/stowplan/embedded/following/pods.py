@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -61,7 +61,7 @@ class KnownPod(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_active(self) -> bool:
         """Whether the pod counts as a replica: it neither finished nor is on its way out."""
-        return not self.is_finished and not self.is_terminating
+        return not self.is_terminating and self.phase not in FINISHED_PHASES
 
     def available_in(self, min_ready_seconds: int, now: datetime) -> float | None:
         """After how many seconds the pod counts as available, None while it is not ready."""
@@ -100,7 +100,7 @@ class Pods:
         return self._by_node.keys()
 
     def in_namespace(self, namespace: str, selector: Selector) -> list[KnownPod]:
-        return [pod for pod in self._by_namespace.get(namespace, {}).values() if selector.matches(pod.labels)]
+        return matching(selector, self._by_namespace.get(namespace, {}).values())
 
     def count_in_namespace(self, namespace: str) -> int:
         return len(self._by_namespace.get(namespace, ()))
@@ -110,7 +110,7 @@ class Pods:
         for requirement in selector.requirements:
             if requirement.operator == EQUALS:
                 found = self._orphans.get((namespace, requirement.key, requirement.values[0]), {})
-                return [pod for pod in found.values() if selector.matches(pod.labels)]
+                return matching(selector, found.values())
         return [pod for pod in self.in_namespace(namespace, selector) if pod.owner is None and pod.labels]
 
     def _index(self, before: KnownPod | None, after: KnownPod | None) -> None:
@@ -160,6 +160,15 @@ class Pods:
         if reference is None:
             return None
         return self._interned.value(Owner(reference.api_version, reference.kind, reference.name, reference.uid))
+
+
+def matching(selector: Selector, pods: Collection[KnownPod]) -> list[KnownPod]:
+    """The pods that a selector picks. Pods of one template share their labels, so that few have to be looked at."""
+    known: dict[int, bool] = {}
+    for pod in pods:
+        if id(pod.labels) not in known:
+            known[id(pod.labels)] = selector.matches(pod.labels)
+    return [pod for pod in pods if known[id(pod.labels)]]
 
 
 def _put(index: dict[Any, dict[Key, KnownPod]], at: Any, pod: KnownPod) -> None:

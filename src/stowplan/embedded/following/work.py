@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import heapq
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,10 @@ _EARLY_SECONDS = 1e-6
 #: Somebody else was faster, or the object is gone: look again, nothing to report.
 _EXPECTED_CODES = (404, 409)
 
+#: A worker lets the others have a turn after so many keys, or after so long.
+_KEYS_PER_TURN = 500
+_TURN_SECONDS = 0.004
+
 _log = logging.getLogger(__name__)
 
 
@@ -29,7 +34,8 @@ class WorkQueue:
     """The keys that wait, in the order in which they became due."""
 
     def __init__(self) -> None:
-        self._ready: dict[Key, None] = {}
+        self._ready: deque[Key] = deque()
+        self._is_ready: set[Key] = set()
         self._due: dict[Key, float] = {}
         self._timers: list[tuple[float, Key]] = []
         self._failures: dict[Key, int] = {}
@@ -37,14 +43,16 @@ class WorkQueue:
 
     def add(self, key: Key) -> None:
         """Let a key be taken as soon as possible."""
-        self._ready[key] = None
         self._due.pop(key, None)
-        self._changed.set()
+        if key not in self._is_ready:
+            self._is_ready.add(key)
+            self._ready.append(key)
+            self._changed.set()
 
     def add_after(self, key: Key, seconds: float) -> None:
         """Let a key be taken after a while, or earlier if it waits already."""
         due = asyncio.get_running_loop().time() + seconds
-        if key in self._ready or self._due.get(key, due + 1) <= due:
+        if key in self._is_ready or self._due.get(key, due + 1) <= due:
             return
         self._due[key] = due
         heapq.heappush(self._timers, (due, key))
@@ -61,32 +69,36 @@ class WorkQueue:
         self._failures.pop(key, None)
 
     async def take(self) -> Key:
-        """Wait for the next key and take it out."""
-        return (await self.take_up_to(1))[0]
-
-    async def take_up_to(self, limit: int) -> list[Key]:
-        """Wait until a key is due, and take out up to `limit` of those that are."""
-        while not self._ready:
+        """Wait until a key is due and take it out."""
+        while (key := self.take_ready()) is None:
             await self._wait()
-        taken = list(self._ready)[:limit] if limit < len(self._ready) else list(self._ready)
-        for key in taken:
-            del self._ready[key]
-        return taken
+        return key
 
-    async def _wait(self) -> None:
-        """Move what is due to the ready ones; if nothing is, wait for a change or for the next timer."""
-        now = asyncio.get_running_loop().time()
+    def take_ready(self) -> Key | None:
+        """Take out a key that is due, if there is one."""
+        self._promote(asyncio.get_running_loop().time())
+        if not self._ready:
+            return None
+        key = self._ready.popleft()
+        self._is_ready.discard(key)
+        return key
+
+    def _promote(self, now: float) -> None:
+        """Move keys whose time has come to the ready ones."""
         while self._timers and self._timers[0][0] <= now + _EARLY_SECONDS:
             due, key = heapq.heappop(self._timers)
             # A key that was moved forward, or taken meanwhile, left its old timer behind.
             if self._due.get(key) == due:
                 self.add(key)
-        if self._ready:
-            return
+
+    async def _wait(self) -> None:
+        """Wait for a key to be added, or for the next timer."""
         self._changed.clear()
-        seconds = self._timers[0][0] - now if self._timers else None
+        seconds = self._timers[0][0] - asyncio.get_running_loop().time() if self._timers else None
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), seconds)
+            # Not `wait_for`, which may swallow being cancelled.
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
 
 
 #: Brings the object of a key to where it should be; returns after how many seconds to look again, if at all.
@@ -104,11 +116,21 @@ class Worker:
     async def run(self) -> None:
         """Work for ever; a key that fails comes back later."""
         while True:
-            key = await self._queue.take()
+            self._take_turn(await self._queue.take())
+            await asyncio.sleep(0)
+
+    def _take_turn(self, first: Key) -> None:
+        """Work on a key, and on a few more that are due."""
+        loop = asyncio.get_running_loop()
+        end, key = loop.time() + _TURN_SECONDS, first
+        for left in reversed(range(_KEYS_PER_TURN)):
             for follower in self._followers:
                 follower.catch_up()
             self._attempt(key)
-            await asyncio.sleep(0)
+            following = self._queue.take_ready() if left and loop.time() < end else None
+            if following is None:
+                return
+            key = following
 
     def _attempt(self, key: Key) -> None:
         try:

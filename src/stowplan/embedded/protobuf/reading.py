@@ -47,7 +47,8 @@ def _common(kind: str) -> str | None:
 def _message(name: str, data: bytes, depth: int) -> Object:
     if depth > _DEEPEST:
         raise MalformedMessageError("the object is nested too deeply")
-    known, result = messages()[name], {}
+    known = messages()[name]
+    result: Object = {}
     for number, raw in wire.fields(data):
         field = known.get(number)
         if field is None:

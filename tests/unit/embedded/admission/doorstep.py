@@ -13,6 +13,7 @@ import pytest
 from stowplan.embedded.api import Api
 from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.controllers import bootstrap
+from stowplan.embedded.deletion import DeleteOptions
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.patching.patch import MERGE_PATCH, Patch
 from stowplan.embedded.request import Options, Target
@@ -40,6 +41,11 @@ def change(api: Api, of: Resource, name: str, patch: Object, subresource: str = 
     """Merge-patch an object as a client does."""
     target = Target(of, "default" if of.is_namespaced else "", name, subresource)
     return api.amend(target, Patch(MERGE_PATCH, msgspec.json.encode(patch)), Options())
+
+
+def delete(api: Api, of: Resource, name: str) -> None:
+    """Delete an object as a client does."""
+    api.remove(Target(of, "default" if of.is_namespaced else "", name), DeleteOptions(), Options())
 
 
 def refusal_of_new(api: Api, of: Resource, obj: Object, **options: Any) -> StatusError:

@@ -99,7 +99,7 @@ def test_objects_of_any_kind_are_counted() -> None:
 def test_node_ports_are_counted() -> None:
     api = with_quota({"services.nodeports": "0"})
     service = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
-    with pytest.raises(StatusError, match="exceeded quota: q, requested: services.nodeports=1"):
+    with pytest.raises(StatusError, match=r"exceeded quota: q, requested: services\.nodeports=1"):
         create(api, SERVICES, service)
 
 

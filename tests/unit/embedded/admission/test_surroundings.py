@@ -6,7 +6,7 @@ import pytest
 
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.resource import Object
-from tests.unit.embedded.admission.doorstep import create, new_api, pod, refusal_of_new
+from tests.unit.embedded.admission.doorstep import create, delete, new_api, pod, refusal_of_new
 from tests.unit.embedded.given import CONFIG_MAPS, NAMESPACES, PODS, resource
 
 PRIORITY_CLASSES = resource("priorityclasses.scheduling.k8s.io")
@@ -40,7 +40,7 @@ def test_a_namespace_on_its_way_out_takes_nothing_new() -> None:
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
 def test_some_namespaces_always_stay(name: str) -> None:
     with pytest.raises(StatusError, match=f'^namespaces "{name}" is forbidden: this namespace may not be deleted$'):
-        new_api().delete(NAMESPACES, "", name)
+        delete(new_api(), NAMESPACES, name)
 
 
 def test_a_pod_needs_its_service_account() -> None:
@@ -114,7 +114,7 @@ def test_there_is_one_default_priority_class() -> None:
 
 def test_the_priority_classes_of_the_system_stay() -> None:
     with pytest.raises(StatusError, match="this is a system priority class and cannot be deleted"):
-        new_api().delete(PRIORITY_CLASSES, "", "system-node-critical")
+        delete(new_api(), PRIORITY_CLASSES, "system-node-critical")
 
 
 def test_a_runtime_class_adds_overhead_and_says_where_pods_can_run() -> None:

@@ -1,8 +1,9 @@
-"""A whole cluster under virtual time: the API in memory, every controller, the kubelet, and a scheduler of five lines."""
+"""A whole cluster under virtual time: the API in memory, every controller, the kubelet, and a very small scheduler."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -98,12 +99,17 @@ class SmallCluster:
 
     async def _schedule(self) -> None:
         """Bind each pod to the node it was made for, or to one without taints, in turn."""
-        turn = 0
+        turn, changes = 0, self.api.watch(PODS)
         while True:
             for pod in self.api.list(PODS):
                 if not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]:
                     turn += self._bind(pod, turn)
             await asyncio.sleep(0.05)
+            # Nodes change too, but seldom.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await changes.wait()
+            changes.drain()
 
     def _bind(self, pod: Object, turn: int) -> bool:
         nodes = sorted(

@@ -5,7 +5,6 @@ from typing import Any
 from stowplan.embedded.resource import Object
 from tests.unit.embedded.controllers.small_cluster import (
     DEPLOYMENTS,
-    NODES,
     REPLICA_SETS,
     SmallCluster,
     condition,
@@ -13,6 +12,7 @@ from tests.unit.embedded.controllers.small_cluster import (
     tell,
     template,
 )
+from tests.unit.embedded.given import NODES
 
 REVISION = "deployment.kubernetes.io/revision"
 

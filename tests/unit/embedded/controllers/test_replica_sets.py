@@ -3,8 +3,6 @@
 from typing import Any
 
 from tests.unit.embedded.controllers.small_cluster import (
-    NODES,
-    PODS,
     REPLICA_SETS,
     SmallCluster,
     condition,
@@ -12,7 +10,7 @@ from tests.unit.embedded.controllers.small_cluster import (
     tell,
     template,
 )
-from tests.unit.embedded.given import resource
+from tests.unit.embedded.given import NODES, PODS, resource
 
 
 def spec(replicas: int, **more: Any) -> dict[str, Any]:
@@ -100,7 +98,9 @@ def test_an_orphan_that_matches_is_adopted_and_one_that_no_longer_does_is_let_go
         cluster.create(REPLICA_SETS, "web", spec(2))
         await cluster.pass_time(2)
         owners = cluster.get(PODS, "stray")["metadata"]["ownerReferences"]
-        assert [(owner["kind"], owner["name"], owner["controller"]) for owner in owners] == [("ReplicaSet", "web", True)]
+        assert [(owner["kind"], owner["name"], owner["controller"]) for owner in owners] == [
+            ("ReplicaSet", "web", True)
+        ]
         assert len(cluster.pods(app="web")) == 2
         cluster.edit(PODS, "stray", lambda pod: pod["metadata"]["labels"].update(app="mine"))
         await cluster.pass_time(2)
@@ -132,7 +132,9 @@ def test_a_refusal_to_make_pods_is_told_and_tried_again() -> None:
         assert (failure["status"], failure["reason"]) == ("True", "FailedCreate")
         assert "no PriorityClass with name high was found" in failure["message"]
         assert cluster.events("FailedCreate")[0].startswith("Error creating: ")
-        cluster.api.create(resource("priorityclasses.scheduling.k8s.io"), "", {"metadata": {"name": "high"}, "value": 5})
+        cluster.api.create(
+            resource("priorityclasses.scheduling.k8s.io"), "", {"metadata": {"name": "high"}, "value": 5}
+        )
         await cluster.pass_time(40)
         assert len(cluster.pods(app="web")) == 1
         assert "conditions" not in cluster.get(REPLICA_SETS, "web")["status"]

@@ -42,7 +42,9 @@ def test_surge_and_missing(of: dict[str, Any], expected: tuple[int, int]) -> Non
         pytest.param(deployment(10), 3, 10, 3, id="stays while there is no room"),
         pytest.param(deployment(10), 3, 6, 7, id="grows into the room that old ones leave"),
         pytest.param(deployment(10), 9, 1, 10, id="never beyond what is asked for"),
-        pytest.param({"spec": {"replicas": 4, "strategy": {"type": "Recreate"}}}, 0, 0, 4, id="Recreate goes all the way"),
+        pytest.param(
+            {"spec": {"replicas": 4, "strategy": {"type": "Recreate"}}}, 0, 0, 4, id="Recreate goes all the way"
+        ),
     ],
 )
 def test_the_new_set_grows(of: dict[str, Any], new: int, old: int, expected: int) -> None:

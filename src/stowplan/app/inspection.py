@@ -1,0 +1,169 @@
+"""Answers questions about a running scheduler from its live state, between two cycles, and leaves it as it was.
+
+`serving.inspecting` is how they are asked over HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from stowplan.app.replica import Replica
+from stowplan.app.serving.inspecting import Answer, ExplainQuery, NodesQuery, QueueQuery, UnknownObjectError
+from stowplan.cache.cache import Cache
+from stowplan.framework.requeueing import awaited_by
+from stowplan.model.pod import Pod
+from stowplan.observe import node_report
+from stowplan.observe.explanation import Explanation, render
+from stowplan.observe.node_usage import usage
+from stowplan.observe.pod_story import Story, render_story, waiting_data
+from stowplan.observe.queue_state import QueueView
+from stowplan.observe.summary import node_summary, summary
+
+T = TypeVar("T")
+
+
+class Inspection:
+    """Explains pods, and shows the queue and the nodes of one replica."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+
+    async def explain(self, query: ExplainQuery) -> Answer:
+        """Explain a pod, as if it were to be scheduled now, and tell what became of it so far."""
+        return await self._between_cycles(lambda now_ns: self._explain(query, now_ns))
+
+    async def queue(self, query: QueueQuery) -> dict[str, Any]:
+        """Show who waits."""
+        return await self._between_cycles(lambda now_ns: self._queue(query))
+
+    async def nodes(self, query: NodesQuery) -> dict[str, Any]:
+        """Show what nodes have and what is taken of it."""
+        return await self._between_cycles(lambda now_ns: self._nodes(query))
+
+    async def _between_cycles(self, answer: Callable[[int], T]) -> T:
+        """Ask while no cycle is under way, so that nothing is half done."""
+        told: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def ask(now_ns: int) -> None:
+            if told.cancelled():
+                return
+            try:
+                told.set_result(answer(now_ns))
+            except Exception as error:
+                told.set_exception(error)
+
+        self._replica.submit(ask)
+        return await told
+
+    # Explaining
+
+    def _explain(self, query: ExplainQuery, now_ns: int) -> Answer:
+        pod = self._find(query.pod)
+        cluster, cache = self._replica.cluster, self._replica.parts.cache
+        placed = cache.placed(pod)
+        view = self._view()
+        story = Story(
+            placed.node_name if placed is not None else "", view.of(pod), self._replica.timeline.tries(pod), now_ns
+        )
+        pending = replace(pod, spec=replace(pod.spec, node_name=""))
+        try:
+            with _without(cache, pod):
+                explanation = cluster.explain(pending)
+        except KeyError as error:
+            raise UnknownObjectError(str(error.args[0])) from None
+        if query.is_text:
+            return Answer(text=_text(explanation, story, query))
+        return Answer(data=_data(explanation, story, query))
+
+    def _find(self, key: str) -> Pod:
+        key = key if "/" in key else f"default/{key}"
+        found: Pod | None = self._replica.watching.find("Pod", key)
+        if found is None:
+            raise UnknownObjectError(f'pod "{key}" not found among the pods that have not ended; write NAMESPACE/NAME')
+        return found
+
+    # Queue and nodes
+
+    def _queue(self, query: QueueQuery) -> dict[str, Any]:
+        view = self._view()
+        waiting = [
+            one
+            for one in view.all()
+            if query.place in ("", one.place) and query.namespace in ("", one.pod.partition("/")[0])
+        ]
+        shown = waiting[: query.limit] if query.limit else waiting
+        return {"counts": view.counts(), "total": len(waiting), "pods": [waiting_data(one) for one in shown]}
+
+    def _view(self) -> QueueView:
+        replica = self._replica
+        awaited = {name: awaited_by(profile) for name, profile in replica.cluster.profiles.items()}
+        return QueueView(replica.parts.queue, replica.limits, replica.parts.waiting, replica.timeline, awaited)
+
+    def _nodes(self, query: NodesQuery) -> dict[str, Any]:
+        found = usage(self._replica.parts.cache, query.wants)
+        if query.sort == "name":
+            found.sort(key=lambda one: one.name)
+        elif query.sort:
+            found.sort(key=lambda one: (-one.share(query.sort), one.name))
+        shown = found[: query.limit] if query.limit else found
+        return {
+            "total": len(found),
+            "nodes": [
+                {
+                    "name": one.name,
+                    "status": one.status,
+                    "labels": dict(one.labels),
+                    "taints": list(one.taints),
+                    "allocatable": dict(one.allocatable),
+                    "requested": dict(one.requested),
+                }
+                for one in shown
+            ],
+        }
+
+
+@contextmanager
+def _without(cache: Cache, pod: Pod) -> Iterator[None]:
+    """Take a placed pod out of the count, as it would be in its own way, and put it back."""
+    placed = cache.placed(pod)
+    if placed is None:
+        yield
+        return
+    cache.remove_pod(placed.pod)
+    try:
+        yield
+    finally:
+        if placed.is_assumed:
+            cache.assume(placed.pod, placed.node_name, placed.shape)
+        else:
+            cache.add_pod(placed.pod)
+
+
+def _text(explanation: Explanation, story: Story, query: ExplainQuery) -> str:
+    sections = [render(explanation, query.width, query.top)]
+    if story.node_name:
+        sections.insert(0, f"Pod {explanation.pod.key} is on {story.node_name}. If it were to be scheduled now:")
+    if query.has_every_node:
+        sections.append(node_report.render_every_node(explanation, query.width))
+    sections += [
+        node_report.render_node(explanation.nodes[_known(explanation, name)], query.width) for name in query.nodes
+    ]
+    sections.append(render_story(story, query.width))
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _data(explanation: Explanation, story: Story, query: ExplainQuery) -> dict[str, Any]:
+    names = list(explanation.nodes) if query.has_every_node else [_known(explanation, name) for name in query.nodes]
+    nodes = {name: node_summary(explanation.nodes[name]) for name in names}
+    return {**summary(explanation, query.top), "nodes": nodes, "story": story.data()}
+
+
+def _known(explanation: Explanation, name: str) -> str:
+    if name not in explanation.nodes:
+        raise UnknownObjectError(f'node "{name}" not found; name one of the {len(explanation.nodes)} that are')
+    return name

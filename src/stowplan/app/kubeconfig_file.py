@@ -1,0 +1,85 @@
+"""The kubeconfig of an embedded cluster: how `stowplan up` tells kubectl, and our other commands, where it is."""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+#: Where it is unless something else is asked for: found again by whoever works in the same folder.
+DEFAULT_PATH: Final = Path(".stowplan") / "kubeconfig"
+NAME: Final = "stowplan"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where a cluster is and how it is entered."""
+
+    server: str
+    token: str = ""
+    #: What the server's certificate is checked against, in PEM.
+    authority: str = ""
+    #: The name that the certificate is for, where that is not the one in the address.
+    server_name: str = ""
+    #: Where the pages of the scheduler are.
+    scheduler: str = ""
+
+
+def write(path: Path, access: Access) -> None:
+    """Write the file, readable by its owner only: it may hold a token."""
+    import yaml
+
+    cluster: dict[str, Any] = {"server": access.server}
+    if access.authority:
+        cluster["certificate-authority-data"] = base64.b64encode(access.authority.encode()).decode()
+    if access.server_name:
+        cluster["tls-server-name"] = access.server_name
+    if access.scheduler:
+        # What kubectl does not know it leaves alone here.
+        cluster["extensions"] = [{"name": NAME, "extension": {"scheduler": access.scheduler}}]
+    user = {"token": access.token} if access.token else {}
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": NAME, "cluster": cluster}],
+        "users": [{"name": NAME, "user": user}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME, "namespace": "default"}}],
+        "current-context": NAME,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path == DEFAULT_PATH:
+        # The folder is nobody's work: it must not end up in a repository.
+        (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+    # A reader finds the old file or the new one, never half of one.
+    scratch = path.with_name(f"{path.name}.{os.getpid()}")
+    with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        yaml.safe_dump(content, file, sort_keys=False)
+    scratch.replace(path)
+
+
+def read(path: Path) -> Access | None:
+    """Read a file that `write` has written; None if it is not there or another program wrote it."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        cluster, user = content["clusters"][0], content["users"][0]
+        if (content["current-context"], cluster["name"], user["name"]) != (NAME, NAME, NAME):
+            return None
+        return _access(cluster["cluster"], user.get("user") or {})
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _access(cluster: dict[str, Any], user: dict[str, Any]) -> Access:
+    authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+    extensions = {one["name"]: one["extension"] for one in cluster.get("extensions", ())}
+    return Access(
+        cluster["server"],
+        user.get("token", ""),
+        authority,
+        cluster.get("tls-server-name", ""),
+        extensions.get(NAME, {}).get("scheduler", ""),
+    )

@@ -1,0 +1,89 @@
+"""Asks a running scheduler over HTTP: finds it, and says who is asking. `serving.inspecting` has what can be asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from stowplan.app import clients, kubeconfig_file
+from stowplan.app.kubeconfig_file import DEFAULT_PATH
+from stowplan.app.release import USER_AGENT
+from stowplan.kube import credentials
+from stowplan.kube.client import Client, ClientSettings, Request
+from stowplan.kube.credentials import Credentials, CredentialsError
+from stowplan.kube.errors import NOT_FOUND, ApiError, RequestError
+from stowplan.kube.tls import TlsFiles, Trust
+from stowplan.kube.tokens import Fixed, TokenFile
+
+_ABOUT_THE_QUESTION: Final = (400, NOT_FOUND)
+
+
+class QueryError(Exception):
+    """A scheduler could not be asked; the text says which and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where to find a scheduler: an address of its own, or the kubeconfig of an embedded cluster."""
+
+    server: str = ""
+    kubeconfig: str = ""
+    token_file: str = ""
+    authority: str = ""
+    is_insecure: bool = False
+
+
+async def ask(where: Where, path: str, parameters: Mapping[str, str]) -> bytes:
+    """Return what a scheduler answers; raise QueryError if it does not."""
+    try:
+        client = Client(await _credentials(where), ClientSettings(USER_AGENT, qps=-1))
+    except CredentialsError as error:
+        raise QueryError(str(error)) from None
+    try:
+        return await client.send(Request("GET", path, parameters))
+    except ApiError as error:
+        raise QueryError(_explained(error)) from None
+    except RequestError as error:
+        raise QueryError(f"{error.describe()}; is the scheduler running?") from None
+    finally:
+        await client.close()
+
+
+async def _credentials(where: Where) -> Credentials:
+    if where.server:
+        return _of_server(where)
+    found = where.kubeconfig or next(filter(None, (_local(), os.environ.get("KUBECONFIG", ""))), "")
+    if not found:
+        raise QueryError(
+            f"no scheduler to ask: {DEFAULT_PATH} is not there; start one with `stowplan up`, name its kubeconfig with"
+            " --kubeconfig, or give the address of another scheduler with --server https://HOST:10259"
+        )
+    access = kubeconfig_file.read(Path(found))
+    if access is None or not access.scheduler:
+        raise QueryError(
+            f"{found} does not say where the scheduler is; give its address with --server https://HOST:10259"
+        )
+    if access.scheduler.startswith("https:"):
+        return await credentials.load(found, os.environ, clients.now, access.scheduler)
+    # Read here, as the library that reads any kubeconfig takes half a second.
+    return Credentials(access.scheduler, Fixed(f"Bearer {access.token}" if access.token else ""))
+
+
+def _local() -> str:
+    return os.fspath(DEFAULT_PATH) if DEFAULT_PATH.exists() else ""
+
+
+def _of_server(where: Where) -> Credentials:
+    server = where.server.rstrip("/") if "://" in where.server else f"https://{where.server.rstrip('/')}"
+    authorization = TokenFile(Path(where.token_file)) if where.token_file else Fixed("")
+    files = TlsFiles(authority=where.authority, is_insecure=where.is_insecure)
+    return Credentials(server, authorization, Trust(files) if server.startswith("https:") else None)
+
+
+def _explained(error: ApiError) -> str:
+    if error.code == NOT_FOUND and not error.reason:
+        return f"{error.verb} {error.path}: the server there does not offer this; name a scheduler with --server"
+    return error.message if error.code in _ABOUT_THE_QUESTION else error.describe()

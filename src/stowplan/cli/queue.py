@@ -1,0 +1,76 @@
+"""`stowplan queue`: who waits to be scheduled, where, why, and what will bring each back."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import click
+
+from stowplan.cli import asking, output
+
+PLACES = ("in flight", "active", "backoff", "error backoff", "unschedulable", "gated")
+
+
+@click.command("queue")
+@click.option("-n", "--namespace", default="", metavar="NAME", help="Only pods of this namespace.")
+@click.option("--place", type=click.Choice(PLACES), default=None, help="Only pods that wait here.")
+@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="Most pods; 0 for all.")
+@click.option("--messages", is_flag=True, help="Also show the sentence that ended the last attempt of each.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
+)
+@asking.finding
+def command(**given: Any) -> None:
+    """Show the pods that wait in the queue of a running scheduler.
+
+    A pod is in flight while it is tried, active when it is ready, in backoff while it must wait a while, unschedulable
+    until something happens that may help it, and gated until a plugin lets it in.
+    """
+    from stowplan.app.serving.inspecting import QUEUE
+
+    parameters = {"namespace": given["namespace"], "place": given["place"] or "", "limit": str(given["limit"] or "")}
+    data = asking.ask_for_data(given, QUEUE, parameters)
+    if given["form"] != "table":
+        output.write_data(data, given["form"])
+        return
+    if data["pods"]:
+        _write(data["pods"], given["messages"])
+    if len(data["pods"]) < data["total"]:
+        click.echo(f"{data['total'] - len(data['pods'])} more; --limit 0 shows all")
+    click.echo(_counts(data["counts"]))
+
+
+def _write(pods: list[dict[str, Any]], has_messages: bool) -> None:
+    headings = ("pod", "place", "since", "tries", "rejected by", "next try")
+    rows = [
+        (
+            pod["pod"],
+            pod["place"],
+            _time(pod["since"]),
+            str(pod["attempts"]),
+            ", ".join(pod["rejectedBy"]),
+            _next_try(pod),
+        )
+        for pod in pods
+    ]
+    output.write_table(headings, rows)
+    if has_messages:
+        for pod in pods:
+            click.echo(f"{pod['pod']}: {pod['message'] or 'not tried yet'}")
+
+
+def _next_try(pod: dict[str, Any]) -> str:
+    latest = f", at the latest {_time(pod['nextTryAt'])}" if pod["nextTryAt"] else ""
+    nominated = f"; {pod['nominatedNode']} keeps room" if pod["nominatedNode"] else ""
+    return f"{pod['nextTry']}{latest}{nominated}"
+
+
+def _time(text: str) -> str:
+    """Return the time of day where we are."""
+    return datetime.datetime.fromisoformat(text).astimezone().strftime("%H:%M:%S")
+
+
+def _counts(counts: dict[str, int]) -> str:
+    parts = [f"{count} {place}" for place, count in counts.items() if count]
+    return f"{sum(counts.values())} pods wait" + (f": {', '.join(parts)}" if parts else "")

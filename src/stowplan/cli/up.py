@@ -1,0 +1,154 @@
+"""`stowplan up`: a cluster on this machine, with kubectl; or, with `--once`, what becomes of some manifests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stowplan.cli import options, output
+from stowplan.cli.problems import BadInputError
+
+if TYPE_CHECKING:
+    from stowplan.app.outcome import Outcome
+    from stowplan.app.up import Decided, UpOptions, View
+    from stowplan.observe.logs import Logging
+
+
+@click.command("up")
+@click.argument("manifests", nargs=-1, metavar="[MANIFEST...]")
+@click.option("--once", is_flag=True, help="End when every pod is placed or refused, and print what became of them.")
+@click.option("--nodes", type=click.IntRange(min=0), default=None, help="How many nodes; 100 if no others are given.")
+@click.option("--shapes", default="", metavar="FILE", help="What the nodes look like; see docs/embedded.md.")
+@click.option("--from", "copied_from", default="", metavar="FILE", help="Begin as a copy: a dump, or a kubeconfig.")
+@click.option("--data", default="", metavar="DIR", help="Keep the cluster there; without, it is gone at the end.")
+@click.option("--bind-address", default="127.0.0.1", show_default=True, help="Any other needs --token and --cert.")
+@click.option("--port", type=click.IntRange(0, 65535), default=None, help="6443, or a free one if that is taken.")
+@click.option("--token", default="", envvar="STOWPLAN_TOKEN", help="What clients have to show.", metavar="TOKEN")
+@click.option("--cert", default="", metavar="FILE", help="Certificate to serve with TLS, in PEM.")
+@click.option("--key", default="", metavar="FILE", help="Key of the certificate; in the same file if not given.")
+@click.option("--kubeconfig", default="", metavar="FILE", help="Written here; by default .stowplan/kubeconfig.")
+@options.config
+@options.feature_gates
+@click.option("--seed", type=int, default=None, help="Draw names and ties from this, so that a run can be repeated.")
+@click.option("--timeout", default=300.0, show_default=True, help="Most seconds that --once waits.")
+@click.option("--explain", "explains", is_flag=True, help="With --once: explain refusals.")
+@click.option("--allow-refused", is_flag=True, help="With --once: exit with 0 even if a pod was refused.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
+)
+@click.pass_context
+def command(ctx: click.Context, /, **given: Any) -> None:
+    """Start a cluster in this process: an API for kubectl, nodes, controllers, and the scheduler.
+
+    MANIFESTs are applied to it: files, folders, or - for the standard input. It stays up until Ctrl-C; with --once it
+    ends when every pod, also those that controllers make, is placed or refused, and exits with 1 if one was refused.
+    """
+    if given["once"]:
+        decided = _run_once(given)
+        _write(decided, given)
+        if not decided.outcome.is_good and not given["allow_refused"]:
+            ctx.exit(1)
+    else:
+        _run(given)
+
+
+def _run(given: Mapping[str, Any]) -> None:
+    from stowplan.app import up
+    from stowplan.cli.up_views import LogStream, PlainView, ScreenView, is_terminal
+
+    screen = ScreenView() if is_terminal() else None
+    view = screen if screen is not None else PlainView()
+    logging = _logging(LogStream(screen.console) if screen is not None else None)
+    try:
+        _until_done(up.run(_options(given, logging), view))
+    finally:
+        view.close()
+        logging.stop()
+    click.echo("The cluster has ended.")
+
+
+def _run_once(given: Mapping[str, Any]) -> Decided:
+    from stowplan.app import up
+    from stowplan.cli.up_views import PlainView, ScreenView, is_terminal
+
+    view: View = ScreenView() if is_terminal() and given["form"] == "table" else PlainView(is_quiet=True)
+    logging = _logging(None)
+    try:
+        decided: Decided = _until_done(up.run_once(_options(given, logging), view))
+        return decided
+    finally:
+        logging.stop()
+
+
+def _until_done(work: Any) -> Any:
+    from stowplan.app.local_cluster import UNSTARTABLE
+
+    try:
+        return asyncio.run(work)
+    except UNSTARTABLE as error:
+        raise BadInputError(str(error)) from None
+
+
+def _logging(stream: Any) -> Logging:
+    from stowplan.observe.logs import Logging, LogSettings
+
+    logging = Logging(LogSettings(), err=stream)
+    logging.start()
+    return logging
+
+
+def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
+    from stowplan.app.kubeconfig_file import DEFAULT_PATH
+    from stowplan.app.local_cluster import ClusterOptions, Entrance
+    from stowplan.app.starting_cluster import Beginning
+    from stowplan.app.up import UpOptions
+
+    entrance = Entrance(given["bind_address"], given["port"], given["token"], given["cert"], given["key"])
+    return UpOptions(
+        ClusterOptions(entrance, given["data"], given["config_path"] or "", given["gates"], logging, given["seed"]),
+        Beginning(given["nodes"], given["shapes"], given["copied_from"], given["manifests"]),
+        Path(given["kubeconfig"]) if given["kubeconfig"] else DEFAULT_PATH,
+        given["timeout"],
+        given["explains"],
+        output.width(),
+    )
+
+
+# What became of the pods
+
+
+def _write(decided: Decided, given: Mapping[str, Any]) -> None:
+    if given["form"] == "table":
+        _write_table(decided)
+    else:
+        import msgspec
+
+        output.write_data({**msgspec.to_builtins(decided.outcome), "explanations": decided.explanations}, given["form"])
+
+
+def _write_table(decided: Decided) -> None:
+    outcome = decided.outcome
+    if outcome.placements:
+        output.write_table(("pod", "node"), ((one.pod, one.node) for one in outcome.placements))
+    for word, verdicts in _groups(outcome):
+        for verdict in verdicts:
+            click.echo(f"{word} {verdict.pod}: {verdict.message}")
+    for pod in outcome.gone:
+        click.echo(f"gone {pod}: preempted, or deleted by its owner")
+    count = sum(map(len, (outcome.placements, *(verdicts for _, verdicts in _groups(outcome)))))
+    click.echo(f"{len(outcome.placements)} of {count} pending pods placed")
+    for text in decided.explanations.values():
+        click.echo(f"\n{text}", nl=False)
+
+
+def _groups(outcome: Outcome) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    return (
+        ("held back", outcome.held),
+        ("left to another scheduler", outcome.others),
+        ("undecided", outcome.undecided),
+        ("refused", outcome.refused),
+    )

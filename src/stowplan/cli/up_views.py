@@ -1,0 +1,175 @@
+"""What `stowplan up` shows: bars while it loads, then one live screen in a terminal, or plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from stowplan.cli import output
+
+if TYPE_CHECKING:
+    from stowplan.app.local_cluster import LocalCluster
+    from stowplan.app.scoreboard import Score
+
+SECOND_NS = 1_000_000_000
+#: A stage of fewer steps is over before a bar could be read.
+FEW = 50
+
+
+class PlainView:
+    """Lines: what was loaded, where the cluster is, and now and then what it is doing."""
+
+    every_seconds: float = 5.0
+
+    def __init__(self, *, is_quiet: bool = False) -> None:
+        self._is_quiet = is_quiet
+        self._last: tuple[object, ...] = ()
+
+    def note(self, text: str) -> None:
+        click.echo(f"note: {text}", err=True)
+
+    @contextmanager
+    def stage(self, title: str, total: int) -> Iterator[Callable[[], None]]:
+        if total >= FEW and not self._is_quiet:
+            click.echo(f"{title}: {total}", err=True)
+        yield lambda: None
+
+    def opened(self, cluster: LocalCluster, kubeconfig: Path) -> None:
+        click.echo(introduction(cluster, kubeconfig))
+
+    def show(self, score: Score) -> None:
+        said = (score.nodes, score.bound, *score.phases.items())
+        if said != self._last:
+            self._last = said
+            click.echo(headline(score))
+
+    def close(self) -> None:
+        """There is nothing to clear away."""
+
+
+class ScreenView(PlainView):
+    """A terminal: bars, then a summary that is drawn again and again in the same place."""
+
+    every_seconds: float = 0.5
+
+    def __init__(self, console: Console | None = None) -> None:
+        super().__init__()
+        self.console = console if console is not None else Console(highlight=False)
+        self._live: Live | None = None
+
+    def note(self, text: str) -> None:
+        self.console.print(f"note: {text}", style="dim", markup=False)
+
+    @contextmanager
+    def stage(self, title: str, total: int) -> Iterator[Callable[[], None]]:
+        if 0 < total < FEW:
+            yield lambda: None
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), *((MofNCompleteColumn(),) if total else ()))
+        with Progress(*columns, console=self.console, transient=True) as progress:
+            task = progress.add_task(title, total=total or None)
+            yield lambda: progress.advance(task)
+
+    def opened(self, cluster: LocalCluster, kubeconfig: Path) -> None:
+        self.console.print(introduction(cluster, kubeconfig), markup=False)
+        self._live = Live(console=self.console, auto_refresh=False, transient=False)
+        self._live.start()
+
+    def show(self, score: Score) -> None:
+        if self._live is not None:
+            self._live.update(screen(score, self.console.height), refresh=True)
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+
+class LogStream:
+    """Where logs go while a screen is drawn: above it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def write(self, text: str) -> int:
+        if text.strip():
+            self._console.print(text.rstrip("\n"), style="dim", markup=False, soft_wrap=True)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+def introduction(cluster: LocalCluster, kubeconfig: Path) -> str:
+    """Say where the cluster is and what to try."""
+    nodes, pods = len(cluster.api.store.list(cluster.nodes)), len(cluster.api.store.list(cluster.pods))
+    shown = _shown(kubeconfig)
+    return "\n".join(
+        (
+            f"A cluster of {nodes} nodes and {pods} pods is up at {cluster.access.server}",
+            "",
+            f"  kubeconfig  {shown}",
+            f"  try         kubectl --kubeconfig {shown} get pods -A -o wide",
+            "              stowplan explain pod NAMESPACE/NAME; stowplan queue; stowplan nodes",
+            f"  metrics     {cluster.access.scheduler}/metrics",
+            "",
+            "Ctrl-C ends it.",
+            "",
+        )
+    )
+
+
+def _shown(path: Path) -> str:
+    """Return a path as people write it: from here, where that is shorter."""
+    here = os.path.relpath(path)
+    return str(path) if here.startswith("..") else here
+
+
+def headline(score: Score) -> str:
+    """Say in one line how the cluster is."""
+    phases = ", ".join(f"{count} {phase.lower()}" for phase, count in sorted(score.phases.items())) or "none"
+    return f"{score.nodes} nodes; pods: {phases}; {score.bound} placed, {score.bound_per_second:.0f} a second"
+
+
+def screen(score: Score, height: int) -> Group:
+    """Draw the summary; the list of placements is as long as the terminal allows."""
+    parts: list[Any] = [Text(headline(score), style="bold")]
+    waiting = ", ".join(f"{count} {place}" for place, count in score.waiting.items())
+    if waiting:
+        parts.append(Text(f"in the queue: {waiting}"))
+    parts += [_reasons(score)] if score.reasons else []
+    room = height - 8 - len(score.reasons) * 2
+    if score.last and room > 0:
+        parts.append(_placements(score, room))
+    return Group(*parts)
+
+
+def _reasons(score: Score) -> Table:
+    table = Table("pods", "refused because", box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for message, count in score.reasons:
+        table.add_row(str(count), Text(message))
+    return table
+
+
+def _placements(score: Score, room: int) -> Table:
+    table = Table("last placed", "node", "", box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for placement in score.last[:room]:
+        ago = max(0, score.now_ns - placement.at_ns) // SECOND_NS
+        table.add_row(Text(placement.pod), Text(placement.node), f"{ago} s ago")
+    return table
+
+
+def is_terminal() -> bool:
+    """Say whether somebody watches."""
+    return sys.stdout.isatty() and output.width() > 0

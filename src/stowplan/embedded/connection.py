@@ -1,0 +1,165 @@
+"""One connection of a client: requests in, answers out, in order. A watch takes the connection until it ends.
+
+Written on transport and protocol instead of a web framework: almost all answers are there as soon as the request is,
+and a task, a queue and a router for each cost more than the answer itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final, cast
+
+from stowplan.embedded.errors import StatusError
+from stowplan.embedded.http1 import Request, RequestReader
+from stowplan.embedded.incoming import Answer, refusal
+from stowplan.embedded.media import JSON
+from stowplan.embedded.watching import Watch
+
+Respond = Callable[[Request], Answer | Watch]
+
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_STREAM_HEAD: Final = (
+    f"HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nCache-Control: no-cache, private\r\nTransfer-Encoding: chunked\r\n\r\n"
+).encode()
+_STREAM_END: Final = b"0\r\n\r\n"
+#: What a client may send while a watch is on its connection.
+_LONGEST_AHEAD_BYTES: Final = 64 * 1024
+#: How long a client that is refused in the middle of a body may take to notice.
+_LINGER_SECONDS: Final = 2.0
+_log = logging.getLogger(__name__)
+
+
+class Connection(asyncio.Protocol):
+    """Talks to one client; `connections` is the set of those that are open."""
+
+    def __init__(self, respond: Respond, connections: set[Connection]) -> None:
+        self._respond = respond
+        self._connections = connections
+        self._reader = RequestReader()
+        self._transport: asyncio.Transport | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._is_over = False
+        self._may_write = asyncio.Event()
+        self._may_write.set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._connections.discard(self)
+        self._may_write.set()
+        if self._watch is not None:
+            self._watch.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_over:
+            return
+        self._reader.feed(data)
+        self._answer_all()
+        if self._watch is not None and self._reader.held_bytes > _LONGEST_AHEAD_BYTES:
+            self.close()
+
+    def pause_writing(self) -> None:
+        self._may_write.clear()
+        if self._transport is not None and self._watch is None:
+            # Who does not read answers is not asked for more requests.
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._may_write.set()
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+            self._answer_all()
+
+    def close(self) -> None:
+        """End the connection, and the watch on it."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def _answer_all(self) -> None:
+        """Answer every request that has arrived in full."""
+        while self._transport is not None and self._watch is None and self._may_write.is_set() and not self._is_over:
+            try:
+                request = self._reader.take()
+            except StatusError as error:
+                self._give_up(self._transport, error)
+                return
+            if request is None:
+                if self._reader.take_permission():
+                    self._transport.write(_CONTINUE)
+                return
+            self._answer(request)
+
+    def _give_up(self, transport: asyncio.Transport, error: StatusError) -> None:
+        """Refuse what cannot be read. A client that is still sending would not see the answer if it were cut off."""
+        self._is_over = True
+        answer = refusal(error)
+        transport.write(_head(answer, is_last=True) + answer.body)
+        asyncio.get_running_loop().call_later(_LINGER_SECONDS, self.close)
+
+    def _answer(self, request: Request) -> None:
+        try:
+            answer = self._respond(request)
+        except StatusError as error:
+            answer = refusal(error)
+        except Exception:
+            _log.exception("%s %s failed", request.method, request.target)
+            problem = f"{request.method} {request.target} failed: the log of the server says why"
+            answer = refusal(StatusError(500, "InternalError", problem))
+        if isinstance(answer, Watch):
+            self._watch = asyncio.ensure_future(self._stream(answer, is_last=request.is_last))
+        else:
+            # After an upgrade that was refused, what follows is not HTTP.
+            is_last = request.is_last or "upgrade" in request.headers
+            self._send(answer, is_last=is_last, has_body=request.method != "HEAD")
+
+    def _send(self, answer: Answer, *, is_last: bool, has_body: bool = True) -> None:
+        if self._transport is None:
+            return
+        self._transport.write(_head(answer, is_last=is_last) + (answer.body if has_body else b""))
+        if is_last:
+            self._is_over = True
+            self._transport.close()
+
+    async def _stream(self, watch: Watch, *, is_last: bool) -> None:
+        try:
+            await self._send_pieces(watch)
+        except Exception:
+            _log.exception("a watch of %s failed", watch.rendering.resource.qualified)
+            is_last = True
+        self._watch = None
+        if is_last:
+            self.close()
+        self._answer_all()
+
+    async def _send_pieces(self, watch: Watch) -> None:
+        self._write(_STREAM_HEAD)
+        async for piece in watch.pieces():
+            self._write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            await self._may_write.wait()
+        self._write(_STREAM_END)
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+
+def _head(answer: Answer, *, is_last: bool) -> bytes:
+    phrase = _PHRASES.get(answer.code, "")
+    lines = f"HTTP/1.1 {answer.code} {phrase}\r\nContent-Type: {answer.content_type}\r\n"
+    for warning in answer.warnings:
+        lines += f"Warning: 299 - {json.dumps(warning)}\r\n"
+    if answer.code == HTTPStatus.UNAUTHORIZED:
+        lines += "WWW-Authenticate: Bearer\r\n"
+    if is_last:
+        lines += "Connection: close\r\n"
+    return f"{lines}Content-Length: {len(answer.body)}\r\n\r\n".encode("latin-1")
+
+
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}

@@ -1,0 +1,50 @@
+"""The extension points on the way to a node that wait for the cluster: run, and noted how long they took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from stowplan.engine.parts import Parts
+from stowplan.framework import placing
+from stowplan.framework.contract import PreBind
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.pod import Pod
+
+SUCCESS: Final = "Success"
+
+
+async def pre_bind(
+    parts: Parts, profile: Profile, busy: Sequence[PreBind], pod: Pod, node_name: str
+) -> Rejection | None:
+    """Do what must be done before binding, by the plugins that have something to do."""
+    if not busy:
+        return None
+    started_ns = parts.now_ns()
+    rejection = await placing.run_pre_bind(busy, pod, node_name, parts.patience.for_pre_bind)
+    parts.note_point("PreBind", _end(rejection), profile.name, parts.now_ns() - started_ns)
+    return rejection
+
+
+async def bind(parts: Parts, profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
+    """Bind the pod by the first plugin that does not skip it."""
+    started_ns = parts.now_ns()
+    rejection = await placing.run_bind(profile, pod, node_name, parts.patience.for_bind)
+    parts.note_point("Bind", _end(rejection), profile.name, parts.now_ns() - started_ns)
+    return rejection
+
+
+async def post_bind(parts: Parts, profile: Profile, pod: Pod, node_name: str) -> list[str]:
+    """Tell every plugin that the pod is bound; return what went wrong, which changes nothing."""
+    if not profile.post_bind:
+        return []
+    started_ns = parts.now_ns()
+    problems = await placing.run_post_bind(profile, pod, node_name, parts.patience.for_post_bind)
+    end = Code.ERROR.value if problems else SUCCESS
+    parts.note_point("PostBind", end, profile.name, parts.now_ns() - started_ns)
+    return problems
+
+
+def _end(rejection: Rejection | None) -> str:
+    return SUCCESS if rejection is None else rejection.code.value

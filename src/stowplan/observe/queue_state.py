@@ -1,0 +1,133 @@
+"""Who waits in the queue, where, since when, why, and what will bring each back: a read that changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import msgspec
+
+from stowplan.framework.contract import Awaited
+from stowplan.framework.waiting import WaitingPods
+from stowplan.model.pod import Pod
+from stowplan.observe.awaited_text import spell
+from stowplan.observe.timeline import Timeline
+from stowplan.queue.backoff import SECOND, Limits
+from stowplan.queue.entry import POOLED, Place, QueuedPod, pod_id
+from stowplan.queue.queue import SchedulingQueue
+
+#: The places in the order in which they are shown.
+ORDER: Final = (
+    Place.IN_FLIGHT,
+    Place.ACTIVE,
+    Place.BACKOFF,
+    Place.ERROR_BACKOFF,
+    Place.UNSCHEDULABLE,
+    Place.GATED,
+)
+
+
+class Waiting(msgspec.Struct, frozen=True, rename="camel"):
+    """A pod that waits. Times are nanoseconds since the epoch."""
+
+    pod: str
+    profile: str
+    priority: int
+    place: str
+    since_ns: int
+    attempts: int
+    #: The plugins that refused it in its last attempt, that gate it, or that hold it in Permit.
+    rejected_by: tuple[str, ...]
+    message: str
+    nominated_node: str
+    #: What it waits for, in words.
+    next_try: str
+    #: When it is tried at the latest; None if nothing but a change brings it back, or if it is its turn anyway.
+    next_try_at_ns: int | None
+    #: What each plugin that rejected it awaits, in words.
+    woken_by: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView:
+    """The queue with what is needed to say why somebody is in it."""
+
+    queue: SchedulingQueue
+    limits: Limits
+    waiting_pods: WaitingPods
+    timeline: Timeline
+    #: What each plugin awaits, by scheduler name and plugin.
+    awaited_by: Mapping[str, Mapping[str, tuple[Awaited, ...]]]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many pods are in each place."""
+        found = {place.value: 0 for place in ORDER}
+        for entry in self._entries():
+            found[entry.place.value] += 1
+        return found
+
+    def all(self) -> list[Waiting]:
+        """Describe all pods that wait, those first that are tried soonest."""
+        rank = {place: number for number, place in enumerate(ORDER)}
+        entries = sorted(self._entries(), key=lambda entry: (rank[entry.place], entry.queued_at_ns))
+        return [self._describe(entry) for entry in entries]
+
+    def of(self, pod: Pod) -> Waiting | None:
+        """Describe one pod; None if it does not wait."""
+        entry = self.queue.places.get(pod)
+        if entry is None:
+            flight = self.queue.in_flight.get(pod_id(pod))
+            entry = flight.entry if flight is not None else None
+        return self._describe(entry) if entry is not None else None
+
+    def _entries(self) -> Iterator[QueuedPod]:
+        return chain((flight.entry for flight in self.queue.in_flight), self.queue.places.entries.values())
+
+    def _describe(self, entry: QueuedPod) -> Waiting:
+        pod = entry.pod
+        text, at_ns = self._next_try(entry)
+        tries = self.timeline.tries(pod)
+        rejectors = self._rejectors(entry)
+        return Waiting(
+            pod=pod.key,
+            profile=pod.spec.scheduler_name,
+            priority=pod.priority,
+            place=entry.place.value,
+            since_ns=entry.taken_at_ns if entry.place is Place.IN_FLIGHT else entry.queued_at_ns,
+            attempts=entry.attempts,
+            rejected_by=rejectors,
+            message=tries[-1].message if tries else "",
+            nominated_node=self.queue.nominations.node_of(pod),
+            next_try=text,
+            next_try_at_ns=at_ns,
+            woken_by=self._woken_by(entry, rejectors) if entry.place in POOLED else {},
+        )
+
+    def _rejectors(self, entry: QueuedPod) -> tuple[str, ...]:
+        held = self.waiting_pods.get(entry.pod)
+        if held is not None:
+            return tuple(sorted(held.held_by))
+        return (entry.gated_by,) if entry.gated_by else tuple(sorted(entry.rejected_by))
+
+    def _next_try(self, entry: QueuedPod) -> tuple[str, int | None]:
+        match entry.place:
+            case Place.IN_FLIGHT:
+                is_held = self.waiting_pods.get(entry.pod) is not None
+                return ("held in Permit" if is_held else "it is being tried"), None
+            case Place.ACTIVE:
+                return "when its turn comes", None
+            case Place.GATED:
+                return f"when {entry.gated_by} lets it in", None
+            case Place.UNSCHEDULABLE:
+                latest = max(entry.queued_at_ns, entry.flushed_at_ns) + self.limits.max_unschedulable_seconds * SECOND
+                return "when something it waits for happens", latest
+        ends = (self.queue.places.backoff.until(entry) + 1) * self.limits.window_ns
+        if entry.place is Place.BACKOFF and self.limits.pops_early:
+            return "when no other pod is ready, or its wait is over", ends
+        return "when its wait is over", ends
+
+    def _woken_by(self, entry: QueuedPod, rejectors: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+        awaited = self.awaited_by.get(entry.pod.spec.scheduler_name, {})
+        return {name: spell(awaited[name]) for name in rejectors if name in awaited}

@@ -1,0 +1,120 @@
+"""`stowplan up --once`: what becomes of some manifests."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.integration.up.up_process import run
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+CLUSTER = str(EXAMPLES / "cluster.yaml")
+WORKLOAD = str(EXAMPLES / "workload.yaml")
+DEPLOYMENT = str(EXAMPLES / "deployment.yaml")
+
+POD = (
+    "{apiVersion: v1, kind: Pod, metadata: {name: %s},"
+    " spec: {containers: [{name: c, image: i, resources: {requests: {cpu: %s}}}]}}"
+)
+
+
+def test_the_examples_are_placed_but_for_one_that_is_refused_and_one_that_is_held(tmp_path: Path) -> None:
+    result = run(tmp_path, "up", "--once", "--from", CLUSTER, WORKLOAD, DEPLOYMENT, "--explain", "-o", "json")
+    assert result.returncode == 1, result.stderr
+    data = json.loads(result.stdout)
+    placed = {one["pod"]: one["node"] for one in data["placements"]}
+    assert placed["default/training"] == "gpu-a"
+    made = sorted(node for pod, node in placed.items() if pod.startswith("shop/api-"))
+    assert len(made) == 3
+    assert len(placed) == 12
+    assert [one["pod"] for one in data["held"]] == ["default/import"]
+    (refused,) = data["refused"]
+    assert refused["pod"] == "default/report"
+    assert refused["message"].startswith(
+        "0/13 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu, "
+        "2 node(s) had untolerated taint(s), 8 node(s) didn't match Pod's node affinity/selector. "
+    )
+    assert "Nearest misses" in data["explanations"]["default/report"]
+
+
+def test_everything_placed_ends_with_0_and_a_table(tmp_path: Path) -> None:
+    result = run(tmp_path, "up", "--once", "--nodes", "3", "-", stdin=POD % ("a", "1") + "\n---\n" + POD % ("b", "2"))
+    assert result.returncode == 0, result.stderr
+    words = result.stdout.split()
+    assert words[:2] == ["pod", "node"]
+    assert "default/a" in words
+    assert result.stdout.endswith("2 of 2 pending pods placed\n")
+
+
+def test_a_refusal_ends_with_1_unless_it_is_allowed(tmp_path: Path) -> None:
+    arguments = ("up", "--once", "--nodes", "3", "-")
+    refused = run(tmp_path, *arguments, stdin=POD % ("huge", "64"))
+    assert refused.returncode == 1
+    assert "refused default/huge: 0/3 nodes are available: 3 Insufficient cpu." in refused.stdout
+    assert run(tmp_path, *arguments, "--allow-refused", stdin=POD % ("huge", "64")).returncode == 0
+
+
+def test_the_same_seed_gives_the_same_names_and_nodes(tmp_path: Path) -> None:
+    def outcome(seed: str) -> list[object]:
+        result = run(tmp_path, "up", "--once", "--seed", seed, "--from", CLUSTER, DEPLOYMENT, "-o", "yaml")
+        assert result.returncode == 0, result.stderr
+        placements: list[object] = yaml.safe_load(result.stdout)["placements"]
+        return placements
+
+    first = outcome("7")
+    assert len(first) == 3
+    assert outcome("7") == first
+    assert outcome("8") != first
+
+
+def test_a_pod_of_higher_priority_makes_room_for_itself(tmp_path: Path) -> None:
+    text = "\n---\n".join(
+        (
+            "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}",
+            POD % ("low", "10"),
+            "{apiVersion: v1, kind: Pod, metadata: {name: high}, spec: {priorityClassName: high,"
+            " containers: [{name: c, image: i, resources: {requests: {cpu: 10}}}]}}",
+        )
+    )
+    dump = tmp_path / "before.yaml"
+    dump.write_text(
+        "{apiVersion: v1, kind: Node, metadata: {name: n}, status: {capacity: {cpu: 16, memory: 1Gi, pods: 9},"
+        " allocatable: {cpu: 16, memory: 1Gi, pods: 9}}}\n---\n"
+        "{apiVersion: v1, kind: Pod, metadata: {name: victim}, spec: {nodeName: n, terminationGracePeriodSeconds: 0,"
+        " containers: [{name: c, image: i, resources: {requests: {cpu: 10}}}]}}\n"
+    )
+    result = run(tmp_path, "up", "--once", "--from", str(dump), "-", "-o", "json", stdin=text)
+    data = json.loads(result.stdout)
+    assert data["placements"] == [{"pod": "default/high", "node": "n"}]
+    assert [one["pod"] for one in data["refused"]] == ["default/low"]
+    assert data["gone"] == ["default/victim"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param(("nowhere.yaml",), "nowhere.yaml: cannot be read", id="a file that is not there"),
+        pytest.param(("--shapes", "nowhere.yaml"), "nowhere.yaml: cannot be read", id="shapes that are not there"),
+        pytest.param(
+            ("--bind-address", "0.0.0.0"),
+            "--bind-address: 0.0.0.0 can be reached from other machines: a token and a TLS certificate are needed",
+            id="open to all without a token",
+        ),
+        pytest.param(("--key", "k.pem"), "--key is of no use alone", id="a key without a certificate"),
+        pytest.param(("--config", "nowhere.yaml"), "nowhere.yaml", id="no configuration"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_sentence(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
+    result = run(tmp_path, "up", "--once", "--nodes", "1", *arguments)
+    assert result.returncode == 2
+    assert result.stderr.startswith("Error: ")
+    assert problem in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_manifest_that_the_cluster_refuses_is_named(tmp_path: Path) -> None:
+    text = "{apiVersion: v1, kind: Pod, metadata: {name: empty}, spec: {containers: []}}"
+    result = run(tmp_path, "up", "--once", "--nodes", "1", "-", stdin=text)
+    assert result.returncode == 2
+    assert result.stderr.startswith('Error: -: Pod empty: Pod "empty" is invalid: spec.containers: Required value')

@@ -1,0 +1,119 @@
+"""`stowplan up` while it stays up: the API, what it prints, how it is asked, how it ends."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from stowplan.app.serving.certificates import self_signed
+from tests.integration.up.up_process import run, running
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def pod(name: str, cpu: str = "1") -> dict[str, object]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_pods_are_placed_until_it_is_told_to_stop(tmp_path: Path, number: signal.Signals) -> None:
+    with running(tmp_path, "--nodes", "3") as up:
+        assert up.send("POST", PODS, pod("a"))[0] == 201
+        up.until(lambda: up.node_of("a").startswith("node-000"))
+        up.until(lambda: up.get(f"{PODS}/a")["status"]["phase"] == "Running")
+        code, said = up.end(number)
+        assert (code, said.splitlines()[-1]) == (0, "The cluster has ended.")
+
+
+def test_it_writes_a_kubeconfig_that_only_its_owner_reads(tmp_path: Path) -> None:
+    with running(tmp_path, "--nodes", "1") as up:
+        path = tmp_path / ".stowplan" / "kubeconfig"
+        assert f"server: {up.url}\n" in path.read_text()
+        assert os.stat(path).st_mode & 0o077 == 0
+
+
+def test_it_is_asked_by_the_subcommands_in_the_same_folder(tmp_path: Path) -> None:
+    with running(tmp_path, "--nodes", "2") as up:
+        up.send("POST", PODS, pod("huge", cpu="64"))
+        up.until(lambda: "huge" in run(tmp_path, "queue", "--place", "unschedulable").stdout)
+        explained = run(tmp_path, "explain", "pod", "default/huge")
+        assert explained.returncode == 0, explained.stderr
+        assert explained.stdout.startswith("Pod default/huge fits no node.")
+        assert "2 nodes would fit with 48 less cpu" in explained.stdout
+        nodes = json.loads(run(tmp_path, "nodes", "-o", "json").stdout)
+        assert [one["name"] for one in nodes["nodes"]] == ["node-0001", "node-0002"]
+
+
+def test_metrics_are_where_it_says(tmp_path: Path) -> None:
+    with running(tmp_path, "--nodes", "1") as up:
+        up.send("POST", PODS, pod("a"))
+        up.until(lambda: bool(up.node_of("a")))
+        up.until(lambda: 'result="scheduled"} 1' in up.get(f"{up.scheduler}/metrics"))
+
+
+def test_what_is_kept_on_disk_is_there_again_after_a_kill(tmp_path: Path) -> None:
+    with running(tmp_path, "--nodes", "2", "--data", "data") as up:
+        up.send("POST", PODS, pod("a"))
+        up.until(lambda: bool(up.node_of("a")))
+        where = up.node_of("a")
+        uid = up.get(f"{PODS}/a")["metadata"]["uid"]
+        up.process.kill()
+        up.process.wait()
+    with running(tmp_path, "--data", "data") as up:
+        found = up.get(f"{PODS}/a")
+        assert (found["spec"]["nodeName"], found["metadata"]["uid"]) == (where, uid)
+        assert len(up.get("/api/v1/nodes")["items"]) == 2
+        up.send("POST", PODS, pod("b"))
+        up.until(lambda: bool(up.node_of("b")))
+        assert up.end()[0] == 0
+
+
+def test_one_folder_serves_one_cluster_at_a_time(tmp_path: Path) -> None:
+    with running(tmp_path, "--nodes", "1", "--data", "data"):
+        second = run(tmp_path, "up", "--once", "--data", "data")
+        assert second.returncode == 2
+        assert "is another cluster running on this folder?" in second.stderr
+
+
+def test_a_port_that_is_taken_is_refused_by_name(tmp_path: Path) -> None:
+    with running(tmp_path, "--nodes", "1") as up:
+        port = up.url.rpartition(":")[2]
+        second = run(tmp_path, "up", "--once", "--nodes", "1", "--port", port)
+        assert second.returncode == 2
+        assert f"--port {port}: " in second.stderr
+        assert second.stderr.endswith("choose another port, or 0 for a free one\n")
+
+
+def test_with_token_and_tls_only_those_who_show_the_token_come_in(tmp_path: Path) -> None:
+    pair = tmp_path / "pair.pem"
+    pair.write_bytes(b"".join(self_signed()))
+    given = ("--nodes", "1", "--token", "secret", "--cert", str(pair), "--bind-address", "0.0.0.0")
+    with running(tmp_path, *given) as up:
+        assert up.url.startswith("https://127.0.0.1:")
+        assert run(tmp_path, "nodes").returncode == 0
+        (tmp_path / "wrong").write_text("wrong")
+        asked = ("nodes", "--server", up.scheduler, "--insecure-skip-tls-verify", "--token-file", "wrong")
+        refused = run(tmp_path, *asked)
+        assert (refused.returncode, "401 Unauthorized" in refused.stderr) == (2, True)
+
+
+def test_a_cluster_begins_as_a_copy_of_a_live_one(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    with running(first, "--nodes", "2") as original:
+        original.send("POST", PODS, pod("a"))
+        original.until(lambda: original.get(f"{PODS}/a")["status"].get("phase") == "Running")
+        was = original.get(f"{PODS}/a")
+        with running(second, "--from", str(first / ".stowplan" / "kubeconfig")) as copy:
+            found = copy.get(f"{PODS}/a")
+            assert found["metadata"]["uid"] == was["metadata"]["uid"]
+            assert found["metadata"]["creationTimestamp"] == was["metadata"]["creationTimestamp"]
+            assert found["spec"] == was["spec"]
+            assert len(copy.get("/api/v1/nodes")["items"]) == 2
+            copy.send("POST", PODS, pod("b"))
+            copy.until(lambda: bool(copy.node_of("b")))
+        assert original.node_of("b") == ""

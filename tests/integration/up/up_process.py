@@ -1,0 +1,116 @@
+"""Runs `stowplan up` as a user does: in a process of its own, in a folder of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SOURCE = Path(__file__).resolve().parents[3] / "src"
+PROGRAM = [sys.executable, "-c", "from stowplan.cli import main; main()"]
+SECONDS = 60.0
+
+
+@dataclass
+class Up:
+    """A cluster that runs."""
+
+    process: subprocess.Popen[str]
+    folder: Path
+    url: str
+    #: Where the scheduler's pages are.
+    scheduler: str
+
+    def get(self, path: str, **headers: str) -> Any:
+        """Read from the API."""
+        return self.send("GET", path, None, **headers)[1]
+
+    def send(self, verb: str, path: str, body: Any, **headers: str) -> tuple[int, Any]:
+        """Send a request; return code and answer, whatever it is."""
+        data = json.dumps(body).encode() if body is not None else None
+        url = path if path.startswith("http") else f"{self.url}{path}"
+        request = urllib.request.Request(url, data, {"Content-Type": "application/json"} | headers)
+        request.method = verb
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                text = answer.read().decode()
+                return answer.status, json.loads(text) if "json" in answer.headers["Content-Type"] else text
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for something in the cluster to become true."""
+        end = time.monotonic() + SECONDS
+        while not condition():
+            assert time.monotonic() < end, "it did not happen in time"
+            time.sleep(0.05)
+
+    def node_of(self, name: str, namespace: str = "default") -> str:
+        code, pod = self.send("GET", f"/api/v1/namespaces/{namespace}/pods/{name}", None)
+        return pod["spec"].get("nodeName", "") if code == 200 else ""
+
+    def end(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
+        """Stop it; return the exit code and what it had still to say."""
+        self.process.send_signal(number)
+        out, _ = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, out
+
+
+def run(folder: Path, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a subcommand to its end."""
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        cwd=folder,
+        env=environment(),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+
+
+@contextmanager
+def running(folder: Path, *arguments: str) -> Iterator[Up]:
+    """Have a cluster while the block runs; it is killed if it has not been ended by then."""
+    port = () if "--port" in arguments else ("--port", "0")
+    process = subprocess.Popen(
+        [*PROGRAM, "up", *port, *arguments],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        url, metrics = _addresses(process)
+        yield Up(process, folder, url, metrics.removesuffix("/metrics"))
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "STOWPLAN_TOKEN")}
+    return kept | {"PYTHONPATH": str(SOURCE), "COLUMNS": "120"}
+
+
+def _addresses(process: subprocess.Popen[str]) -> list[str]:
+    """Read what it says up to the end of the introduction; return where the API and the metrics are."""
+    assert process.stdout is not None
+    found: list[str] = []
+    for line in process.stdout:
+        found += [word for word in line.split() if word.startswith(("http://", "https://"))]
+        if line.startswith("Ctrl-C"):
+            return found
+    assert process.stderr is not None
+    raise AssertionError(f"it did not come up: {process.stderr.read()}")

@@ -1,0 +1,185 @@
+"""Questions about a running scheduler, asked over HTTPS: explanations, the queue, the nodes."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.app.fake_api import FakeApi, node, pod
+from tests.unit.app.test_live import fetch, run_live, until
+
+OPEN = ("--leader-elect=false", "--authorization-always-allow-paths=/debug/stowplan/*")
+PAGES = "/debug/stowplan"
+
+
+async def ask(port: int, path: str) -> Any:
+    status, text = await fetch(port, f"{PAGES}/{path}")
+    assert status == 200, text
+    return json.loads(text)
+
+
+async def waiting(port: int) -> list[Any]:
+    found: list[Any] = (await ask(port, "queue"))["pods"]
+    return found
+
+
+async def nodes(port: int) -> list[Any]:
+    found: list[Any] = (await ask(port, "nodes"))["nodes"]
+    return found
+
+
+async def eventually_refused(api: FakeApi, port: int, name: str) -> None:
+    """Wait until a pod has been tried and waits."""
+    await until(lambda: "FailedScheduling" in api.events)
+    async with asyncio.timeout(10):
+        while name not in [one["pod"] for one in await waiting(port) if one["message"]]:  # noqa: ASYNC110 (it tells nobody)
+            await asyncio.sleep(0.01)
+
+
+def test_a_refused_pod_is_explained_with_what_will_bring_it_back() -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        api.put("/api/v1/pods", pod("huge", cpu="64"))
+        await eventually_refused(api, port, "default/huge")
+        found = await ask(port, "explain?pod=default/huge&nodes=all")
+        assert found["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+        assert found["nodes"]["n1"]["rejections"] == [
+            {"plugin": "NodeResourcesFit", "code": "UnschedulableAndUnresolvable", "reasons": ["Insufficient cpu"]}
+        ]
+        story = found["story"]
+        assert (story["node"], story["queue"]["place"], story["queue"]["attempts"]) == (None, "unschedulable", 1)
+        assert story["queue"]["rejectedBy"] == ["NodeResourcesFit"]
+        assert story["queue"]["wokenBy"]["NodeResourcesFit"][0] == "Pod: deleted, requests less"
+        assert [(one["outcome"], one["plugins"]) for one in story["attempts"]] == [("refused", ["NodeResourcesFit"])]
+
+    assert run_live(work, *OPEN) == 1
+
+
+def test_a_placed_pod_is_explained_as_if_it_were_to_go_and_stays_counted() -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        api.put("/api/v1/nodes", node("n2"))
+        api.put("/api/v1/pods", pod("a", cpu="3"))
+        await until(lambda: bool(api.bindings))
+        where = api.bindings[0][1]
+        async with asyncio.timeout(10):
+            while not (await ask(port, "explain?pod=a"))["story"]["attempts"]:  # noqa: ASYNC110 (it tells nobody)
+                await asyncio.sleep(0.01)
+        found = await ask(port, f"explain?pod=a&node={where}")
+        assert found["story"]["node"] == where
+        assert found["story"]["queue"] is None
+        assert [(one["outcome"], one["node"]) for one in found["story"]["attempts"]] == [("bound", where)]
+        assert found["feasibleNodes"] == 2
+        assert found["nodes"][where]["feasible"] is True
+        assert {one["name"]: one["requested"]["cpu"] for one in await nodes(port)}[where] == 3000
+
+    assert run_live(work, *OPEN) == 1
+
+
+def test_an_explanation_can_be_had_as_text() -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        api.put("/api/v1/pods", pod("huge", cpu="64"))
+        await eventually_refused(api, port, "default/huge")
+        status, text = await fetch(port, f"{PAGES}/explain?pod=default/huge&format=text&width=90&node=n1")
+        assert status == 200
+        assert text.startswith("Pod default/huge fits no node.\n  0/1 nodes are available: 1 Insufficient cpu.")
+        assert "Node n1 is refused" in text
+        assert "In the queue\n  place     unschedulable since " in text
+        assert "What may bring it back\n  NodeResourcesFit  Pod: deleted, requests less; Node: added" in text
+        assert "refused by NodeResourcesFit: 0/1 nodes are available" in text
+
+    assert run_live(work, *OPEN) == 1
+
+
+def test_the_queue_says_who_waits_where() -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        gated = pod("gated")
+        gated["spec"]["schedulingGates"] = [{"name": "example.com/gate"}]
+        api.put("/api/v1/pods", gated)
+        api.put("/api/v1/pods", pod("huge", cpu="64"))
+        await eventually_refused(api, port, "default/huge")
+        found = await ask(port, "queue")
+        assert {place: count for place, count in found["counts"].items() if count} == {"unschedulable": 1, "gated": 1}
+        assert [(one["pod"], one["rejectedBy"]) for one in found["pods"]] == [
+            ("default/huge", ["NodeResourcesFit"]),
+            ("default/gated", ["SchedulingGates"]),
+        ]
+        assert found["pods"][1]["nextTry"] == "when SchedulingGates lets it in"
+        assert [one["pod"] for one in (await ask(port, "queue?place=gated"))["pods"]] == ["default/gated"]
+        assert (await ask(port, "queue?namespace=other"))["pods"] == []
+        limited = await ask(port, "queue?limit=1")
+        assert (limited["total"], len(limited["pods"])) == (2, 1)
+
+    assert run_live(work, *OPEN) == 1
+
+
+def test_nodes_can_be_filtered_sorted_and_limited() -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        labelled = node("n2")
+        labelled["metadata"]["labels"] = {"disk": "ssd"}
+        api.put("/api/v1/nodes", labelled)
+        bound = pod("b", cpu="1")
+        bound["spec"]["nodeName"] = "n2"
+        api.put("/api/v1/pods", bound)
+        async with asyncio.timeout(10):
+            while not any(one["requested"]["cpu"] for one in await nodes(port)):  # noqa: ASYNC110 (it tells nobody)
+                await asyncio.sleep(0.01)
+        assert [one["name"] for one in (await ask(port, "nodes?labels=disk=ssd"))["nodes"]] == ["n2"]
+        assert [one["name"] for one in (await ask(port, "nodes?name=1"))["nodes"]] == ["n1"]
+        fullest = await ask(port, "nodes?sort=cpu&limit=1")
+        assert (fullest["total"], [one["name"] for one in fullest["nodes"]]) == (2, ["n2"])
+        assert (fullest["nodes"][0]["requested"]["cpu"], fullest["nodes"][0]["requested"]["pods"]) == (1000, 1)
+
+    assert run_live(work, *OPEN) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        pytest.param("explain", 400, "pod: Required value: write ?pod=NAMESPACE/NAME", id="no pod is named"),
+        pytest.param(
+            "explain?pod=default/none",
+            404,
+            'pod "default/none" not found among the pods that have not ended; write NAMESPACE/NAME',
+            id="a pod that is not there",
+        ),
+        pytest.param(
+            "explain?pod=default/a&node=none",
+            404,
+            'node "none" not found; name one of the 1 that are',
+            id="a node that is not there",
+        ),
+        pytest.param(
+            "explain?pod=default/other",
+            404,
+            "pod 'default/other': no profile for schedulerName 'elsewhere'; known: default-scheduler",
+            id="a pod of another scheduler",
+        ),
+        pytest.param(
+            "explain?pod=default/a&top=x", 400, "top: Invalid value: 'x': write a whole number of at least 1", id="top"
+        ),
+        pytest.param(
+            "nodes?labels=disk", 400, "labels: Invalid value: 'disk': write key=value,key=value", id="half a label"
+        ),
+    ],
+)
+def test_a_question_that_cannot_be_answered_is_refused_with_a_reason(path: str, status: int, message: str) -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        other = pod("other")
+        other["spec"]["schedulerName"] = "elsewhere"
+        api.put("/api/v1/pods", other)
+        api.put("/api/v1/pods", pod("a"))
+        await until(lambda: bool(api.bindings))
+        found, text = await fetch(port, f"{PAGES}/{path}")
+        assert (found, json.loads(text)["message"]) == (status, message)
+
+    assert run_live(work, *OPEN) == 1
+
+
+def test_who_may_not_see_it_is_refused() -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        api.put("/api/v1/pods", pod("a"))
+        await until(lambda: bool(api.bindings))
+        for page in ("explain?pod=default/a", "queue", "nodes"):
+            assert (await fetch(port, f"{PAGES}/{page}"))[0] == 403
+
+    assert run_live(work, "--leader-elect=false") == 1

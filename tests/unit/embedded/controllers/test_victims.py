@@ -1,0 +1,49 @@
+"""Who goes first when a set has too many pods."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from stowplan.embedded.controllers import victims
+from stowplan.embedded.following.pods import KnownPod
+
+PLAIN = KnownPod(
+    namespace="default",
+    name="plain",
+    uid="plain",
+    labels={},
+    annotations={},
+    owner=None,
+    node="n",
+    target="n",
+    phase="Running",
+    created=100.0,
+    started=100.0,
+    ready_since=100.0,
+    is_ready=True,
+    is_terminating=False,
+    grace_seconds=0,
+    restarts=0,
+    finalizers=(),
+    tolerations=(),
+)
+
+
+@pytest.mark.parametrize(
+    "differs",
+    [
+        pytest.param({"node": ""}, id="without a node"),
+        pytest.param({"phase": "Pending", "is_ready": False}, id="pending"),
+        pytest.param({"is_ready": False}, id="not ready"),
+        pytest.param({"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-1"}}, id="cheaper"),
+        pytest.param({"node": "crowded"}, id="on a crowded node"),
+        pytest.param({"ready_since": 200.0}, id="ready for a shorter time"),
+        pytest.param({"restarts": 2}, id="restarted more often"),
+        pytest.param({"created": 200.0}, id="younger"),
+    ],
+)
+def test_the_first_to_go_is_the_one_that_is(differs: dict[str, Any]) -> None:
+    first = msgspec.structs.replace(PLAIN, name="first", **differs)
+    neighbours = [msgspec.structs.replace(PLAIN, name=f"neighbour-{n}", node="crowded") for n in range(2)]
+    assert [pod.name for pod in victims.choose([PLAIN, first], 1, [PLAIN, first, *neighbours])] == ["first"]

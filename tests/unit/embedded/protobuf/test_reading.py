@@ -1,0 +1,136 @@
+"""Bodies written by the Go client, read into the JSON form. The texts are its own output, in base64."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stowplan.embedded.protobuf import reading
+from stowplan.embedded.protobuf.table import SPECIAL, message_of, messages
+from stowplan.embedded.protobuf.wire import MalformedMessageError
+from tests.unit.embedded.given import DEPLOYMENTS, NODES, PODS
+
+POD = (
+    "azhzAAoJCgJ2MRIDUG9kEtUBCiEKAXASABoAIgAqADIAOABCCAiA4s+qBhAAWgYKAWESAWISmgEKCQoBdhIEEgIKABJVCgFjEgFpKgAyCgoAEAAYUCIA"
+    "KgBCDxINCgNjcHUSBgoEMTAwbVIeChISEAoCL3gSBggAEFAaABoAIgAQABgAIAAoADADagByAIABAIgBAJABAKIBABoAIB4yADoGCgF6EgF5QgBKAFIA"
+    "WABgAGgAggEAigEAmgEAsgEPCgFrEgZFeGlzdHMaACIAwgEAGhMKABoAIgAqADIASgBaAHIAiAEAGgAiAA=="
+)
+DEPLOYMENT = (
+    "azhzAAoVCgdhcHBzL3YxEgpEZXBsb3ltZW50EmkKEQoBZBIAGgAiACoAMgA4AEIAEkYIABIICgYKAWESAWIaMAoQCgASABoAIgAqADIAOABCABIcGgAy"
+    "AEIASgBSAFgAYABoAIIBAIoBAJoBAMIBACICCgAoADgBGgwIABAAGAAgACgAOAAaACIA"
+)
+SECRET = "azhzAAoMCgJ2MRIGU2VjcmV0Eh8KEQoBcxIAGgAiACoAMgA4AEIAEgYKAWsSAXYaACgBGgAiAA=="
+BUDGET = (
+    "azhzAAogCglwb2xpY3kvdjESE1BvZERpc3J1cHRpb25CdWRnZXQSLAoRCgFiEgAaACIAKgAyADgAQgASCwoJCAEQABoDNTAlGgoIABgAIAAoADAAGgAi"
+    "AA=="
+)
+OPTIONS = "azhzAAoTCgJ2MRINRGVsZXRlT3B0aW9ucxILCP///////////wEaACIA"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            POD,
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "p", "creationTimestamp": "2023-11-14T22:13:20Z", "labels": {"a": "b"}},
+                "spec": {
+                    "volumes": [{"name": "v", "emptyDir": {}}],
+                    "containers": [
+                        {
+                            "name": "c",
+                            "image": "i",
+                            "ports": [{"containerPort": 80}],
+                            "resources": {"requests": {"cpu": "100m"}},
+                            "livenessProbe": {"httpGet": {"path": "/x", "port": 80}, "failureThreshold": 3},
+                        }
+                    ],
+                    "terminationGracePeriodSeconds": 30,
+                    "nodeSelector": {"z": "y"},
+                    "tolerations": [{"key": "k", "operator": "Exists"}],
+                },
+            },
+            id="a pod, with what has no name of its own in JSON",
+        ),
+        pytest.param(
+            DEPLOYMENT,
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": "d"},
+                "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "paused": True},
+            },
+            id="a zero that is meant is kept, and what is empty anyway is not",
+        ),
+        pytest.param(
+            SECRET,
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"k": "dg=="}, "immutable": True},
+            id="bytes are base64",
+        ),
+        pytest.param(
+            BUDGET,
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": "b"},
+                "spec": {"minAvailable": "50%"},
+            },
+            id="a number or text",
+        ),
+        pytest.param(
+            OPTIONS,
+            {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": -1},
+            id="a kind of every group, and a negative number",
+        ),
+    ],
+)
+def test_a_body_is_read(body: str, expected: dict[str, Any]) -> None:
+    assert reading.read(base64.b64decode(body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        pytest.param(b"{}", "does not begin like a Kubernetes object", id="JSON"),
+        pytest.param(b"k8s\x00\x0a\x0b\x0a\x02v1\x12\x05Thing", 'Thing of "v1" cannot be read', id="an unknown kind"),
+        pytest.param(b"k8s\x00\x0a\x7f", "ends after the message does", id="a length beyond the end"),
+        pytest.param(b"k8s\x00\xff\xff", "a number does not end", id="half a number"),
+        pytest.param(b"k8s\x00\x0b", "unknown wire type 3", id="a group"),
+        pytest.param(b"k8s\x00\x08\x01", "a number is where", id="a number for the header"),
+    ],
+)
+def test_what_cannot_be_read_is_a_fault_with_a_reason(body: bytes, message: str) -> None:
+    with pytest.raises(MalformedMessageError, match=message):
+        reading.read(body)
+
+
+@given(st.integers(0, 200), st.binary(max_size=4))
+def test_a_spoiled_body_is_read_or_refused(position: int, junk: bytes) -> None:
+    body = bytearray(base64.b64decode(POD))
+    body[position : position + len(junk)] = junk
+    try:
+        reading.read(bytes(body))
+    except MalformedMessageError:
+        return
+
+
+def test_every_message_that_is_named_is_listed() -> None:
+    known = messages()
+    simple = {"bool", "bytes", "double", "int", "string", *SPECIAL}
+    named = {field.type for message in known.values() for field in message.values()}
+    assert named - simple - known.keys() == set()
+
+
+def test_built_in_kinds_are_listed() -> None:
+    assert [message_of(each.api_version, each.kind) for each in (PODS, NODES, DEPLOYMENTS)] == [
+        "core/v1.Pod",
+        "core/v1.Node",
+        "apps/v1.Deployment",
+    ]
+    assert message_of("v1", "Thing") is None

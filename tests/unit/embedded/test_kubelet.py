@@ -1,0 +1,192 @@
+"""The kubelet stand-in runs pods, ends them, and removes them."""
+
+from typing import Any
+
+import pytest
+
+from stowplan.embedded import go_duration
+from stowplan.embedded.kubelet import Timing
+from stowplan.embedded.resource import Object
+from tests.unit.embedded.controllers.small_cluster import SmallCluster, condition, ready_count, tell, template
+from tests.unit.embedded.given import NODES, PODS
+
+
+def spec(**more: Any) -> Object:
+    return {**template()["spec"], **more}
+
+
+def lasting(seconds: str, exit_code: str = "0") -> dict[str, str]:
+    return {"stowplan.dev/duration": seconds, "stowplan.dev/exit-code": exit_code}
+
+
+def test_a_bound_pod_runs_with_all_that_a_kubelet_reports() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(PODS, "web", spec(initContainers=[{"name": "prepare", "image": "tool:1"}]))
+        await cluster.pass_time(0.3)
+        assert cluster.get(PODS, "web")["status"]["phase"] == "Pending"
+        await cluster.pass_time(1)
+        status = cluster.get(PODS, "web")["status"]
+        assert (status["phase"], status["startTime"]) == ("Running", "2026-01-01T12:00:00Z")
+        for kind in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"):
+            assert condition(cluster.get(PODS, "web"), kind)["status"] == "True"
+        (container,) = status["containerStatuses"]
+        assert {key: container[key] for key in ("name", "image", "ready", "started", "restartCount", "state")} == {
+            "name": "main",
+            "image": "app:1",
+            "ready": True,
+            "started": True,
+            "restartCount": 0,
+            "state": {"running": {"startedAt": "2026-01-01T12:00:00Z"}},
+        }
+        assert container["containerID"].startswith("stowplan://")
+        assert container["imageID"].startswith("stowplan://sha256:")
+        (prepared,) = status["initContainerStatuses"]
+        assert prepared["state"]["terminated"]["reason"] == "Completed"
+        assert status["podIP"].startswith("10.")
+        (address,) = [
+            each for each in cluster.get(NODES, "node-0")["status"]["addresses"] if each["type"] == "InternalIP"
+        ]
+        assert status["hostIP"] == address["address"]
+
+    tell(story, nodes=1)
+
+
+def test_no_two_pods_have_the_same_address() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        for number in range(30):
+            cluster.create(PODS, f"web-{number}", spec())
+        cluster.create(PODS, "host", spec(hostNetwork=True))
+        await cluster.pass_time(3)
+        addresses = [pod["status"]["podIP"] for pod in cluster.pods()]
+        assert len(set(addresses)) == 31
+        host = cluster.get(PODS, "host")["status"]
+        assert host["podIP"] == host["hostIP"]
+
+    tell(story)
+
+
+@pytest.mark.parametrize(
+    ("policy", "exit_code", "phase", "reason"),
+    [
+        pytest.param("Never", "0", "Succeeded", "Completed", id="with success"),
+        pytest.param("Never", "3", "Failed", "Error", id="with failure"),
+        pytest.param("OnFailure", "0", "Succeeded", "Completed", id="with success, to be restarted only on failure"),
+    ],
+)
+def test_a_pod_ends_after_its_duration(policy: str, exit_code: str, phase: str, reason: str) -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(PODS, "once", spec(restartPolicy=policy), annotations=lasting("30s", exit_code))
+        await cluster.pass_time(29)
+        assert cluster.get(PODS, "once")["status"]["phase"] == "Running"
+        await cluster.pass_time(3)
+        pod = cluster.get(PODS, "once")
+        assert pod["status"]["phase"] == phase
+        ended = pod["status"]["containerStatuses"][0]["state"]["terminated"]
+        assert (ended["exitCode"], ended["reason"]) == (int(exit_code), reason)
+        assert condition(pod, "Ready")["status"] == "False"
+
+    tell(story)
+
+
+def test_a_pod_that_is_to_be_restarted_starts_again_later_each_time() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(PODS, "again", spec(restartPolicy="Always"), annotations=lasting("5s", "1"))
+        await cluster.pass_time(8)
+        pod = cluster.get(PODS, "again")
+        assert pod["status"]["containerStatuses"][0]["restartCount"] == 1
+        assert pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 1
+        await cluster.pass_time(5)
+        waiting = cluster.get(PODS, "again")
+        assert waiting["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        assert waiting["status"]["phase"] == "Running"
+        assert ready_count([waiting]) == 0
+        await cluster.pass_time(10)
+        pod = cluster.get(PODS, "again")
+        assert pod["status"]["containerStatuses"][0]["restartCount"] == 2
+        assert ready_count([pod]) == 1
+
+    tell(story)
+
+
+def test_a_duration_that_is_none_is_told() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(PODS, "odd", spec(), annotations={"stowplan.dev/duration": "soon"})
+        await cluster.pass_time(5)
+        assert cluster.get(PODS, "odd")["status"]["phase"] == "Running"
+        assert cluster.events("InvalidDuration") == [
+            "annotation stowplan.dev/duration: 'soon' is no duration; write one such as 30s"
+        ]
+
+    tell(story)
+
+
+def test_a_deleted_pod_goes_after_the_time_that_stopping_takes_but_within_its_grace() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(PODS, "slow", spec(terminationGracePeriodSeconds=60))
+        cluster.create(PODS, "hasty", spec(terminationGracePeriodSeconds=5))
+        await cluster.pass_time(2)
+        cluster.delete(PODS, "slow")
+        cluster.delete(PODS, "hasty")
+        await cluster.pass_time(4)
+        assert "deletionTimestamp" in cluster.get(PODS, "hasty")["metadata"]
+        await cluster.pass_time(2)
+        assert not cluster.exists(PODS, "hasty")
+        assert cluster.exists(PODS, "slow")
+        await cluster.pass_time(15)
+        assert not cluster.exists(PODS, "slow")
+
+    tell(story, timing=Timing(stop_seconds=20.0))
+
+
+def test_a_deleted_pod_that_somebody_holds_is_reported_as_ended() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(PODS, "held", spec(), finalizers=["example.com/hold"])
+        await cluster.pass_time(2)
+        cluster.delete(PODS, "held")
+        await cluster.pass_time(2)
+        pod = cluster.get(PODS, "held")
+        assert pod["status"]["phase"] == "Failed"
+        assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+        cluster.edit(PODS, "held", lambda obj: obj["metadata"].update(finalizers=[]))
+        assert not cluster.exists(PODS, "held")
+
+    tell(story)
+
+
+def test_a_pod_waits_for_its_readiness_gates() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(PODS, "gated", spec(readinessGates=[{"conditionType": "example.com/open"}]))
+        await cluster.pass_time(2)
+        pod = cluster.get(PODS, "gated")
+        assert condition(pod, "Ready")["reason"] == "ReadinessGatesNotReady"
+        pod["status"]["conditions"].append({"type": "example.com/open", "status": "True"})
+        cluster.api.update(PODS, "default", "gated", pod, subresource="status")
+        await cluster.pass_time(1)
+        assert ready_count(cluster.pods()) == 1
+
+    tell(story)
+
+
+def test_starts_are_told_where_wished() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(PODS, "web", spec())
+        await cluster.pass_time(2)
+        assert cluster.events("Started") == ["Container started: main"]
+
+    tell(story, timing=Timing(tells_starts=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("30s", 30.0, id="seconds"),
+        pytest.param("1h2m3.5s", 3723.5, id="several parts"),
+        pytest.param("250ms", 0.25, id="milliseconds"),
+        pytest.param("0", 0.0, id="zero needs no unit"),
+        pytest.param("30", None, id="other numbers do"),
+        pytest.param("s30", None, id="nonsense"),
+        pytest.param("", None, id="nothing"),
+    ],
+)
+def test_durations_are_read(text: str, expected: float | None) -> None:
+    assert go_duration.parse_seconds(text) == expected
