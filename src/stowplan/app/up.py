@@ -34,7 +34,7 @@ class View(Progress, Protocol):
     def every_seconds(self) -> float:
         """How often there is something to show, at most."""
 
-    def opened(self, cluster: LocalCluster, kubeconfig: Path) -> None:
+    def opened(self, cluster: LocalCluster, kubeconfig: Path | None) -> None:
         """Hear that the cluster can be used."""
 
     def show(self, score: Score) -> None:
@@ -47,7 +47,8 @@ class UpOptions:
 
     cluster: ClusterOptions
     beginning: Beginning
-    kubeconfig: Path
+    #: Where to write how it is reached; None for nowhere.
+    kubeconfig: Path | None
     #: How long to wait for a decision on every pod, where that is all that is asked for.
     timeout_seconds: float = 300.0
     #: Whether refusals are to be explained.
@@ -107,7 +108,8 @@ async def _open(options: UpOptions, view: View) -> LocalCluster:
         quiet = Settling(cluster).quiet
         await starting_cluster.put_new(cluster.api, contents, view, quiet)
         await quiet()
-        kubeconfig_file.write(options.kubeconfig, cluster.access)
+        if options.kubeconfig is not None:
+            kubeconfig_file.write(options.kubeconfig, cluster.access)
         return cluster
     except BaseException:
         await cluster.close()

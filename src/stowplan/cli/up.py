@@ -102,7 +102,6 @@ def _logging(stream: Any) -> Logging:
 
 
 def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
-    from stowplan.app.kubeconfig_file import DEFAULT_PATH
     from stowplan.app.local_cluster import ClusterOptions, Entrance
     from stowplan.app.starting_cluster import Beginning
     from stowplan.app.up import UpOptions
@@ -111,11 +110,20 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
     return UpOptions(
         ClusterOptions(entrance, given["data"], given["config_path"] or "", given["gates"], logging, given["seed"]),
         Beginning(given["nodes"], given["shapes"], given["copied_from"], given["manifests"]),
-        Path(given["kubeconfig"]) if given["kubeconfig"] else DEFAULT_PATH,
+        _kubeconfig(given),
         given["timeout"],
         given["explains"],
         output.width(),
     )
+
+
+def _kubeconfig(given: Mapping[str, Any]) -> Path | None:
+    """Return where the kubeconfig goes; a cluster that ends at once leaves that of another one alone."""
+    from stowplan.app.kubeconfig_file import DEFAULT_PATH
+
+    if given["kubeconfig"]:
+        return Path(given["kubeconfig"])
+    return None if given["once"] else DEFAULT_PATH
 
 
 # What became of the pods

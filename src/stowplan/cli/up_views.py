@@ -46,7 +46,7 @@ class PlainView:
             click.echo(f"{title}: {total}", err=True)
         yield lambda: None
 
-    def opened(self, cluster: LocalCluster, kubeconfig: Path) -> None:
+    def opened(self, cluster: LocalCluster, kubeconfig: Path | None) -> None:
         click.echo(introduction(cluster, kubeconfig))
 
     def show(self, score: Score) -> None:
@@ -82,7 +82,7 @@ class ScreenView(PlainView):
             task = progress.add_task(title, total=total or None)
             yield lambda: progress.advance(task)
 
-    def opened(self, cluster: LocalCluster, kubeconfig: Path) -> None:
+    def opened(self, cluster: LocalCluster, kubeconfig: Path | None) -> None:
         self.console.print(introduction(cluster, kubeconfig), markup=False)
         self._live = Live(console=self.console, auto_refresh=False, transient=False)
         self._live.start()
@@ -111,10 +111,10 @@ class LogStream:
         """Nothing is held back."""
 
 
-def introduction(cluster: LocalCluster, kubeconfig: Path) -> str:
+def introduction(cluster: LocalCluster, kubeconfig: Path | None) -> str:
     """Say where the cluster is and what to try."""
     nodes, pods = len(cluster.api.store.list(cluster.nodes)), len(cluster.api.store.list(cluster.pods))
-    shown = _shown(kubeconfig)
+    shown = _shown(kubeconfig) if kubeconfig is not None else ""
     return "\n".join(
         (
             f"A cluster of {nodes} nodes and {pods} pods is up at {cluster.access.server}",

@@ -121,11 +121,11 @@ class Verbs:
 
     def _change(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
         options = request.options()
+        existed = self._api.store.get(target.resource, target.namespace, target.name) is not None
         if request.method == "PUT":
             obj = self._api.replace(target, request.content(), options)
-            return Answer(200, rendering.obj(obj), warnings=tuple(options.warnings))
-        existed = self._api.store.get(target.resource, target.namespace, target.name) is not None
-        obj = self._api.amend(target, self._patch(target, request, options), options)
+        else:
+            obj = self._api.amend(target, self._patch(target, request, options), options)
         return Answer(200 if existed else 201, rendering.obj(obj), warnings=tuple(options.warnings))
 
     def _patch(self, target: Target, request: Incoming, options: Options) -> Patch:

@@ -45,6 +45,7 @@ def test_everything_placed_ends_with_0_and_a_table(tmp_path: Path) -> None:
     assert words[:2] == ["pod", "node"]
     assert "default/a" in words
     assert result.stdout.endswith("2 of 2 pending pods placed\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_refusal_ends_with_1_unless_it_is_allowed(tmp_path: Path) -> None:

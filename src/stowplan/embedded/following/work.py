@@ -122,15 +122,21 @@ class Worker:
     def _take_turn(self, first: Key) -> None:
         """Work on a key, and on a few more that are due."""
         loop = asyncio.get_running_loop()
+        self._catch_up()
+        # Catching up with what everybody else did is not the worker's own time.
         end, key = loop.time() + _TURN_SECONDS, first
-        for left in reversed(range(_KEYS_PER_TURN)):
-            for follower in self._followers:
-                follower.catch_up()
+        for _ in range(_KEYS_PER_TURN):
             self._attempt(key)
-            following = self._queue.take_ready() if left and loop.time() < end else None
+            self._catch_up()
+            following = self._queue.take_ready() if loop.time() < end else None
             if following is None:
                 return
             key = following
+        self._queue.add(key)
+
+    def _catch_up(self) -> None:
+        for follower in self._followers:
+            follower.catch_up()
 
     def _attempt(self, key: Key) -> None:
         try:

@@ -1,8 +1,8 @@
 """The numbers of the fields of every built-in kind, read from the lists in `types/`.
 
-Each line there is a message: `Capabilities: 1 add []string, 2 drop []string`. A type behind `[]` is a list, one behind `{}`
-a map by text. One behind `*` may be absent, so that what is sent is meant even if it is empty; anything else is always
-sent, and is left out here if it is empty. A field named `-` has its own fields where it stands itself.
+Each line there is a message: `Capabilities: 1 add []string, 2 drop []string`. A type behind `[]` is a list, one behind
+`{}` a map by text. One behind `*` may be absent, so that what is sent is meant even if it is empty; anything else is
+always sent, and is left out here if it is empty. A field named `-` has its own fields where it stands itself.
 """
 
 from __future__ import annotations

@@ -103,3 +103,17 @@ def test_a_worker_survives_what_nobody_thought_of_and_comes_back_when_asked() ->
 
     virtual_time.run(run())
     assert tried == [0, 0.01, 10.01, 20.01]
+
+
+def test_a_key_whose_time_has_come_does_not_wait_for_the_others_to_end() -> None:
+    async def run() -> list[str]:
+        queue, taken = WorkQueue(), []
+        queue.add_after(A, 1)
+        for _ in range(5):
+            queue.add(B)
+            await asyncio.sleep(0.5)
+            queue.add(C)
+            taken.append((await queue.take())[1])
+        return taken
+
+    assert virtual_time.run(run()) == ["b", "c", "b", "a", "c"]
