@@ -18,7 +18,8 @@ from stowplan.kube import credentials
     [
         pytest.param(Access("http://127.0.0.1:6443"), id="without credentials"),
         pytest.param(
-            Access("https://192.0.2.1:6443", "secret", "pem\n", "a.example", "https://192.0.2.1:10251"), id="token and TLS"
+            Access("https://192.0.2.1:6443", "secret", "pem\n", "a.example", "https://192.0.2.1:10251"),
+            id="token and TLS",
         ),
     ],
 )
