@@ -45,7 +45,7 @@ _PATIENCE_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """How fast one scheduler was, and what it cost; `lag_seconds` is from the last binding to the last event."""
+    """How fast one scheduler was, and what it cost; `lag_seconds` are from the last binding to the last event."""
 
     pods: int
     seconds: float
@@ -58,6 +58,11 @@ class Throughput:
         return self.pods / self.seconds
 
     @property
+    def rate_with_events(self) -> float:
+        """Pods bound in a second, counted until their events are written too."""
+        return self.pods / (self.seconds + self.lag_seconds)
+
+    @property
     def cost(self) -> float:
         """Milliseconds of processor time for a pod."""
         return 1000 * self.cpu_seconds / self.pods
@@ -65,7 +70,7 @@ class Throughput:
     def __str__(self) -> str:
         return (
             f"{self.pods} pods in {self.seconds:.1f} s: {self.rate:.0f} pods a second, {self.cost:.2f} ms of CPU time"
-            f" a pod; the last event {self.lag_seconds:.1f} s after the last binding"
+            f" a pod; last event {self.lag_seconds:.1f} s after last binding"
         )
 
 
@@ -144,13 +149,13 @@ def count(api: Api, path: str) -> int:
 
 
 def total(found: Iterable[Throughput]) -> Throughput:
-    """Add up the turns of one scheduler; of the events the slowest counts."""
+    """Add up the turns of one scheduler."""
     turns = list(found)
     return Throughput(
         sum(one.pods for one in turns),
         sum(one.seconds for one in turns),
         sum(one.cpu_seconds for one in turns),
-        max(one.lag_seconds for one in turns),
+        sum(one.lag_seconds for one in turns),
     )
 
 
@@ -178,7 +183,8 @@ def comparison(ours: Throughput, theirs: Throughput) -> str:
     """Say how the two relate, and what is wanted."""
     return (
         f"stowplan to kube-scheduler: {ours.rate / theirs.rate:.2f} times the pods a second (wanted: at least 2),"
-        f" {ours.cost / theirs.cost:.2f} times the CPU time a pod (wanted: at most 0.5)"
+        f" {ours.cost / theirs.cost:.2f} times the CPU time a pod (wanted: at most 0.5); counted until all events are"
+        f" written, {ours.rate_with_events / theirs.rate_with_events:.2f} times the pods a second"
     )
 
 

@@ -10,6 +10,7 @@ the parts.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import signal
@@ -155,6 +156,9 @@ class Live:
         """Start to watch, and wait until the cluster is known."""
         self._start(self._replica.watching.run(), "watches")
         await self._replica.watching.settled()
+        # What is known now stays; in a large cluster, looking through it for garbage would hold up pods time and again.
+        gc.collect()
+        gc.freeze()
         self._has_synced = True
         _log.v(3).info("Handlers synced")
 

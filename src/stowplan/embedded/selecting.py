@@ -48,11 +48,6 @@ class Selection:
     def is_everything(self) -> bool:
         return not self.terms and self.labels.is_everything
 
-    @property
-    def name(self) -> str | None:
-        """The only name that can match, if the selector gives one."""
-        return next((term.value for term in self.terms if term.path == _NAME and term.is_equal), None)
-
     def matches(self, stored: Stored) -> bool:
         return (not self.terms or self._fields_match(stored)) and self.labels.matches(stored.labels)
 

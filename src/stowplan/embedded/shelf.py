@@ -44,10 +44,6 @@ class Shelf:
             return [] if space is None else list(space.objects.values())
         return [stored for space in self._spaces.values() for stored in space.objects.values()]
 
-    def count(self, namespace: str | None = None) -> int:
-        spaces = self._spaces.values() if namespace is None else [self._spaces.get(namespace, _Space())]
-        return sum(len(space.objects) for space in spaces)
-
     def after(self, key: Key, namespace: str | None = None) -> Iterator[Stored]:
         """The objects behind a key, in the order of their keys."""
         for each in sorted(self._spaces) if namespace is None else [namespace]:

@@ -33,6 +33,8 @@ EVENTS = Resource("Event", "/apis/events.k8s.io/v1", "events", Event)
 MAX_QUEUED = 10_000
 _MAX_UNDERWAY = 16
 _MAX_UNDERWAY_IF_BUSY = 2
+# With more than that waiting, events do not give way any longer: late is better than never.
+MAX_PUT_OFF = MAX_QUEUED // 2
 _MAX_TRIES = 12
 _PAUSE_SECONDS = 10.0
 _PAUSE_JITTER = 0.25
@@ -117,7 +119,7 @@ class Recorder:
                 await self._write(event)
 
     async def _begin(self, group: asyncio.TaskGroup, event: Event) -> None:
-        while self._count >= (_MAX_UNDERWAY_IF_BUSY if self._is_busy() else _MAX_UNDERWAY):
+        while self._count >= self._room():
             self._written.clear()
             await self._written.wait()
         self._count += 1
@@ -125,6 +127,10 @@ class Recorder:
         task = group.create_task(self._write_after(before, event))
         self._underway[event.name] = task
         task.add_done_callback(lambda done: self._end(event.name, done))
+
+    def _room(self) -> int:
+        gives_way = len(self._queue) < MAX_PUT_OFF and self._is_busy()
+        return _MAX_UNDERWAY_IF_BUSY if gives_way else _MAX_UNDERWAY
 
     def _end(self, name: str, task: asyncio.Task[None]) -> None:
         self._count -= 1

@@ -56,10 +56,11 @@ class SeriesBook:
 
     def note(self, occurrence: Occurrence, now: datetime) -> Event | None:
         """Count an occurrence; return the event to be written, None if nothing is to be written yet."""
-        line = self._lines.get(occurrence.key)
+        key = occurrence.key
+        line = self._lines.get(key)
         if line is None:
             event = self._event(occurrence, now)
-            self._lines[occurrence.key] = _Line(event, now)
+            self._lines[key] = _Line(event, now)
             return event
         is_first_repeat = line.event.series is None
         count = 2 if line.event.series is None else line.event.series.count + 1

@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from stowplan.kube.client import Client, ClientSettings
-from stowplan.kube.events import MAX_QUEUED, Occurrence, Recorder, reference_to
+from stowplan.kube.events import MAX_PUT_OFF, MAX_QUEUED, Occurrence, Recorder, reference_to
 from stowplan.model.meta import NamespacedMeta
 from stowplan.model.pod import Pod
 from tests.integration.kube import hurry
@@ -200,3 +201,32 @@ def test_a_full_queue_drops_and_says_so_and_nobody_waits() -> None:
 
     _, reports = recording(work)
     assert reports == ["events: 10000 wait to be written, so some are dropped; see why the server is slow"]
+
+
+@pytest.mark.parametrize(
+    ("is_busy", "events", "most"),
+    [
+        pytest.param(False, 40, 16, id="sixteen at a time while nobody is busy"),
+        pytest.param(True, 40, 2, id="two at a time while somebody is"),
+        pytest.param(True, MAX_PUT_OFF + 100, 16, id="sixteen at a time once too many wait"),
+    ],
+)
+def test_events_give_way_to_what_matters_more(is_busy: bool, events: int, most: int) -> None:
+    underway = 0
+
+    async def work(api: FakeApi, recorder: Recorder) -> None:
+        async def hold(request: web.Request) -> None:
+            nonlocal underway
+            underway += 1
+            await asyncio.Event().wait()
+
+        api.intercept = hold
+        recorder.give_way(lambda: is_busy)
+        for number in range(events):
+            recorder.record(refused(about=pod(f"pod-{number}")))
+        await hurry.until(lambda: underway == most)
+        # Whoever else may come has the time to.
+        await asyncio.sleep(2)
+
+    recording(work)
+    assert underway == most

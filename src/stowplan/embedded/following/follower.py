@@ -6,6 +6,7 @@ nobody needs to remember what it has just asked for.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -24,6 +25,8 @@ Read = Callable[[Stored], T | None]
 Listener = Callable[[T | None, T | None], None]
 
 _EXPIRED = 410
+
+_log = logging.getLogger(__name__)
 
 
 class Follower(Generic[T]):
@@ -66,7 +69,7 @@ class Follower(Generic[T]):
             for key in [key for key in self.known if key not in listed]:
                 self._set(key, None)
             for key, stored in listed.items():
-                self._set(key, self._read(stored))
+                self._set(key, self._extract(stored))
         return self._feed
 
     def _begin_again(self, error: StatusError) -> None:
@@ -77,7 +80,16 @@ class Follower(Generic[T]):
 
     def _apply(self, change: Change) -> None:
         stored = change.stored
-        self._set(stored.key, None if change.kind == DELETED else self._read(stored))
+        self._set(stored.key, None if change.kind == DELETED else self._extract(stored))
+
+    def _extract(self, stored: Stored) -> T | None:
+        try:
+            return self._read(stored)
+        except Exception as error:
+            # Somebody wrote nonsense where nobody checks; all other objects are to be followed still.
+            where = f"{self._resource.qualified} {stored.namespace}/{stored.name}"
+            _log.warning("%s cannot be read and is left alone; correct it: %s", where, error)
+            return None
 
     def _set(self, key: Key, after: T | None) -> None:
         before = self.known.get(key)

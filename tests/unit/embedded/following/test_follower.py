@@ -6,6 +6,8 @@ from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from stowplan.embedded.api import Api
 from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.following.follower import Follower
@@ -92,3 +94,15 @@ def test_a_follower_that_fell_behind_lists_everything_again() -> None:
         assert told[2:] == [("1", None), ("1", "19")]
 
     in_loop(story)
+
+
+def test_an_object_that_cannot_be_read_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        store, follower, _ = follow()
+        store.write(CONFIG_MAPS, made(CONFIG_MAPS, "odd"))
+        put(store, "a", "1")
+        follower.catch_up()
+        assert follower.known == {("default", "a"): "1"}
+
+    in_loop(story)
+    assert "configmaps default/odd cannot be read and is left alone" in caplog.text

@@ -1,0 +1,164 @@
+"""A real kubectl lives its day with workloads on `stowplan up`: rollouts, scaling, draining, jobs, deletion."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.plane import BINARIES
+from tests.e2e.processes import Process, free_port
+
+Kubectl = Callable[..., str]
+
+_SETS = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 3
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: main, image: "db:1"}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: log}
+spec:
+  selector: {matchLabels: {app: log}}
+  template:
+    metadata: {labels: {app: log}}
+    spec: {containers: [{name: main, image: "log:1"}]}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: db}
+spec: {minAvailable: 2, selector: {matchLabels: {app: db}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cluster of five nodes of its own, with a scheduler."""
+    folder = tmp_path_factory.mktemp("up")
+    path = folder / "kubeconfig"
+    command = [sys.executable, "-m", "stowplan", "up", "--nodes", "5", "--port", str(free_port())]
+    up = Process([*command, "--kubeconfig", path], folder / "up.log")
+    up.start()
+    try:
+        up.wait_until(lambda: path.exists() and call(path, "get", "--raw", "/readyz").returncode == 0)
+        run(path, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")
+        yield path
+    finally:
+        up.stop()
+
+
+@pytest.fixture
+def kubectl(kubeconfig: Path, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
+    """Run kubectl in a namespace of the test's own, which goes when the test ends."""
+    name = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))[:60].strip("-")
+    run(kubeconfig, "create", "namespace", name)
+    yield lambda *words, text="": run(kubeconfig, "--namespace", name, *words, text=text)
+    run(kubeconfig, "delete", "namespace", name, "--timeout=60s")
+
+
+def run(kubeconfig: Path, *words: str, text: str = "") -> str:
+    """Run kubectl and return what it says."""
+    done = call(kubeconfig, *words, text=text)
+    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
+    return done.stdout.strip()
+
+
+def call(kubeconfig: Path, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    command = [str(BINARIES / "kubectl"), "--kubeconfig", str(kubeconfig), *words]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=120)
+
+
+def image_of(kubectl: Kubectl, what: str) -> str:
+    return kubectl("get", what, "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+
+
+def wait_for_rollout(kubectl: Kubectl, what: str) -> None:
+    kubectl("rollout", "status", what, "--timeout=60s")
+
+
+def test_a_deployment_is_rolled_out_scaled_changed_and_rolled_back(kubectl: Kubectl) -> None:
+    kubectl("create", "deployment", "web", "--image=web:1", "--replicas=3")
+    wait_for_rollout(kubectl, "deployment/web")
+    kubectl("scale", "deployment/web", "--replicas=6")
+    wait_for_rollout(kubectl, "deployment/web")
+    assert kubectl("get", "deployment/web", "-o", "jsonpath={.status.availableReplicas}") == "6"
+    kubectl("set", "image", "deployment/web", "web=web:2")
+    wait_for_rollout(kubectl, "deployment/web")
+    assert set(kubectl("get", "pods", "-o", "jsonpath={.items[*].spec.containers[0].image}").split()) == {"web:2"}
+    kubectl("rollout", "undo", "deployment/web")
+    wait_for_rollout(kubectl, "deployment/web")
+    assert image_of(kubectl, "deployment/web") == "web:1"
+    history = kubectl("rollout", "history", "deployment/web").splitlines()
+    assert [line.split()[0] for line in history[2:]] == ["2", "3"]
+    described = kubectl("describe", "deployment/web")
+    assert "NewReplicaSetAvailable" in described
+    assert "Scaled up replica set" in described
+
+
+def test_stateful_and_daemon_sets_roll_and_roll_back(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", text=_SETS)
+    for what, changed in (("statefulset/db", "db:2"), ("daemonset/log", "log:2")):
+        wait_for_rollout(kubectl, what)
+        kubectl("set", "image", what, f"main={changed}")
+        wait_for_rollout(kubectl, what)
+        assert image_of(kubectl, what) == changed
+        kubectl("rollout", "undo", what)
+        wait_for_rollout(kubectl, what)
+        assert image_of(kubectl, what) == changed.replace(":2", ":1")
+    pods = kubectl("get", "pods", "-l", "app=db", "-o", "jsonpath={.items[*].metadata.name}")
+    assert pods.split() == ["db-0", "db-1", "db-2"]
+    assert kubectl("get", "daemonset/log", "-o", "jsonpath={.status.numberAvailable}") == "5"
+    kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/db", "--timeout=30s")
+
+
+def test_a_node_is_drained_within_the_budget_and_taken_back(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", text=_SETS)
+    wait_for_rollout(kubectl, "statefulset/db")
+    node = kubectl("get", "pod", "db-1", "-o", "jsonpath={.spec.nodeName}")
+    kubectl("drain", node, "--ignore-daemonsets", "--timeout=60s")
+    taints = kubectl("get", "node", node, "-o", "jsonpath={.spec.taints[*].key}")
+    assert taints == "node.kubernetes.io/unschedulable"
+    wait_for_rollout(kubectl, "statefulset/db")
+    assert kubectl("get", "pod", "db-1", "-o", "jsonpath={.spec.nodeName}") != node
+    kubectl("uncordon", node)
+    kubectl("wait", "--for=jsonpath={.status.conditions[?(@.type=='Ready')].status}=True", f"node/{node}")
+    kubectl("taint", "node", node, "example.com/own=a:NoExecute")
+    kubectl("taint", "node", node, "example.com/own-")
+
+
+def test_a_job_completes_and_a_cron_job_can_be_tried_out(kubectl: Kubectl) -> None:
+    kubectl("create", "job", "sum", "--image=sum:1")
+    kubectl("wait", "--for=condition=complete", "job/sum", "--timeout=60s")
+    kubectl("create", "cronjob", "nightly", "--image=sum:1", "--schedule=0 3 * * *")
+    kubectl("create", "job", "tried", "--from=cronjob/nightly")
+    kubectl("wait", "--for=condition=complete", "job/tried", "--timeout=60s")
+    assert "Completed" in kubectl("get", "pods", "-l", "job-name=tried", "--no-headers")
+
+
+@pytest.mark.parametrize(
+    ("cascade", "left"),
+    [
+        pytest.param("background", [], id="in-the-background"),
+        pytest.param("foreground", [], id="in-the-foreground"),
+        pytest.param("orphan", ["Running", "Running"], id="leaving-orphans"),
+    ],
+)
+def test_deleting(kubectl: Kubectl, cascade: str, left: list[str]) -> None:
+    kubectl("create", "deployment", "web", "--image=web:1", "--replicas=2")
+    wait_for_rollout(kubectl, "deployment/web")
+    kubectl("delete", "deployment", "web", f"--cascade={cascade}", "--timeout=60s")
+    if not left:
+        kubectl("wait", "--for=delete", "pods", "-l", "app=web", "--timeout=60s")
+    assert kubectl("get", "pods", "-o", "jsonpath={.items[*].status.phase}").split() == left
