@@ -33,7 +33,7 @@ run: $(READY) ## start a cluster with the example workload; in a terminal it sta
 	fi
 
 test: $(READY) ## run every test that needs no real cluster
-	$(BIN)/pytest -n $(TEST_WORKERS) --ignore=tests/e2e
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal --ignore=tests/e2e
 
 check: $(READY) ## lint, format, types, import contracts, sizes
 	$(BIN)/ruff check $(CODE)

@@ -84,7 +84,7 @@ def test_pods_of_a_few_templates_go_where_they_would_go_without_kept_answers(
         assert outcome(kept, pod) == outcome(anew, pod)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     configurations,
     strategies.clusters(),
