@@ -4,6 +4,7 @@
 UV_VERSION := 0.13.7
 CORPUS ?= $(if $(wildcard ../shared/conformance),../shared/conformance,tests/conformance/sample)
 TEST_WORKERS ?= 2
+ROUNDS ?= 10
 EXAMPLE := examples/cluster.yaml examples/workload.yaml
 
 BIN := .venv/bin
@@ -18,7 +19,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check conformance bench e2e e2e-bench format clean distclean
+.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench format clean distclean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -34,6 +35,12 @@ run: $(READY) ## start a cluster with the example workload; in a terminal it sta
 
 test: $(READY) ## run every test that needs no real cluster
 	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal --ignore=tests/e2e
+
+fuzz: $(READY) ## run the property tests with new random examples (ROUNDS=10)
+	@for round in $$(seq $(ROUNDS)); do \
+	    echo "round $$round"; \
+	    STOWPLAN_EXAMPLES=new $(BIN)/pytest -q -n $(TEST_WORKERS) --dist worksteal -m hypothesis tests --ignore=tests/e2e || exit 1; \
+	done
 
 check: $(READY) ## lint, format, types, import contracts, sizes
 	$(BIN)/ruff check $(CODE)

@@ -1,7 +1,14 @@
-"""Settings shared by all tests."""
+"""Settings shared by all tests.
+
+Hypothesis looks at the same examples in every run, so that whether a change lands depends on the change and not on
+luck. `make fuzz` looks at new ones.
+"""
+
+import os
 
 from hypothesis import settings
 
 # A deadline measures the machine, not the code.
-settings.register_profile("stowplan", deadline=None)
-settings.load_profile("stowplan")
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("new", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("STOWPLAN_EXAMPLES", "same"))

@@ -10,7 +10,8 @@ import pytest
 
 from tests.e2e.api import Api
 from tests.e2e.kubelets import Kubelets
-from tests.e2e.plane import BINARIES, Plane
+from tests.e2e.plane import Plane
+from tests.e2e.processes import BINARIES
 from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler, stowplan
 
 _TIMINGS = pytest.StashKey[dict[str, float]]()

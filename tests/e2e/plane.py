@@ -7,8 +7,6 @@ stop and a start, so that a test can take the API server away for a while.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,9 +18,8 @@ import yaml
 from tests.e2e import credentials
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.credentials import Authority
-from tests.e2e.processes import Process, answers_ok, free_port
-
-BINARIES = Path(__file__).resolve().parents[2] / ".e2e" / "bin"
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.processes import BINARIES, Process, answers_ok, free_port
 
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -113,13 +110,7 @@ class Plane:
 
     def kubectl(self, *arguments: str, kubeconfig: Path | None = None) -> str:
         """Run kubectl, as the administrator unless told otherwise, and return what it printed."""
-        environment = {
-            **os.environ,
-            "KUBECONFIG": str(kubeconfig or self.admin_kubeconfig),
-            "KUBECACHEDIR": str(self.folder / "kubectl"),
-        }
-        command = [str(self.binaries / "kubectl"), *arguments]
-        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=60).stdout
+        return Kubectl(self.folder, (f"--kubeconfig={kubeconfig or self.admin_kubeconfig}",))(*arguments)
 
     def create_namespace(self, name: str) -> str:
         """Create a namespace that pods can be made in, which needs its default service account."""

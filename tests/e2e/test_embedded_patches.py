@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from stowplan.embedded.resource import Object
-from tests.e2e.plane import BINARIES
+from tests.e2e.kubectl import Kubectl
 from tests.integration.embedded.running import running
 
 DEPLOYMENT = """
@@ -40,41 +37,13 @@ spec:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Kubectl:
-    """kubectl with an embedded cluster to talk to."""
-
-    server: str
-    folder: Path
+class Editing(Kubectl):
+    """kubectl that works on the deployment of these tests."""
 
     @property
     def editor(self) -> Path:
         """The program that `kubectl edit` runs."""
         return self.folder / "editor"
-
-    def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """Run kubectl, and return how that went."""
-        settings = {
-            "KUBECONFIG": os.devnull,
-            "KUBECACHEDIR": str(self.folder / "cache"),
-            "KUBE_EDITOR": str(self.editor),
-        }
-        command = [str(BINARIES / "kubectl"), f"--server={self.server}", "--namespace=default", *arguments]
-        return subprocess.run(
-            command,
-            env={**os.environ, **settings},
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    def __call__(self, *arguments: str, stdin: str = "") -> str:
-        """Run kubectl, which must succeed, and return what it printed."""
-        result = self.run(*arguments, stdin=stdin)
-        assert result.returncode == 0, result.stderr
-        return result.stdout.strip()
 
     def deployment(self) -> Object:
         """The deployment as it is now."""
@@ -89,15 +58,14 @@ class Kubectl:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    if not (BINARIES / "kubectl").exists():
-        pytest.skip("kubectl is not built; `make e2e` builds it")
     with running() as cluster:
         yield cluster.url
 
 
 @pytest.fixture
-def kubectl(server: str, tmp_path: Path) -> Iterator[Kubectl]:
-    kubectl = Kubectl(server, tmp_path)
+def kubectl(server: str, tmp_path: Path) -> Iterator[Editing]:
+    options = (f"--server={server}", "--namespace=default")
+    kubectl = Editing(tmp_path, options, {"KUBE_EDITOR": str(tmp_path / "editor")})
     yield kubectl
     kubectl("delete", "deployment", "web", "--ignore-not-found", "--wait=false")
 
@@ -108,7 +76,7 @@ def without(line: str) -> str:
     return DEPLOYMENT.replace(line, "")
 
 
-def test_apply_changes_what_changed_and_removes_what_is_gone(kubectl: Kubectl) -> None:
+def test_apply_changes_what_changed_and_removes_what_is_gone(kubectl: Editing) -> None:
     assert kubectl("apply", "-f", "-", stdin=DEPLOYMENT) == "deployment.apps/web created"
     assert kubectl("apply", "-f", "-", stdin=DEPLOYMENT) == "deployment.apps/web unchanged"
     changed = without('        - {name: B, value: "2"}\n').replace("log:1", "log:2").replace("{tier: front}", "{}")
@@ -120,7 +88,7 @@ def test_apply_changes_what_changed_and_removes_what_is_gone(kubectl: Kubectl) -
     assert "labels" not in kubectl.deployment()["metadata"]
 
 
-def test_apply_replaces_a_container_and_keeps_what_others_set(kubectl: Kubectl) -> None:
+def test_apply_replaces_a_container_and_keeps_what_others_set(kubectl: Editing) -> None:
     kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     kubectl("scale", "deployment", "web", "--replicas=5")
     kubectl("set", "env", "deployment/web", "-c", "web", "C=3")
@@ -129,7 +97,7 @@ def test_apply_replaces_a_container_and_keeps_what_others_set(kubectl: Kubectl) 
     assert [each["name"] for each in kubectl.containers()["web"]["env"]] == ["A", "B", "C"]
 
 
-def test_server_side_apply_owns_what_it_says(kubectl: Kubectl) -> None:
+def test_server_side_apply_owns_what_it_says(kubectl: Editing) -> None:
     apply = ("apply", "--server-side", "-f", "-")
     assert kubectl(*apply, stdin=DEPLOYMENT) == "deployment.apps/web serverside-applied"
     kubectl(*apply, stdin=without('        - {name: B, value: "2"}\n'))
@@ -138,7 +106,7 @@ def test_server_side_apply_owns_what_it_says(kubectl: Kubectl) -> None:
     assert managers == [("kubectl", "Apply")]
 
 
-def test_server_side_apply_refuses_conflicts_unless_forced(kubectl: Kubectl) -> None:
+def test_server_side_apply_refuses_conflicts_unless_forced(kubectl: Editing) -> None:
     kubectl("apply", "--server-side", "-f", "-", stdin=DEPLOYMENT)
     other = ("apply", "--server-side", "--field-manager=other", "-f", "-")
     refused = kubectl.run(*other, stdin=DEPLOYMENT.replace("web:1", "web:2"))
@@ -151,7 +119,7 @@ def test_server_side_apply_refuses_conflicts_unless_forced(kubectl: Kubectl) -> 
     assert 'conflict with "other"' in again.stderr
 
 
-def test_server_side_apply_takes_over_from_client_side_apply(kubectl: Kubectl) -> None:
+def test_server_side_apply_takes_over_from_client_side_apply(kubectl: Editing) -> None:
     kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     kubectl("apply", "--server-side", "-f", "-", stdin=DEPLOYMENT.replace("web:1", "web:2"))
     assert kubectl.containers()["web"]["image"] == "web:2"
@@ -159,14 +127,14 @@ def test_server_side_apply_takes_over_from_client_side_apply(kubectl: Kubectl) -
     assert kubectl.containers()["web"]["env"] == [{"name": "A", "value": "1"}]
 
 
-def test_server_side_apply_after_create_conflicts_with_what_was_there(kubectl: Kubectl) -> None:
+def test_server_side_apply_after_create_conflicts_with_what_was_there(kubectl: Editing) -> None:
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     kubectl("apply", "--server-side", "-f", "-", stdin=DEPLOYMENT)
     refused = kubectl.run("apply", "--server-side", "-f", "-", stdin=DEPLOYMENT.replace("web:1", "web:2"))
     assert 'conflict with "before-first-apply" using apps/v1' in refused.stderr
 
 
-def test_a_dry_run_of_server_side_apply_changes_nothing(kubectl: Kubectl) -> None:
+def test_a_dry_run_of_server_side_apply_changes_nothing(kubectl: Editing) -> None:
     apply = ("apply", "--server-side", "--dry-run=server", "-f", "-")
     assert kubectl(*apply, stdin=DEPLOYMENT) == "deployment.apps/web serverside-applied (server dry run)"
     assert kubectl("get", "deployment", "--ignore-not-found", "web") == ""
@@ -192,7 +160,7 @@ def test_a_dry_run_of_server_side_apply_changes_nothing(kubectl: Kubectl) -> Non
         ),
     ],
 )
-def test_each_kind_of_patch(kubectl: Kubectl, kind: str, patch: Object | list[Object]) -> None:
+def test_each_kind_of_patch(kubectl: Editing, kind: str, patch: Object | list[Object]) -> None:
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     told = kubectl("patch", "deployment", "web", f"--type={kind}", "-p", json.dumps(patch))
     assert told == "deployment.apps/web patched"
@@ -200,7 +168,7 @@ def test_each_kind_of_patch(kubectl: Kubectl, kind: str, patch: Object | list[Ob
     assert list(kubectl.containers()) == (["log"] if kind == "merge" else ["web", "log"])
 
 
-def test_a_patch_that_cannot_be_done_says_why(kubectl: Kubectl) -> None:
+def test_a_patch_that_cannot_be_done_says_why(kubectl: Editing) -> None:
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     patch = '[{"op":"test","path":"/spec/replicas","value":7}]'
     refused = kubectl.run("patch", "deployment", "web", "--type=json", "-p", patch)
@@ -208,7 +176,7 @@ def test_a_patch_that_cannot_be_done_says_why(kubectl: Kubectl) -> None:
     assert "testing value /spec/replicas failed: test failed" in refused.stderr
 
 
-def test_label_annotate_set_image_and_scale(kubectl: Kubectl) -> None:
+def test_label_annotate_set_image_and_scale(kubectl: Editing) -> None:
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     kubectl("label", "deployment", "web", "tier-", "stage=test")
     kubectl("annotate", "deployment", "web", "note=a b")
@@ -223,7 +191,7 @@ def test_label_annotate_set_image_and_scale(kubectl: Kubectl) -> None:
     assert kubectl.containers()["log"]["resources"] == {"requests": {"cpu": "100m"}}
 
 
-def test_edit_sends_what_was_changed(kubectl: Kubectl) -> None:
+def test_edit_sends_what_was_changed(kubectl: Editing) -> None:
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     kubectl.editor.write_text('#!/bin/sh\nsed -i "s/log:1/log:3/" "$1"\n')
     kubectl.editor.chmod(0o755)
@@ -260,7 +228,7 @@ spec:
 WIDGET = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: %s}"
 
 
-def test_custom_resources_are_merged_as_their_schema_says(kubectl: Kubectl) -> None:
+def test_custom_resources_are_merged_as_their_schema_says(kubectl: Editing) -> None:
     kubectl("apply", "-f", "-", stdin=CUSTOM)
     kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=20s")
     kubectl("create", "-f", "-", stdin=WIDGET % "{size: 1}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 from collections.abc import Callable, Iterator
@@ -16,13 +15,13 @@ import pytest
 from stowplan.embedded.api import Api
 from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.store import Store
-from tests.e2e.plane import BINARIES
+from tests.e2e.kubectl import Kubectl
 from tests.integration.embedded.running import Cluster, make_namespace, running
 
 CREATED = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
 SEEN = CREATED + timedelta(hours=5)
 
-Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 class Clock:
@@ -162,32 +161,8 @@ def run_on_node_a(api: Api, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def kubectl(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    """Run kubectl with a home of its own, so that nothing is remembered from elsewhere."""
-    binary = BINARIES / "kubectl"
-    if not binary.exists():
-        pytest.fail(f"there is no kubectl in {BINARIES}; `make e2e` builds it and runs these tests")
-    home = tmp_path_factory.mktemp("home")
-    environment = {**os.environ, "HOME": str(home), "KUBECONFIG": str(kubeconfig(home, cluster.url))}
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [str(binary), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-
-    return run
-
-
-def kubeconfig(folder: Path, url: str) -> Path:
-    path = folder / "kubeconfig"
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "here", "cluster": {"server": url}}],
-        "contexts": [{"name": "here", "context": {"cluster": "here", "user": ""}}],
-        "current-context": "here",
-    }
-    path.write_text(json.dumps(config), encoding="utf-8")
-    return path
+def kubectl(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return Kubectl(tmp_path_factory.mktemp("home"), (f"--server={cluster.url}",)).run
 
 
 def shown(result: subprocess.CompletedProcess[str]) -> list[list[str]]:
@@ -197,7 +172,7 @@ def shown(result: subprocess.CompletedProcess[str]) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
 
 
-def test_versions_and_resources_are_discovered(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_versions_and_resources_are_discovered(kubectl: Run, cluster: Cluster) -> None:
     version = json.loads(kubectl("version", "-o", "json").stdout)
     assert version["serverVersion"]["gitVersion"] == "v1.36.4+stowplan"
     versions = kubectl("api-versions").stdout.split()
@@ -207,14 +182,14 @@ def test_versions_and_resources_are_discovered(kubectl: Kubectl, cluster: Cluste
     assert cluster.url in kubectl("cluster-info").stdout
 
 
-def test_every_resource_can_be_listed(kubectl: Kubectl) -> None:
+def test_every_resource_can_be_listed(kubectl: Run) -> None:
     names = kubectl("api-resources", "--verbs", "list", "-o", "name").stdout.split()
     assert len(names) > 40
     result = kubectl("get", ",".join(names), "-A")
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_pods_have_their_usual_columns(kubectl: Kubectl) -> None:
+def test_pods_have_their_usual_columns(kubectl: Run) -> None:
     assert shown(kubectl("get", "pods")) == [
         ["NAME", "READY", "STATUS", "RESTARTS", "AGE"],
         ["gated", "0/1", "SchedulingGated", "0", "5h"],
@@ -226,7 +201,7 @@ def test_pods_have_their_usual_columns(kubectl: Kubectl) -> None:
     ]
 
 
-def test_nodes_have_their_usual_columns(kubectl: Kubectl) -> None:
+def test_nodes_have_their_usual_columns(kubectl: Run) -> None:
     assert shown(kubectl("get", "nodes")) == [
         ["NAME", "STATUS", "ROLES", "AGE", "VERSION"],
         ["node-a", "Ready", "worker", "5h", "v1.36.4"],
@@ -236,7 +211,7 @@ def test_nodes_have_their_usual_columns(kubectl: Kubectl) -> None:
     assert wide[5:] == ["10.1.0.1", "<none>", "Plan 9", "<unknown>", "<unknown>"]
 
 
-def test_several_resources_are_shown_at_once(kubectl: Kubectl) -> None:
+def test_several_resources_are_shown_at_once(kubectl: Run) -> None:
     result = kubectl("get", "deploy,ns", "-o", "wide")
     assert shown(result)[1] == [
         "deployment.apps/web",
@@ -276,12 +251,12 @@ def test_several_resources_are_shown_at_once(kubectl: Kubectl) -> None:
         pytest.param(("-o", "go-template={{len .items}}"), "3", id="a template"),
     ],
 )
-def test_pods_are_printed_as_asked(kubectl: Kubectl, arguments: tuple[str, ...], expected: str) -> None:
+def test_pods_are_printed_as_asked(kubectl: Run, arguments: tuple[str, ...], expected: str) -> None:
     result = kubectl("get", "pods", *arguments)
     assert (result.stdout, result.stderr) == (expected, "")
 
 
-def test_labels_are_shown_as_columns(kubectl: Kubectl) -> None:
+def test_labels_are_shown_as_columns(kubectl: Run) -> None:
     assert shown(kubectl("get", "pod", "web", "--show-labels", "--no-headers"))[0][-1] == "app=web"
     assert shown(kubectl("get", "nodes", "-L", "zone", "--no-headers"))[1][-1] == "b"
     assert shown(kubectl("get", "pods", "-A", "--no-headers", "--sort-by", ".metadata.name"))[0][:2] == [
@@ -290,19 +265,19 @@ def test_labels_are_shown_as_columns(kubectl: Kubectl) -> None:
     ]
 
 
-def test_an_object_is_printed_whole(kubectl: Kubectl) -> None:
+def test_an_object_is_printed_whole(kubectl: Run) -> None:
     obj = json.loads(kubectl("get", "pod", "web", "-o", "json").stdout)
     assert (obj["kind"], obj["apiVersion"], obj["status"]["podIP"]) == ("Pod", "v1", "10.2.0.7")
     assert "nodeName: node-a" in kubectl("get", "pod", "web", "-o", "yaml").stdout
     assert "Node:             node-a" in kubectl("describe", "pod", "web").stdout
 
 
-def test_a_watch_begins_with_what_is_there(kubectl: Kubectl) -> None:
+def test_a_watch_begins_with_what_is_there(kubectl: Run) -> None:
     result = kubectl("get", "pods", "-w", "--request-timeout", "1s", "--no-headers")
     assert [line.split()[0] for line in result.stdout.splitlines()] == ["gated", "waiting", "web"]
 
 
-def test_custom_resources_have_the_columns_of_their_definition(kubectl: Kubectl) -> None:
+def test_custom_resources_have_the_columns_of_their_definition(kubectl: Run) -> None:
     assert shown(kubectl("get", "wd")) == [["NAME", "SIZE"], ["large", "9"], ["small", "1"]]
     assert (
         kubectl("get", "widgets", "--field-selector", "spec.size=9", "-o", "name").stdout
@@ -314,7 +289,7 @@ def test_custom_resources_have_the_columns_of_their_definition(kubectl: Kubectl)
     ]
 
 
-def test_fields_are_explained(kubectl: Kubectl) -> None:
+def test_fields_are_explained(kubectl: Run) -> None:
     built_in = kubectl("explain", "pods.spec.tolerations")
     assert "FIELD: tolerations <[]Toleration>" in built_in.stdout
     assert "Effect indicates the taint effect to match." in built_in.stdout
@@ -338,7 +313,7 @@ def test_fields_are_explained(kubectl: Kubectl) -> None:
         pytest.param(("top", "nodes"), "Metrics API not available", id="measurements"),
     ],
 )
-def test_what_cannot_be_done_is_refused_clearly(kubectl: Kubectl, arguments: tuple[str, ...], words: str) -> None:
+def test_what_cannot_be_done_is_refused_clearly(kubectl: Run, arguments: tuple[str, ...], words: str) -> None:
     result = kubectl(*arguments)
     assert result.returncode != 0
     assert words in result.stderr
@@ -370,7 +345,7 @@ def test_what_cannot_be_done_is_refused_clearly(kubectl: Kubectl, arguments: tup
     ],
 )
 def test_a_manifest_with_a_mistake_is_refused_with_its_place(
-    kubectl: Kubectl, tmp_path: Path, obj: dict[str, Any], words: str
+    kubectl: Run, tmp_path: Path, obj: dict[str, Any], words: str
 ) -> None:
     manifest = tmp_path / "manifest.json"
     manifest.write_text(json.dumps(obj), encoding="utf-8")

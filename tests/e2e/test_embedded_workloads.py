@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from tests.e2e.plane import BINARIES
+from tests.e2e.kubectl import Kubectl
 from tests.e2e.processes import Process, free_port
-
-Kubectl = Callable[..., str]
 
 _SETS = """
 apiVersion: apps/v1
@@ -44,40 +41,29 @@ spec: {minAvailable: 2, selector: {matchLabels: {app: db}}}
 
 
 @pytest.fixture(scope="module")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     """A cluster of five nodes of its own, with a scheduler."""
     folder = tmp_path_factory.mktemp("up")
     path = folder / "kubeconfig"
     command = [sys.executable, "-m", "stowplan", "up", "--nodes", "5", "--port", str(free_port())]
     up = Process([*command, "--kubeconfig", path], folder / "up.log")
+    kubectl = Kubectl(folder, (f"--kubeconfig={path}",))
     up.start()
     try:
-        up.wait_until(lambda: path.exists() and call(path, "get", "--raw", "/readyz").returncode == 0)
-        run(path, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")
-        yield path
+        up.wait_until(lambda: path.exists() and kubectl.run("get", "--raw", "/readyz").returncode == 0)
+        kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")
+        yield kubectl
     finally:
         up.stop()
 
 
 @pytest.fixture
-def kubectl(kubeconfig: Path, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
+def kubectl(cluster: Kubectl, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
     """Run kubectl in a namespace of the test's own, which goes when the test ends."""
     name = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))[:60].strip("-")
-    run(kubeconfig, "create", "namespace", name)
-    yield lambda *words, text="": run(kubeconfig, "--namespace", name, *words, text=text)
-    run(kubeconfig, "delete", "namespace", name, "--timeout=60s")
-
-
-def run(kubeconfig: Path, *words: str, text: str = "") -> str:
-    """Run kubectl and return what it says."""
-    done = call(kubeconfig, *words, text=text)
-    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
-    return done.stdout.strip()
-
-
-def call(kubeconfig: Path, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    command = [str(BINARIES / "kubectl"), "--kubeconfig", str(kubeconfig), *words]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=120)
+    cluster("create", "namespace", name)
+    yield replace(cluster, options=(*cluster.options, f"--namespace={name}"))
+    cluster("delete", "namespace", name, "--timeout=60s")
 
 
 def image_of(kubectl: Kubectl, what: str) -> str:
@@ -108,7 +94,7 @@ def test_a_deployment_is_rolled_out_scaled_changed_and_rolled_back(kubectl: Kube
 
 
 def test_stateful_and_daemon_sets_roll_and_roll_back(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", text=_SETS)
+    kubectl("apply", "-f", "-", stdin=_SETS)
     for what, changed in (("statefulset/db", "db:2"), ("daemonset/log", "log:2")):
         wait_for_rollout(kubectl, what)
         kubectl("set", "image", what, f"main={changed}")
@@ -124,7 +110,7 @@ def test_stateful_and_daemon_sets_roll_and_roll_back(kubectl: Kubectl) -> None:
 
 
 def test_a_node_is_drained_within_the_budget_and_taken_back(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", text=_SETS)
+    kubectl("apply", "-f", "-", stdin=_SETS)
     wait_for_rollout(kubectl, "statefulset/db")
     node = kubectl("get", "pod", "db-1", "-o", "jsonpath={.spec.nodeName}")
     kubectl("drain", node, "--ignore-daemonsets", "--timeout=60s")

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import pytest
 import trustme
 
-from stowplan.config.duration import Duration
 from stowplan.config.types import Extender, ExtenderTls
 from stowplan.extender import chain
 from stowplan.extender.client import HttpExtender
@@ -20,6 +19,7 @@ from stowplan.extender.connect import connect
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extending import Filtered
 from stowplan.framework.handle import ExtenderError
+from stowplan.model.duration import Duration
 from stowplan.model.node import Node
 from stowplan.testing import make_node, make_pod
 from tests.integration.extender_process import Server, serving

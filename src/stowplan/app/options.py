@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from stowplan.config.duration import Duration, of_seconds
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.model.duration import Duration, of_seconds
 
 
 class Options(msgspec.Struct, frozen=True, rename="kebab"):

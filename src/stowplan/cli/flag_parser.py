@@ -14,9 +14,10 @@ import msgspec
 
 from stowplan.app.options import Options
 from stowplan.cli.flag_table import FLAGS, SHORTHANDS, Flag, Kind
-from stowplan.config import duration, feature_gates
-from stowplan.config.duration import Duration
+from stowplan.config import feature_gates
 from stowplan.config.feature_gates import FeatureGates
+from stowplan.model import duration
+from stowplan.model.duration import Duration
 
 PROGRAM: Final = "kube-scheduler"
 FOLLOWED: Final = "v1.36.4"

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from stowplan.config.duration import Duration
 from stowplan.model.affinity import NodeAffinity, TopologySpreadConstraint
+from stowplan.model.duration import Duration
 
 
 class ResourceSpec(msgspec.Struct, frozen=True, rename="camel"):

@@ -8,12 +8,12 @@ from __future__ import annotations
 import msgspec
 
 from stowplan.config.arguments import Arguments, NodeResourcesFitArgs
-from stowplan.config.duration import of_seconds
 from stowplan.config.errors import ConfigError
 from stowplan.config.points import PointsOf
 from stowplan.config.resolve import profile_error, resolve
 from stowplan.config.types import Configuration, Extender, PluginArguments, Profile
 from stowplan.config.validate_arguments import argument_faults
+from stowplan.model.duration import of_seconds
 from stowplan.model.label_syntax import aggregate
 
 _FIT = "NodeResourcesFit"

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from stowplan.config import arguments
-from stowplan.config.duration import of_seconds
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.merge import default_plugins, merge_plugins
 from stowplan.config.types import (
@@ -28,6 +27,7 @@ from stowplan.config.types import (
     Profile,
 )
 from stowplan.model.affinity import NodeAffinity, TopologySpreadConstraint
+from stowplan.model.duration import of_seconds
 
 Fields = dict[str, Any]
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)

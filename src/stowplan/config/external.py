@@ -11,7 +11,6 @@ import msgspec
 
 from stowplan.config import arguments
 from stowplan.config.decode import GROUP, KIND, VERSION
-from stowplan.config.duration import Duration
 from stowplan.config.types import (
     Configuration,
     Extender,
@@ -22,6 +21,7 @@ from stowplan.config.types import (
     Profile,
 )
 from stowplan.model import affinity, meta
+from stowplan.model.duration import Duration
 
 _API_VERSION = f"{GROUP}/{VERSION}"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.config.duration import Duration
+from stowplan.model.duration import Duration
 from stowplan.model.label_syntax import key_problems, quoted
 
 # A fault is one finished sentence; a rule gives as many as it finds.

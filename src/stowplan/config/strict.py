@@ -11,8 +11,9 @@ import math
 import re
 from typing import Any, NamedTuple, assert_never
 
-from stowplan.config import duration, schema
+from stowplan.config import schema
 from stowplan.config.document import Json, Number, Object, name_of, sound
+from stowplan.model import duration
 
 _INTEGER = re.compile(r"-?[0-9]{1,25}")
 _FLOAT32_LARGEST = 3.4028235677973366e38

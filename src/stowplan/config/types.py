@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from stowplan.config.arguments import Arguments
-from stowplan.config.duration import Duration, of_seconds
+from stowplan.model.duration import Duration, of_seconds
 
 
 class Plugin(msgspec.Struct, frozen=True, rename="camel"):

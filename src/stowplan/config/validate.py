@@ -8,13 +8,13 @@ from __future__ import annotations
 import msgspec
 
 from stowplan.config.arguments import NodeResourcesFitArgs
-from stowplan.config.duration import of_seconds
 from stowplan.config.errors import ConfigError
 from stowplan.config.faults import Faults, duplicate, invalid, label_key_faults, required
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.points import camel
 from stowplan.config.types import Configuration, Extender, LeaderElection, PluginSet, Profile
 from stowplan.config.validate_arguments import argument_faults
+from stowplan.model.duration import of_seconds
 from stowplan.model.label_syntax import aggregate, key_problems
 
 GROUP_VERSION = "kubescheduler.config.k8s.io/v1"

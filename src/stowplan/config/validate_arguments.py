@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from stowplan.config import arguments
-from stowplan.config.duration import of_seconds
 from stowplan.config.faults import Faults, child, duplicate, forbidden, invalid, label_key_faults, required
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.model.affinity import NodeAffinity, TopologySpreadConstraint
+from stowplan.model.duration import of_seconds
 from stowplan.model.label_syntax import SelectorError, unsupported
 from stowplan.model.node_selector import compile_node_selector, compile_preferred_terms
 

@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.embedded import addresses, go_duration, pod_statuses
+from stowplan.embedded import addresses, pod_statuses
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Key
 from stowplan.embedded.following.nodes import KnownNode
@@ -20,6 +20,7 @@ from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
 from stowplan.embedded.pod_statuses import Addresses
 from stowplan.embedded.resource import Object
+from stowplan.model import duration
 from stowplan.model.timestamps import format_time
 
 _FIRST_BACKOFF_SECONDS = 10.0
@@ -193,7 +194,7 @@ class Kubelet:
     def _seconds(self, pod: KnownPod) -> float | None:
         """How long a pod runs; None for ever."""
         if text := pod.annotations.get(DURATION):
-            return go_duration.parse_seconds(text)
+            return _seconds_of(text)
         is_of_job = pod.owner is not None and pod.owner.kind == "Job"
         return self._timing.job_seconds if is_of_job else None
 
@@ -236,3 +237,11 @@ def _exit_code(pod: KnownPod) -> int:
 
 def _time() -> float:
     return asyncio.get_running_loop().time()
+
+
+def _seconds_of(text: str) -> float | None:
+    """Read an annotated duration; one that cannot be read is for ever."""
+    try:
+        return max(0.0, duration.parse(text).seconds)
+    except ValueError:
+        return None

@@ -9,10 +9,10 @@ import io
 
 import aiohttp
 
-from stowplan.config.duration import of_seconds
 from stowplan.config.types import Extender
 from stowplan.extender import tls
 from stowplan.framework.handle import ExtenderError
+from stowplan.model.duration import of_seconds
 
 _DEFAULT_TIMEOUT = of_seconds(5)
 _OK = 200

@@ -22,7 +22,7 @@ through `nodes` and the handle, and look only at the rows you are given. `stowpl
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -31,7 +31,7 @@ from stowplan.framework.changes import Action
 from stowplan.framework.verdict import Code, Rejection, Verdict, Words
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.table.columns import Mask, Rows, Scores
+from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
 MAX_SCORE: Final = 100
@@ -175,21 +175,6 @@ class PreFilter(Plugin):
 
         Return a state of your own for `filter`, `SKIP` when there is nothing to filter, `Narrowed` to name the only
         possible nodes, or `refuse(...)` to end the attempt.
-        """
-
-
-class Successive(ABC):
-    """A state for `filter` that can tell where its answer differs from that of the state before it. Optional.
-
-    A pod more in a domain is a new state, but seldom another answer: then only some rows need be asked about again.
-    """
-
-    @abstractmethod
-    def changed_rows(self, before: Any, nodes: Nodes) -> Rows | None:
-        """Return the rows of all `nodes` where the answer may differ from what it was by `before`; None for all.
-
-        `before` is an earlier state of the same class. Facts of the nodes that have changed meanwhile are none of its
-        concern: who reads them is asked again anyway.
         """
 
 

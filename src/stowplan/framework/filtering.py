@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from stowplan.framework.asking import NO_ROWS, Watch, ask_filter, union
 from stowplan.framework.by_amounts import FEW_ROWS, Amounts, FitsAmounts
-from stowplan.framework.contract import Filter, Successive
+from stowplan.framework.contract import Filter
 from stowplan.framework.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
+from stowplan.framework.successive import Successive
 from stowplan.framework.verdict import Verdict, Vocabulary, Words
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from stowplan.config.duration import Duration
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.duration import Duration
 from stowplan.model.pod import Pod
 
 Decided = Callable[[Rejection | None], None]

@@ -23,11 +23,11 @@ from stowplan.framework.contract import (
     Reject,
     Requeue,
     Skip,
-    Successive,
     refuse,
     reject,
 )
 from stowplan.framework.handle import Handle
+from stowplan.framework.successive import Successive
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows, Scores

@@ -28,12 +28,12 @@ from stowplan.framework.contract import (
     Reject,
     Requeue,
     Skip,
-    Successive,
     reject,
 )
 from stowplan.framework.default_selector import controller_of, default_selector
 from stowplan.framework.handle import Handle
 from stowplan.framework.spread import Constraint
+from stowplan.framework.successive import Successive
 from stowplan.model.affinity import TopologySpreadConstraint
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod

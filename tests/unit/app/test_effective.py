@@ -5,8 +5,8 @@ import pytest
 from stowplan.app import effective
 from stowplan.app.options import Options
 from stowplan.cli.flag_parser import parse
-from stowplan.config.duration import of_seconds
 from stowplan.config.types import ClientConnection, Configuration, LeaderElection
+from stowplan.model.duration import of_seconds
 
 WRITTEN = Configuration(
     leader_election=LeaderElection(lease_duration=of_seconds(30), resource_name="mine"),

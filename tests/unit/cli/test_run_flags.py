@@ -13,8 +13,8 @@ from stowplan.cli import flag_help, main
 from stowplan.cli.flag_parser import FlagError, parse, spelled
 from stowplan.cli.flag_table import FLAGS, SECTIONS
 from stowplan.cli.run import warnings
-from stowplan.config.duration import of_seconds
 from stowplan.config.feature_gates import DEFAULT_GATES
+from stowplan.model.duration import of_seconds
 
 UPSTREAM = {
     "Misc": "config master write-config-to",

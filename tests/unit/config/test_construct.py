@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from stowplan.config.arguments import NodeResourcesFitArgs
-from stowplan.config.duration import of_seconds
 from stowplan.config.errors import ConfigError
 from stowplan.config.load import from_mapping
 from stowplan.config.points import IN_TREE
+from stowplan.model.duration import of_seconds
 from tests.unit.config.writing import document, with_plugins
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from stowplan.config import arguments
 from stowplan.config.arguments import ResourceSpec, ScoringStrategy
-from stowplan.config.duration import of_seconds
 from stowplan.config.load import default_configuration, from_mapping, load
 from stowplan.config.points import IN_TREE
 from stowplan.config.types import ClientConnection, LeaderElection, Profile
+from stowplan.model.duration import of_seconds
 from tests.unit.config.writing import HEADER, document, with_args
 
 

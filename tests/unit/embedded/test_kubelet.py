@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded import go_duration
 from stowplan.embedded.kubelet import Timing
 from stowplan.embedded.resource import Object
 from tests.unit.embedded.controllers.small_cluster import SmallCluster, condition, ready_count, tell, template
@@ -174,19 +173,3 @@ def test_starts_are_told_where_wished() -> None:
         assert cluster.events("Started") == ["Container started: main"]
 
     tell(story, timing=Timing(tells_starts=True))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("30s", 30.0, id="seconds"),
-        pytest.param("1h2m3.5s", 3723.5, id="several parts"),
-        pytest.param("250ms", 0.25, id="milliseconds"),
-        pytest.param("0", 0.0, id="zero needs no unit"),
-        pytest.param("30", None, id="other numbers do"),
-        pytest.param("s30", None, id="nonsense"),
-        pytest.param("", None, id="nothing"),
-    ],
-)
-def test_durations_are_read(text: str, expected: float | None) -> None:
-    assert go_duration.parse_seconds(text) == expected

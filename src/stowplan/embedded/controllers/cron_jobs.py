@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from stowplan.embedded.controllers.claims import Claimant, save
-from stowplan.embedded.controllers.cron_schedule import Schedule, ScheduleError, parse
 from stowplan.embedded.controllers.job_verdicts import is_finished
 from stowplan.embedded.controllers.sets import KnownSet, Sets
+from stowplan.embedded.cron_schedule import Schedule, ScheduleError, parse
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import conditions, resources
 from stowplan.embedded.following.follower import Follower, Key

@@ -50,8 +50,10 @@ def applied(application: Application, current: Object | None) -> Object:
         managed = _before_first_apply(application, live)
     outcome, owners = _outcome(application, live, managed)
     _keep_last_applied(application, outcome)
-    if owners:
-        outcome.setdefault("metadata", {})["managedFields"] = managed_fields.encode(owners)
+    metadata = outcome.setdefault("metadata", {})
+    # An object whose metadata is something else is refused by validation.
+    if owners and isinstance(metadata, dict):
+        metadata["managedFields"] = managed_fields.encode(owners)
     return outcome
 
 

@@ -6,10 +6,10 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from stowplan.embedded.admission.defaults.jobs import CONTROLLER_UID
-from stowplan.embedded.admission.validation import schedules
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.selectors import check_label_selector
 from stowplan.embedded.admission.validation.workloads import check_template, selects
+from stowplan.embedded.cron_schedule import ScheduleError, parse
 from stowplan.embedded.resource import Object
 
 _COUNTS: Final = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
@@ -42,8 +42,8 @@ def check_cron_job(problems: Problems, cron_job: Object) -> None:
     schedule = spec.get("schedule", "")
     if not schedule:
         problems.required("spec.schedule")
-    elif found := schedules.problem(schedule):
-        problems.invalid("spec.schedule", schedule, found)
+    else:
+        _check_schedule(problems, schedule)
     if "timeZone" in spec:
         _check_zone(problems, spec["timeZone"])
     problems.check_one_of("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), _CONCURRENCY)
@@ -73,6 +73,13 @@ def _check_own_selector(problems: Problems, job: Object) -> None:
         return
     if spec["selector"] != {"matchLabels": {CONTROLLER_UID: job["metadata"].get("uid")}}:
         problems.invalid("spec.selector", spec["selector"], "`selector` not auto-generated")
+
+
+def _check_schedule(problems: Problems, schedule: str) -> None:
+    try:
+        parse(schedule)
+    except ScheduleError as wrong:
+        problems.invalid("spec.schedule", schedule, str(wrong))
 
 
 def _check_zone(problems: Problems, zone: str) -> None:

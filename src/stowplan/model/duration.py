@@ -1,4 +1,4 @@
-"""Lengths of time as the configuration writes them: `1m30s`, `2462ms`."""
+"""Lengths of time as Kubernetes writes them: `1m30s`, `2462ms`."""
 
 from __future__ import annotations
 

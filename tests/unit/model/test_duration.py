@@ -2,8 +2,8 @@
 
 import pytest
 
-from stowplan.config import duration
-from stowplan.config.duration import Duration
+from stowplan.model import duration
+from stowplan.model.duration import Duration
 
 
 @pytest.mark.parametrize(

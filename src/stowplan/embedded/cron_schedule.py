@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from stowplan.model import duration
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -19,8 +20,10 @@ _MACROS = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_EVERY = re.compile(r"@every ((?:\d+(?:\.\d+)?(?:h|m|s))+)$")
-_UNIT_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}
+_EVERY = "@every "
+_ANY = ("*", "?")
+#: Of a number in a field, so that a long row of digits costs nothing.
+_LONGEST_NUMBER = 9
 #: February 29th comes at least every eight years.
 _HORIZON_DAYS = 9 * 366
 
@@ -31,21 +34,19 @@ class ScheduleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One field: what it is called, its range, and the names its values may have."""
+    """One field: its range, and the names its values may have."""
 
-    title: str
     first: int
     last: int
     names: tuple[str, ...] = ()
 
 
 _FIELDS = (
-    _Field("minute", 0, 59),
-    _Field("hour", 0, 23),
-    _Field("day of month", 1, 31),
-    _Field("month", 1, 12, _MONTHS),
-    # Seven means Sunday too.
-    _Field("day of week", 0, 7, _DAYS),
+    _Field(0, 59),
+    _Field(0, 23),
+    _Field(1, 31),
+    _Field(1, 12, _MONTHS),
+    _Field(0, 6, _DAYS),
 )
 
 
@@ -89,20 +90,23 @@ class Schedule:
 
 def parse(text: str, zone_name: str = "") -> Schedule:
     """Read a schedule. Raise ScheduleError if it, or the time zone, makes no sense."""
+    if "TZ" in text:
+        raise ScheduleError("cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
     zone = _zone(zone_name)
-    text = text.strip()
-    if every := _EVERY.match(text):
-        return _fixed(every[1], zone)
+    if text.startswith(_EVERY):
+        return _fixed(text, zone)
+    if text.startswith("@") and text not in _MACROS:
+        raise ScheduleError(f"unrecognized descriptor: {text}")
     fields = _MACROS.get(text, text).split()
     if len(fields) != len(_FIELDS):
-        raise ScheduleError(f"schedule {text!r}: expected 5 fields, found {len(fields)}")
+        raise ScheduleError(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]")
     minutes, hours, days, months, weekdays = (_values(part, field) for part, field in zip(fields, _FIELDS, strict=True))
     return Schedule(
         minutes=tuple(sorted(minutes)),
         hours=tuple(sorted(hours)),
         days=frozenset(days),
         months=frozenset(months),
-        weekdays=frozenset(day % 7 for day in weekdays),
+        weekdays=frozenset(weekdays),
         needs_both_days=_has_star(fields[2]) or _has_star(fields[4]),
         zone=zone,
     )
@@ -116,13 +120,16 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def _fixed(text: str, zone: ZoneInfo) -> Schedule:
-    parts = re.findall(r"(\d+(?:\.\d+)?)([hms])", text)
-    seconds = max(1.0, sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts))
+    try:
+        # Shorter than a second, and parts of one, do not count.
+        seconds = max(1, int(duration.parse(text.removeprefix(_EVERY)).seconds))
+    except ValueError as problem:
+        raise ScheduleError(f"failed to parse duration {text}: {problem}") from None
     return Schedule((), (), frozenset(), frozenset(), frozenset(), True, zone, timedelta(seconds=seconds))
 
 
 def _has_star(part: str) -> bool:
-    return any(each.split("/")[0] in ("*", "?") for each in part.split(","))
+    return any(each.split("/")[0] in _ANY for each in part.split(","))
 
 
 def _values(part: str, field: _Field) -> set[int]:
@@ -133,24 +140,29 @@ def _values(part: str, field: _Field) -> set[int]:
 
 
 def _range(text: str, field: _Field) -> range:
-    """Read `*`, `5`, `1-5`, `*/2` or `1-5/2`."""
-    span, _, step_text = text.partition("/")
-    step = _number(step_text, field, is_step=True) if step_text or "/" in text else 1
-    if span in ("*", "?"):
-        return range(field.first, field.last + 1, step)
-    low_text, _, high_text = span.partition("-")
-    low = _number(low_text, field)
-    high = _number(high_text, field) if "-" in span else (field.last if "/" in text else low)
+    """Read `*`, `5`, `1-5`, `*/2`, `3/2` or `1-5/2`."""
+    span, slash, step_text = text.partition("/")
+    low_text, dash, high_text = span.partition("-")
+    if span in _ANY:
+        low, high = field.first, field.last
+    else:
+        low = _number(low_text, field)
+        high = _number(high_text, field) if dash else field.last if slash else low
+    step = _number(step_text) if slash else 1
+    if low < field.first:
+        raise ScheduleError(f"beginning of range ({low}) below minimum ({field.first}): {text}")
+    if high > field.last:
+        raise ScheduleError(f"end of range ({high}) above maximum ({field.last}): {text}")
     if low > high:
-        raise ScheduleError(f"{field.title}: {text!r} begins after its end")
+        raise ScheduleError(f"beginning of range ({low}) beyond end of range ({high}): {text}")
+    if step == 0:
+        raise ScheduleError(f"step of range should be a positive number: {text}")
     return range(low, high + 1, step)
 
 
-def _number(text: str, field: _Field, *, is_step: bool = False) -> int:
-    if not is_step and text.lower()[:3] in field.names and text.isalpha():
-        return field.names.index(text.lower()[:3]) + field.first
-    if not text.isdigit() or (is_step and int(text) == 0):
-        raise ScheduleError(f"{field.title}: {text!r} is not a number that makes sense here")
-    if not is_step and not field.first <= int(text) <= field.last:
-        raise ScheduleError(f"{field.title}: {text} is outside {field.first}-{field.last}")
+def _number(text: str, field: _Field | None = None) -> int:
+    if field is not None and text.lower() in field.names:
+        return field.names.index(text.lower()) + field.first
+    if not (text.isascii() and text.isdigit()) or len(text) > _LONGEST_NUMBER:
+        raise ScheduleError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
     return int(text)
