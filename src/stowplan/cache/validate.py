@@ -18,6 +18,7 @@ def validate(cache: Cache) -> None:
     fresh = _rebuilt(cache)
     _check_resources(cache, fresh)
     _check_columns(cache, fresh)
+    _check_standings(cache)
     _check_images(cache)
 
 
@@ -78,6 +79,16 @@ def _check_columns(cache: Cache, fresh: Cache) -> None:
         carriers = [sum(p.shape.terms.count(term) for p in cache.pods_on(n.metadata.name)) for n in cache.table.nodes]
         assert term.column.view.tolist() == carriers, f"carriers of a term over {term.term.topology_key} differ"
         assert term.column.total == sum(carriers), "the total of carriers differs"
+
+
+def _check_standings(cache: Cache) -> None:
+    table = cache.table
+    for rule in table.standings.rules():
+        standing = table.standings.find(rule, table.layout.position)
+        anew = rule.of_rows(table.resources.allocatable, table.resources.requested)
+        assert np.array_equal(standing.lines, anew), f"how nodes stand under {rule!r} differs"
+        for line, low, high in zip(anew, standing.lowest, standing.highest, strict=True):
+            assert ((line >= low) & (line <= high)).all(), f"bounds under {rule!r} are passed"
 
 
 def _check_images(cache: Cache) -> None:

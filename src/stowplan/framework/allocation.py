@@ -8,11 +8,12 @@ for a few, where each call into NumPy would cost more than the whole rule. `plug
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from stowplan.config.arguments import ResourceSpec
@@ -38,8 +39,7 @@ Condition = tuple[Any, Any]
 Amount = Any
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(msgspec.Struct, frozen=True, gc=False):
     """One resource that counts in a score: its row in the table, what the pod adds to it, and its weight."""
 
     row: int
@@ -76,20 +76,25 @@ def count_for(resources: Sequence[ResourceSpec], added: Requests, nodes: Nodes, 
 
     `is_never_zero`: cpu and memory are counted with at least 100m and 200Mi for every container.
     """
-    places = {name: (nodes.resource(name), amount) for name, amount in _scalars(resources, added)}
-    places["ephemeral-storage"] = EPHEMERAL_STORAGE, added.ephemeral_storage
-    if is_never_zero:
-        places["cpu"] = NON_ZERO_CPU, added.non_zero_milli_cpu
-        places["memory"] = NON_ZERO_MEMORY, added.non_zero_memory
-    else:
-        places["cpu"] = CPU, added.milli_cpu
-        places["memory"] = MEMORY, added.memory
-    return Counted(tuple(Share(*places[spec.name], spec.weight) for spec in resources if spec.name in places))
-
-
-def _scalars(resources: Sequence[ResourceSpec], added: Requests) -> Iterable[tuple[str, int]]:
-    amounts = ((spec.name, added.scalar.get(spec.name, 0)) for spec in resources)
-    return ((name, amount) for name, amount in amounts if amount)
+    counted = []
+    for spec in resources:
+        match spec.name:
+            case "cpu" if is_never_zero:
+                place = NON_ZERO_CPU, added.non_zero_milli_cpu
+            case "memory" if is_never_zero:
+                place = NON_ZERO_MEMORY, added.non_zero_memory
+            case "cpu":
+                place = CPU, added.milli_cpu
+            case "memory":
+                place = MEMORY, added.memory
+            case "ephemeral-storage":
+                place = EPHEMERAL_STORAGE, added.ephemeral_storage
+            case name if added.scalar.get(name, 0):
+                place = nodes.resource(name), added.scalar[name]
+            case _:
+                continue
+        counted.append(Share(*place, spec.weight))
+    return Counted(tuple(counted))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from stowplan.table.nodes import Nodes
 
 T = TypeVar("T")
 
-NO_ROWS: list[int] = []
+NO_MARKS: list[int] = []
 SIGN = "sign"
 
 
@@ -55,7 +55,7 @@ class Watch:
                 rows = journal.since(position)
                 self._positions[journal] = journal.position
                 for reader in self._readers[journal]:
-                    before = found.get(reader, NO_ROWS)
+                    before = found.get(reader, NO_MARKS)
                     if rows is None or before is None:
                         found[reader] = None
                     else:

@@ -6,12 +6,13 @@ again follows the same rule: a plugin is asked about a row only if no plugin bef
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.framework.asking import NO_ROWS, Watch, ask_filter, union
+from stowplan.framework.asking import NO_MARKS, Watch, ask_filter, union
 from stowplan.framework.by_amounts import FEW_ROWS, Amounts, FitsAmounts
 from stowplan.framework.contract import Filter
 from stowplan.framework.pre_filtering import PreFiltering
@@ -19,7 +20,7 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.successive import Successive
 from stowplan.framework.verdict import Verdict, Vocabulary, Words
 from stowplan.model.pod import Pod
-from stowplan.table.columns import Mask, Rows
+from stowplan.table.columns import NO_ROWS, Mask, Rows
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
@@ -43,7 +44,7 @@ class _Step:
         self.state: Any = None
         # Its state has changed, so what it said is void: about any row, or about some.
         self.is_new = True
-        self.changed: list[int] = []
+        self.changed: Rows = NO_ROWS
 
     def take(self, state: Any, nodes: Nodes) -> bool:
         """Take over the state that is true now; say whether anything that it said is void."""
@@ -53,8 +54,8 @@ class _Step:
             if rows is None or len(rows) * FEW > len(nodes):
                 self.is_new = True
             else:
-                self.changed = self.changed + rows.tolist()
-        return self.is_new or bool(self.changed)
+                self.changed = np.append(self.changed, rows) if len(self.changed) else rows
+        return self.is_new or len(self.changed) > 0
 
 
 class Filtering:
@@ -122,13 +123,16 @@ class Filtering:
         return words
 
     def _take_states(self) -> None:
-        active = [step for step in self._steps if step.plugin.name not in self.pre.skipped]
-        if self.pre.narrowed != self._narrowed or active != self._active or self.pre.rejection is not None:
-            self._is_void = True
-        self._active, self._narrowed = active, self.pre.narrowed
-        for step in active:
-            is_void = step.take(self.pre.states.get(step.plugin.name), self.nodes)
-            self._has_new = self._has_new or is_void
+        restated = self.pre.restated
+        if restated is None:
+            active = [step for step in self._steps if step.plugin.name not in self.pre.skipped]
+            if self.pre.narrowed != self._narrowed or active != self._active or self.pre.rejection is not None:
+                self._is_void = True
+            self._active, self._narrowed = active, self.pre.narrowed
+        for step in self._active:
+            if restated is None or step.plugin.name in restated:
+                is_void = step.take(self.pre.states.get(step.plugin.name), self.nodes)
+                self._has_new = self._has_new or is_void
 
     def _evaluate(self, pod: Pod) -> None:
         """Ask everybody about everything, each only about rows that nobody before refused."""
@@ -151,46 +155,54 @@ class Filtering:
         self.feasible_journal.mark_all()
         self._is_void = False
 
-    def _reevaluate(self, pod: Pod, stale_by_index: dict[int, list[int] | None]) -> None:
-        is_restated = any(step.changed for step in self._active)
-        stale = [_stale(step, stale_by_index.get(step.index, NO_ROWS)) for step in self._active]
-        if None in stale:
+    def _reevaluate(self, pod: Pod, marked: Mapping[int, list[int] | None]) -> None:
+        is_restated = any(len(step.changed) for step in self._active)
+        stale = [self._stale(index, marked.get(step.index, NO_MARKS)) for index, step in enumerate(self._active)]
+        if any(rows is None for rows in stale):
             self._walk(pod, None, stale)
-        elif any(stale) and not self._still_fit(stale):
-            rows = union(stale)
-            # Where a state says that its answer has changed, it has.
-            if is_restated or not self._still_pass(pod, rows, stale):
-                self._walk(pod, rows, stale)
+            return
+        rows = _union([some for some in stale if some is not None and len(some)])
+        # Where a state says that its answer has changed, it has.
+        if len(rows) and (is_restated or not self._still_pass(pod, rows, stale)):
+            self._walk(pod, rows, stale)
 
-    def _still_fit(self, stale: list[list[int] | None]) -> bool:
-        """Say whether a few rows of which only amounts have changed were feasible and stay so."""
-        asked = [(step, marks) for step, marks in zip(self._active, stale, strict=True) if marks]
-        if len(asked) != 1:
-            return False
-        step, marks = asked[0]
-        plugin = step.plugin
+    def _stale(self, index: int, marks: list[int] | None) -> Rows | None:
+        """Return the rows about which what a filter said is void; None for all."""
+        step = self._active[index]
+        changed, step.changed = step.changed, NO_ROWS
+        if step.is_new or marks is None:
+            return None
+        if not marks or self._still_fit(index, marks):
+            return changed
+        rows = union((marks,))
+        return np.append(rows, changed) if len(changed) else rows
+
+    def _still_fit(self, index: int, marks: list[int]) -> bool:
+        """Say whether a few rows of which only amounts have changed are no more refused by a filter than before."""
+        plugin, state = self._active[index].plugin, self._active[index].state
         if not isinstance(plugin, FitsAmounts) or len(marks) > FEW_ROWS:
             return False
-        amounts_of, resources = {}, self._table.resources
-        for row in marks:
-            if row not in amounts_of:
-                has, taken = amounts_of[row] = resources.amounts(row)
-                if not self.feasible[row] or not plugin.fits(step.state, has, taken):
-                    return False
-        self.few_amounts = amounts_of
+        amounts_of, resources = self.few_amounts, self._table.resources
+        for row in set(marks):
+            has, taken = amounts_of[row] = amounts_of.get(row) or resources.amounts(row)
+            refuser = self._refused_by.item(row)
+            # A row that a filter before refuses is not asked about here.
+            if refuser == index or (refuser > index and not plugin.fits(state, has, taken)):
+                return False
         return True
 
-    def _still_pass(self, pod: Pod, rows: Rows, stale: list[list[int] | None]) -> bool:
+    def _still_pass(self, pod: Pod, rows: Rows, stale: Sequence[Rows | None]) -> bool:
         """Say whether the stale rows were feasible and stay so: what a pod more on a node usually comes to."""
         if not self.feasible[rows].all():
             return False
         nodes = self.few = self.nodes.take(rows)
         for index, step in enumerate(self._active):
-            if stale[index] and self._put(pod, step, nodes) is not None:
+            some = stale[index]
+            if some is not None and len(some) and self._put(pod, step, nodes) is not None:
                 return False
         return True
 
-    def _walk(self, pod: Pod, rows: Rows | None, stale: list[list[int] | None]) -> None:
+    def _walk(self, pod: Pod, rows: Rows | None, stale: Sequence[Rows | None]) -> None:
         """Ask every plugin in order about its stale rows and about those that a plugin before it no longer refuses."""
         nodes = self.nodes if rows is None else self.nodes.take(rows)
         refused_by = self._refused_by.copy() if rows is None else self._refused_by[rows]
@@ -200,10 +212,10 @@ class Filtering:
         is_walking = False
         for index, step in enumerate(self._active):
             void = stale[index]
-            if not is_walking and void == []:
+            if not is_walking and void is not None and not len(void):
                 continue
             asked = refused_by >= index
-            if void is not None:
+            if void is not None and void is not rows:
                 asked &= _positions(rows, void, len(self._words))
             if is_walking:
                 asked |= onward
@@ -263,15 +275,12 @@ def _changed_rows(before: Any, now: Any, nodes: Nodes) -> Rows | None:
     return now.changed_rows(before, nodes) if isinstance(now, Successive) and type(before) is type(now) else None
 
 
-def _stale(step: _Step, marked: list[int] | None) -> list[int] | None:
-    """Return the rows about which what a filter said is void; None for all."""
-    changed, step.changed = step.changed, []
-    if step.is_new or marked is None:
-        return None
-    return marked + changed if changed else marked
+def _union(stale: list[Rows]) -> Rows:
+    """Return the rows of several; a row that is in two of them may come twice."""
+    return np.concatenate(stale) if len(stale) > 1 else stale[0] if stale else NO_ROWS
 
 
-def _positions(rows: Rows | None, stale: list[int], count: int) -> Mask:
+def _positions(rows: Rows | None, stale: Rows, count: int) -> Mask:
     """Say which of the rows at hand are stale, in a table of `count` rows."""
     mask = np.zeros(count, dtype=bool)
     mask[stale] = True

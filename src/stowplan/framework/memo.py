@@ -96,7 +96,7 @@ class Memo:
 
     def _keep(self, key: Hashable, kept: Kept, profile: Profile) -> None:
         self._kept[key] = kept
-        cells = max(1, len(self._table)) * (2 * len(profile.score) + 2)
+        cells = max(1, len(self._table)) * (2 * len(profile.score) + 3)
         while len(self._kept) > max(1, KEPT_CELLS // cells):
             self._kept.popitem(last=False)
 

@@ -16,6 +16,9 @@ from stowplan.model.pod import Pod
 from stowplan.table.journal import Reads
 from stowplan.table.nodes import Nodes
 
+# Answers that are more, or less, than a state.
+NO_STATE = (Skip, Narrowed)
+
 
 class PreFiltering:
     """The answers of all PreFilter plugins for the pods of one signature."""
@@ -28,6 +31,8 @@ class PreFiltering:
         self.skipped: frozenset[str] = frozenset()
         #: What each plugin prepared for its filter.
         self.states: dict[str, Any] = {}
+        #: Whose state is new since the last time; None if that is not all that is new.
+        self.restated: list[str] | None = None
         self._plugins = profile.pre_filter
         self._watch = Watch(reads, profile.stopwatch)
         # As many as plugins were asked: all, or up to the first that refused the pod.
@@ -39,22 +44,43 @@ class PreFiltering:
         stale = self._watch.stale()
         if not stale and not self._is_new:
             return False
+        if not self._is_new and self.rejection is None and len(self._answers) == len(self._plugins):
+            self.restated = self._ask_again(pod, nodes, sorted(stale))
+        else:
+            self.restated = None
+            self._ask(pod, nodes, stale.keys())
         self._is_new = False
-        self._ask(pod, nodes, stale.keys())
-        self._conclude()
+        if self.restated is None:
+            self._conclude()
         return True
+
+    def _ask_again(self, pod: Pod, nodes: Nodes, stale: list[int]) -> list[str] | None:
+        """Ask some of those who all have answered, and take over their states; None if more than states is new."""
+        restated, is_more = [], False
+        for index in stale:
+            plugin, before = self._plugins[index], self._answers[index]
+            now = self._answers[index] = self._put(pod, nodes, index)
+            if isinstance(now, Rejection):
+                del self._answers[index + 1 :]
+                return None
+            if now is not before:
+                is_more = is_more or isinstance(now, NO_STATE) or isinstance(before, NO_STATE)
+                self.states[plugin.name] = now
+                restated.append(plugin.name)
+        return None if is_more else restated
 
     def _ask(self, pod: Pod, nodes: Nodes, stale: Collection[int]) -> None:
         """Ask every plugin whose answer does not hold, in order, up to the first that refuses the pod."""
-        for index, plugin in enumerate(self._plugins):
-            is_asked = index < len(self._answers)
-            if not is_asked or index in stale:
-                blame = (plugin.name, "PreFilter", pod)
-                answer = self._watch.ask(index, blame, plugin.pre_filter, pod, nodes)
-                self._answers[index : index + 1] = [answer]
+        for index in range(len(self._plugins)):
+            if index >= len(self._answers) or index in stale:
+                self._answers[index : index + 1] = [self._put(pod, nodes, index)]
             if isinstance(self._answers[index], Rejection):
                 del self._answers[index + 1 :]
                 return
+
+    def _put(self, pod: Pod, nodes: Nodes, index: int) -> Any:
+        plugin = self._plugins[index]
+        return self._watch.ask(index, (plugin.name, "PreFilter", pod), plugin.pre_filter, pod, nodes)
 
     def _conclude(self) -> None:
         self.rejection, self.states = None, {}

@@ -6,11 +6,12 @@ the total is patched there; only the search for the maximum is new work for a po
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from stowplan.framework.asking import NO_ROWS, PluginError, Watch, ask_normalize, ask_score, union
+from stowplan.framework.asking import NO_MARKS, PluginError, Watch, ask_normalize, ask_score, union
 from stowplan.framework.by_amounts import FEW_ROWS, Amounts, ScoresAmounts
 from stowplan.framework.contract import MAX_SCORE, Normalize, PreScore, Score, Skip
 from stowplan.framework.profile import Profile
@@ -24,6 +25,8 @@ from stowplan.table.table import Table
 AmountsOf = dict[int, Amounts]
 
 INFEASIBLE = -1
+# So low that no scores bring it up to 0.
+OUT_OF_REACH = -(2**62)
 EVERY_ROW = slice(None)
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
@@ -66,6 +69,9 @@ class Ranking:
         self._scores_watch = Watch(table.reads, profile.stopwatch)
         # Plugins whose state is new, so that what they said about any row is void.
         self._restated: set[int] = set()
+        # Who changes scores from pod to pod, and what all others add up to, out of reach where infeasible.
+        self._moving: frozenset[int] = frozenset()
+        self._standing: Scores | None = None
 
     @property
     def skipped(self) -> frozenset[str]:
@@ -93,18 +99,23 @@ class Ranking:
         stale = self._stale(is_whole=flipped is None)
         if not stale and not flipped:
             return
+        self._move(stale.keys(), is_flipped=flipped is not NO_MARKS)
         whole = [index for index, marks in stale.items() if marks is None]
         is_whole = flipped is None
         for index in whole:
             del stale[index]
             is_whole = self._rescore(pod, index, None, feasible) or is_whole
-        if is_whole or not self._patch(stale, flipped or NO_ROWS, feasible, amounts or {}):
-            others = [index for index in range(len(self._steps)) if index not in whole] if flipped else list(stale)
-            rows = union([*stale.values(), flipped])
+        closed = flipped or NO_MARKS
+        if not self._patch(stale, closed, feasible, amounts or {}):
+            others = [index for index in range(len(self._steps)) if index not in whole] if closed else list(stale)
+            rows = union([*stale.values(), closed])
             if few is None or few.rows is None or few.rows.tobytes() != rows.tobytes():
                 few = self.nodes.take(rows)
             is_whole = self._rescore_some(pod, others, few, feasible) or is_whole
-            self._sum(EVERY_ROW if is_whole else rows, feasible)
+            if not is_whole:
+                self._sum(rows, feasible)
+        if is_whole:
+            self._sum_all(feasible)
         self._feasible_position = self._feasible_journal.position
 
     def _rescore_some(self, pod: Pod, indices: list[int], few: Nodes, feasible: Mask) -> bool:
@@ -118,7 +129,7 @@ class Ranking:
     def _flipped(self) -> list[int] | None:
         """Return the rows that have become or ceased to be feasible; None the first time."""
         if self._feasible_position == self._feasible_journal.position:
-            return NO_ROWS
+            return NO_MARKS
         return None if self._feasible_position < 0 else self._feasible_journal.since(self._feasible_position)
 
     def _refresh_states(self, pod: Pod) -> None:
@@ -215,16 +226,27 @@ class Ranking:
         details = (step.normalizer, pod, scores, extent, step.state)
         return rows, self._scores_watch.ask(index, blame, ask_normalize, *details)
 
-    def _sum(self, rows: Rows | slice, feasible: Mask) -> None:
+    def _move(self, indices: Collection[int], *, is_flipped: bool) -> None:
+        """Note which plugins are going to change some of their scores."""
+        if is_flipped or not self._moving.issuperset(indices):
+            self._moving, self._standing = frozenset(indices), None
+
+    def _sum_all(self, feasible: Mask) -> None:
+        """Add up the scores of all rows; those of the plugins that do not move were added up before."""
+        if self._standing is None:
+            others = [step.weighted for index, step in enumerate(self._steps) if index not in self._moving]
+            self._standing = sum((some for some in others if some is not None), np.where(feasible, 0, OUT_OF_REACH))
+        total = self._standing
+        for index in self._moving:
+            weighted = self._steps[index].weighted
+            if weighted is not None:
+                total = total + weighted
+        self.total = np.maximum(total, INFEASIBLE)
+
+    def _sum(self, rows: Rows, feasible: Mask) -> None:
+        """Add up the scores of some rows."""
         parts = [step.weighted[rows] for step in self._steps if step.weighted is not None]
-        sums: Scores = np.zeros_like(self.total[rows]) if len(parts) < 2 else parts[0] + parts[1]
-        for part in parts if len(parts) == 1 else parts[2:]:
-            sums += part
-        np.copyto(sums, INFEASIBLE, where=~feasible[rows])
-        if rows is EVERY_ROW:
-            self.total = sums
-        else:
-            self.total[rows] = sums
+        self.total[rows] = np.where(feasible[rows], sum(parts), INFEASIBLE)
 
 
 def _own(scores: Scores) -> Scores:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from stowplan.config.arguments import ResourceSpec
 from stowplan.framework.allocation import (
     CPU_AND_MEMORY,
+    EXACT,
+    MANY_ROWS,
+    ONE_ROW,
     Amount,
     Arithmetic,
     Counted,
@@ -23,6 +29,7 @@ from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
+from stowplan.table.standing import Lines
 
 # Half of the range is for nodes that the pod tilts, half for those that it evens out, from 50 to 100.
 NEUTRAL = 75
@@ -51,10 +58,56 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
         counted = self.pre_score(pod, nodes) if state is None else state
         if isinstance(counted, Skip):
             return np.zeros(len(nodes), dtype=np.int64)
-        return score_rows(_improvement, counted, nodes)
+        scores = _improvement_of_all(counted.shares, nodes)
+        return score_rows(_improvement, counted, nodes) if scores is None else scores
 
     def score_of(self, state: Counted, has: list[int], taken: list[int]) -> int:
         return score_one(_improvement, state, has, taken)
+
+
+class Evenness(msgspec.Struct, frozen=True):
+    """Of two resources what is taken, then the capacities; at last, what a node scores twice, but for the pod's part.
+
+    Where one of the two is not there, capacities without end make both fractions nothing, and so alike.
+    """
+
+    first: int
+    second: int
+
+    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> Lines:
+        rows = [self.first, self.second]
+        taken, has = requested[rows].astype(np.float64), allocatable[rows].astype(np.float64)
+        has[:, (has == 0).any(axis=0)] = math.inf
+        fractions = np.minimum(taken, has) / has
+        return np.vstack((taken, has, 2 * NEUTRAL - _balance(MANY_ROWS, list(fractions), [True, True])))
+
+    def of_row(self, has: list[int], taken: list[int]) -> list[float]:
+        one, other = float(taken[self.first]), float(taken[self.second])
+        of_one, of_other = float(has[self.first]), float(has[self.second])
+        if not of_one or not of_other:
+            of_one = of_other = math.inf
+        fractions: list[Amount] = [min(one, of_one) / of_one, min(other, of_other) / of_other]
+        return [one, other, of_one, of_other, float(2 * NEUTRAL - _balance(ONE_ROW, fractions, [True, True]))]
+
+
+def _improvement_of_all(counted: tuple[Share, ...], nodes: Nodes) -> Scores | None:
+    """Return the score of every row, starting from how it stands; None where only the general rule is exact."""
+    standing = nodes.standing(Evenness(counted[0].row, counted[1].row)) if len(counted) == 2 else None
+    if standing is None or any(standing.highest[i] + share.amount >= EXACT for i, share in enumerate(counted)):
+        return None
+    lines = standing.lines
+    used: Lines = lines[:2] + np.array([[float(share.amount)] for share in counted])
+    np.minimum(used, lines[2:4], out=used)
+    used /= lines[2:4]
+    # To halve and to double is exact, so this is what `_balance` gives, in fewer passes over the rows.
+    balance: Lines = np.subtract(used[0], used[1], out=used[0])
+    np.abs(balance, out=balance)
+    np.subtract(2.0, balance, out=balance)
+    balance *= MAX_SCORE / 2
+    np.trunc(balance, out=balance)
+    balance += lines[4]
+    balance *= 0.5
+    return balance.astype(np.int64)
 
 
 def _improvement(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:

@@ -6,14 +6,14 @@ What a score counts is in `framework.allocation`; what a pod requests, in `model
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from stowplan.config.arguments import ScoringStrategy, UtilizationShapePoint
-from stowplan.framework import resource_changes
+from stowplan.framework import free_room, resource_changes
 from stowplan.framework.allocation import (
     CPU_AND_MEMORY,
     Amount,
@@ -29,13 +29,14 @@ from stowplan.framework.allocation import (
 from stowplan.framework.by_amounts import FEW_ROWS, FitsAmounts, ScoresAmounts
 from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
 from stowplan.framework.handle import Handle
+from stowplan.framework.successive import Successive
 from stowplan.model import requests
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
 from stowplan.model.resource_names import is_extended
-from stowplan.table.columns import Scores
+from stowplan.table.columns import NO_ROWS, Rows, Scores
 from stowplan.table.nodes import Nodes
-from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS
 
 LEAST_ALLOCATED = ScoringStrategy("LeastAllocated", CPU_AND_MEMORY)
 # A curve is drawn from 0 to 10, scores go to 100.
@@ -43,13 +44,30 @@ CURVE_UNIT = MAX_SCORE // 10
 MAX_UTILIZATION = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(msgspec.Struct, frozen=True, gc=False):
     """What a node must have free of one resource, and the reason to give if it has not."""
 
     row: int
     amount: int
     reason: str
+
+
+class Demands(tuple[Demand, ...], Successive):
+    """Everything that a node must have free for a pod."""
+
+    __slots__ = ()
+
+    def changed_rows(self, before: Demands, nodes: Nodes) -> Rows | None:
+        if len(self) != len(before):
+            return None
+        others = NO_ROWS
+        for now, then in zip(self, before, strict=True):
+            if now.row != then.row or now.reason != then.reason or max(now.amount, then.amount) > LARGEST:
+                return None
+            if now.amount != then.amount:
+                rows = _rows_between(then.amount, now.amount, now.row, nodes)
+                others = np.append(others, rows) if len(rows) else others
+        return others
 
 
 class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts, ScoresAmounts):
@@ -80,10 +98,11 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         self._device_classes = handle.listers.device_classes if handle is not None else tuple
         self._resources = scoring_strategy.resources
         self._rule = _rule_of(scoring_strategy)
+        self._is_least_allocated = scoring_strategy.type == "LeastAllocated"
         self._ignored = frozenset(ignored_resources)
         self._ignored_groups = frozenset(ignored_resource_groups)
 
-    def pre_filter(self, pod: Pod, nodes: Nodes) -> tuple[Demand, ...]:
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> Demands:
         wanted = nodes.incoming(pod)
         demands = [
             Demand(PODS, 1, "Too many pods"),
@@ -95,12 +114,12 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
             if not self._is_ignored(name):
                 demands.append(Demand(nodes.resource(name), amount, f"Insufficient {name}"))
         # A node that is overcommitted still takes a pod that requests nothing of what it lacks.
-        return tuple(demand for demand in demands if demand.amount)
+        return Demands(demand for demand in demands if demand.amount)
 
     def _is_ignored(self, name: str) -> bool:
         return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
 
-    def filter(self, pod: Pod, nodes: Nodes, state: tuple[Demand, ...] | None) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: Demands | None) -> Iterator[Reject]:
         if state is None:
             raise LookupError('error reading "PreFilterNodeResourcesFit" from cycleState: not found')
         is_few = nodes.rows is not None and len(nodes.rows) <= FEW_ROWS
@@ -115,7 +134,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
                 unresolvable = demand.row != PODS and has < demand.amount
                 yield reject(is_short, demand.reason, unresolvable=unresolvable)
 
-    def fits(self, state: tuple[Demand, ...], has: list[int], taken: list[int]) -> bool:
+    def fits(self, state: Demands, has: list[int], taken: list[int]) -> bool:
         for demand in state:  # noqa: SIM110 - a generator costs more than the loop
             if has[demand.row] - taken[demand.row] < demand.amount:
                 return False
@@ -126,13 +145,28 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
 
     def score(self, pod: Pod, nodes: Nodes, state: Counted | None) -> Scores:
         # A profile may enable the score without its preparation.
-        return score_rows(self._rule, self.pre_score(pod, nodes) if state is None else state, nodes)
+        counted = self.pre_score(pod, nodes) if state is None else state
+        scores = free_room.score_all(counted.shares, nodes) if self._is_least_allocated else None
+        return score_rows(self._rule, counted, nodes) if scores is None else scores
 
     def score_of(self, state: Counted, has: list[int], taken: list[int]) -> int:
         return score_one(self._rule, state, has, taken)
 
     def events(self) -> tuple[Awaited, ...]:
         return resource_changes.awaited(self._device_classes)
+
+
+def _rows_between(one: int, other: int, resource: int, nodes: Nodes) -> Rows:
+    """Return the rows that have enough of a resource, free or in all, for one amount and too little for another."""
+    low, high = (one, other) if one < other else (other, one)
+    has = nodes.allocatable[resource]
+    free = has - nodes.requested[resource]
+    is_short = free < high
+    if not np.count_nonzero(is_short):
+        return NO_ROWS
+    rows = np.flatnonzero(is_short)
+    free, has = free[rows], has[rows]
+    return rows.compress((free >= low) | ((has >= low) & (has < high)))
 
 
 def _container_requests(pod: Pod, nodes: Nodes) -> Requests:
@@ -164,7 +198,8 @@ def _average_of(part: Callable[[Amount, Amount], Amount]) -> Rule:
             is_there = arithmetic.is_there(has)
             used = arithmetic.lesser(requested[share.row] + share.amount, has)
             percent = arithmetic.percent(part(has, used), divisor(has, is_there))
-            total += percent if share.weight == 1 else percent * share.weight
+            # Not in place: very large amounts give whole numbers, others fractions.
+            total = total + (percent if share.weight == 1 else percent * share.weight)
             weights += is_there * share.weight
         return arithmetic.whole(total / (weights + (weights == 0)))
 

@@ -198,7 +198,9 @@ class Domains:
         if len(self._words) != len(before._words):
             return None
         differ = self._words != before._words
-        return np.flatnonzero(differ[nodes.label(self._constraint.key).codes]) if differ.any() else NO_ROWS
+        # The last is for rows without the label, which are refused in any case.
+        codes = differ[:-1].nonzero()[0].tolist()
+        return nodes.rows_with(self._constraint.key, codes) if codes else NO_ROWS
 
     def _supposed_words(self, codes: Codes, change: Scores, rows: Mask) -> Words:
         """Judge each row in its own world, where its domain holds `change` more; domains without counted rows stay."""
@@ -228,7 +230,7 @@ def _siblings(constraint: Constraint, nodes: Nodes, rows: Mask) -> tuple[Scores,
         # All rows with the label: their sums are kept.
         is_there = population > 0
         is_there[-1] = False
-        return nodes.sums(constraint.key, constraint.siblings), is_there
+        return nodes.sums(constraint.key, constraint.siblings).by_code, is_there
     codes, values, _ = nodes.label(constraint.key)
     held = spread.tally(codes, nodes.count(constraint.siblings), rows, len(values))
     return held, spread.tally(codes, None, rows, len(values)) > 0

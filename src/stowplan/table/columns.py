@@ -6,7 +6,7 @@ A column is built on first use and kept up to date by `table.Table`; plugins rea
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -85,12 +85,15 @@ class FactColumn(Column):
 class CodedColumn(FactColumn):
     """A fact that is not a number, as small integers: `codes` by row, and what each code stands for."""
 
-    __slots__ = ("_population", "_population_at", "code_of", "meanings")
+    __slots__ = ("_population", "_population_at", "_sorted", "_sorted_at", "code_of", "meanings")
 
     def __init__(self, read: Callable[[Node], Hashable | None], capacity: int) -> None:
         super().__init__(lambda node: self.code(read(node)), np.int64, capacity)
         self._population: Scores = np.zeros(1, dtype=np.int64)
         self._population_at = (-1, -1)
+        # The rows in the order of their codes, and where those of each code start.
+        self._sorted: tuple[Rows, Rows] = (NO_ROWS, NO_ROWS)
+        self._sorted_at = (-1, -1)
         self.code_of: dict[Hashable, int] = {}
         self.meanings: list[Any] = []
 
@@ -113,6 +116,16 @@ class CodedColumn(FactColumn):
             self._population.flags.writeable = False
         return self._population
 
+    def rows_with(self, code: int, layout: int) -> Rows:
+        """Return the rows that have a code; `layout` tells when rows moved."""
+        position = (layout, self.journal.position)
+        if self._sorted_at != position:
+            order = np.argsort(self.view, kind="stable")
+            starts = np.searchsorted(self.view[order], np.arange(len(self.meanings) + 1))
+            self._sorted, self._sorted_at = (order, starts), position
+        rows, starts = self._sorted
+        return rows[starts[code] : starts[code + 1]]
+
 
 class Uses:
     """Notes when columns are asked for, and says which can be done without once there are too many."""
@@ -134,6 +147,14 @@ class Uses:
         return sorted(columns, key=lambda key: columns[key].used_at)[: KEPT_COLUMNS // 2]
 
 
+class Summed(NamedTuple):
+    """Sums by code as they were at a position of the journal that tells which of them change."""
+
+    by_code: Scores
+    journal: Journal
+    position: int
+
+
 class CountColumn(Column):
     """How much the pods of each node add up to, under one `Counted` rule."""
 
@@ -152,10 +173,11 @@ class CountColumn(Column):
         for sums in self._sums.values():
             sums.add(row, amount)
 
-    def sums_by(self, key: str, labels: CodedColumn, layout: int) -> Scores:
+    def sums_by(self, key: str, labels: CodedColumn, layout: int) -> Summed:
         """Return the sums over the domains of a label, by code, and 0 at the end; `layout` tells when rows moved."""
         sums = self._sums.get(key)
         if sums is None:
             sums = self._sums[key] = DomainSums()
         as_of = (labels, labels.journal.position, layout)
-        return sums.bring_up(self.view, labels.view, len(labels.meanings), as_of)
+        by_code = sums.bring_up(self.view, labels.view, len(labels.meanings), as_of)
+        return Summed(by_code, sums.journal, sums.journal.position)

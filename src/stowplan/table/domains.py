@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from stowplan.table.columns import NO_ROWS, Rows, Scores
+from stowplan.table.columns import NO_ROWS, Rows, Scores, Summed
 from stowplan.table.matched_pods import MatchedPods
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import CarriedTerm
@@ -24,13 +24,13 @@ Weighted = tuple[str, int, Counted]
 class Domains:
     """The weighted sums of some pods over the domains of one topology key."""
 
-    __slots__ = ("key", "parts", "sums")
+    __slots__ = ("_trail", "key", "parts", "sums")
 
     def __init__(self, nodes: Nodes, key: str, parts: list[tuple[int, Counted]]) -> None:
         self.key = key
         self.parts = parts
-        # By code of the label's value; the last entry, which code -1 finds, is for nodes without the label.
-        self.sums = _sums(nodes, key, parts)
+        #: By code of the label's value; the last entry, which code -1 finds, is for nodes without the label.
+        self.sums, self._trail = _sums(nodes, key, parts)
 
     def at_rows(self, nodes: Nodes) -> Scores:
         """Return the sum of each row's domain; 0 for a row without the label."""
@@ -47,15 +47,19 @@ class Domains:
         """Return the rows in whose domain there are pods where there were none before, or the other way round."""
         if self.sums is before.sums:
             return NO_ROWS
-        # Few of many domains have changed, and fewer from some pods to none: look at those alone.
-        changed = np.flatnonzero(self.sums != before.sums)
-        changed = changed[(self.sums[changed] > 0) != (before.sums[changed] > 0)]
-        codes = nodes.label(self.key).codes
-        if len(changed) > 1:
-            is_other = np.zeros(len(self.sums), dtype=bool)
-            is_other[changed] = True
-            return np.flatnonzero(is_other.take(codes))
-        return np.flatnonzero(codes == changed[0]) if len(changed) else NO_ROWS
+        now, then = self.sums, before.sums
+        others = [code for code in self._changed(before) if (now.item(code) > 0) != (then.item(code) > 0)]
+        return nodes.rows_with(self.key, others) if others else NO_ROWS
+
+    def _changed(self, before: Domains) -> Iterable[int]:
+        """Return the codes whose sum may be another than before: the sums say so themselves, if there is one kind."""
+        now, then = self._trail, before._trail
+        if now is not None and then is not None and now.journal is then.journal:
+            marks = now.journal.since(min(now.position, then.position))
+            if marks is not None:
+                return set(marks)
+        changed: list[int] = np.flatnonzero(self.sums[:-1] != before.sums[:-1]).tolist()
+        return changed
 
     def has_pods(self, nodes: Nodes) -> bool:
         """Say whether any of the pods is on a node with the label, even if the weights add up to nothing."""
@@ -78,16 +82,20 @@ def change_of(nodes: Nodes, counted: Counted) -> Scores | None:
     return nodes.change_of_carriers(counted) if isinstance(counted, CarriedTerm) else nodes.change_of(counted)
 
 
-def _sums(nodes: Nodes, key: str, parts: list[tuple[int, Counted]]) -> Scores:
+def _sums(nodes: Nodes, key: str, parts: list[tuple[int, Counted]]) -> tuple[Scores, Summed | None]:
+    """Return the weighted sums, and the counts themselves if they are that."""
     # The journal of terms tells when one comes into use, so the column of one that is not need not be read.
     used = [part for part in parts if not isinstance(part[1], CarriedTerm) or part[1].is_used]
     if not used:
-        return np.zeros(len(nodes.label(key).meanings) + 1, dtype=np.int64)
+        return np.zeros(len(nodes.label(key).meanings) + 1, dtype=np.int64), None
     (weight, counted), *others = used
-    sums = nodes.sums(key, counted) if weight == 1 else nodes.sums(key, counted) * weight
+    summed = nodes.sums(key, counted)
+    if weight == 1 and not others:
+        return summed.by_code, summed
+    sums = summed.by_code * weight
     for weight, counted in others:
-        sums = sums + nodes.sums(key, counted) * weight
-    return sums
+        sums = sums + nodes.sums(key, counted).by_code * weight
+    return sums, None
 
 
 def _count(nodes: Nodes, counted: Counted) -> Scores:

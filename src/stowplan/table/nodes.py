@@ -15,11 +15,12 @@ from numpy.typing import DTypeLike, NDArray
 from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
-from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, Counted, Mask, Rows, Scores
+from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, Counted, Mask, Rows, Scores, Summed
 from stowplan.table.images import Images
 from stowplan.table.journal import Journal
 from stowplan.table.resources import Matrix
 from stowplan.table.shape import PodShape
+from stowplan.table.standing import Standing, StandingRule
 from stowplan.table.supposition import Moves
 from stowplan.table.table import Table
 from stowplan.table.terms import CarriedTerm, PodTerms, TermKind
@@ -165,6 +166,15 @@ class Nodes:
             self._note(resources.requested_journal)
         return self._amounts
 
+    def standing(self, rule: StandingRule) -> Standing | None:
+        """Return what a rule derives of the amounts of every node; None if not all are given, as they are."""
+        if self.rows is not None or self._moves is not None:
+            return None
+        resources = self._table.resources
+        self._note(resources.allocatable_journal)
+        self._note(resources.requested_journal)
+        return self._table.standings.find(rule, self._table.layout.position)
+
     def resource(self, name: str) -> int:
         """Return the row of a resource in `allocatable` and `requested`; a row of zeros if nobody has or takes it."""
         self._note(self._table.resources.names_journal)
@@ -204,6 +214,13 @@ class Nodes:
         labels = self._labels(key)
         self._note(labels.journal)
         return labels.population(self._table.layout.position)
+
+    def rows_with(self, key: str, codes: Iterable[int]) -> Rows:
+        """Return the numbers of all rows of the table that have one of these codes (from 0) of a label."""
+        labels = self._labels(key)
+        self._note(labels.journal)
+        rows = [labels.rows_with(code, self._table.layout.position) for code in codes]
+        return np.concatenate(rows) if len(rows) != 1 else rows[0]
 
     def _labels(self, key: str) -> CodedColumn:
         return self._table.coded(("label", key), lambda node: node.metadata.labels.get(key))
@@ -249,7 +266,7 @@ class Nodes:
         counts = self._values(column)
         return counts if self._moves is None else counts + self._moves.sum_counted(counted)
 
-    def sums(self, key: str, counted: Counted | CarriedTerm) -> Scores:
+    def sums(self, key: str, counted: Counted | CarriedTerm) -> Summed:
         """Return what a rule counts, or how many carry a term, in each domain of a label over the whole cluster.
 
         By code of the label's value; the last entry, which code -1 finds, is 0. Nothing supposed is in it.

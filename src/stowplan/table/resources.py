@@ -30,6 +30,7 @@ NOWHERE: Final = 6
 FIXED: Final = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE, "pods": PODS}
 FIRST_SCALAR: Final = 7
 LARGEST: Final = np.iinfo(np.int64).max
+MOST_AMOUNTS: Final = 64
 
 Matrix = NDArray[np.int64]
 
@@ -44,6 +45,8 @@ class Resources:
         self.requested_journal = Journal()
         self._allocatable = np.zeros((FIRST_SCALAR, capacity), dtype=np.int64)
         self._requested = np.zeros((FIRST_SCALAR, capacity), dtype=np.int64)
+        # The same as plain integers, of the rows that were asked about last.
+        self._amounts_of: dict[int, tuple[list[int], list[int]]] = {}
         self._rows = 0
         self._show()
 
@@ -59,22 +62,26 @@ class Resources:
             self._allocatable = np.vstack((self._allocatable, more))
             self._requested = np.vstack((self._requested, more))
             self._show()
+            self._amounts_of.clear()
             self.names_journal.mark_all()
         return index
 
-    def vector(self, requests: Requests) -> tuple[NDArray[np.intp], Matrix]:
-        """Return the rows and amounts that one pod with these requests adds to its node; the pod itself counts one."""
-        amounts = {
-            CPU: requests.milli_cpu,
-            MEMORY: requests.memory,
-            EPHEMERAL_STORAGE: requests.ephemeral_storage,
-            PODS: 1,
-            NON_ZERO_CPU: requests.non_zero_milli_cpu,
-            NON_ZERO_MEMORY: requests.non_zero_memory,
-        }
-        amounts.update((self.intern(name), amount) for name, amount in requests.scalar.items() if amount)
-        kept = {index: min(amount, LARGEST) for index, amount in amounts.items() if amount}
-        return np.fromiter(kept, dtype=np.intp), np.fromiter(kept.values(), dtype=np.int64)
+    def vector(self, requests: Requests) -> Matrix:
+        """Return what one pod with these requests adds to its node, from the first row on; the pod itself counts 1."""
+        amounts = [
+            requests.milli_cpu,
+            requests.memory,
+            requests.ephemeral_storage,
+            1,
+            requests.non_zero_milli_cpu,
+            requests.non_zero_memory,
+        ]
+        for name, amount in requests.scalar.items():
+            if amount:
+                index = self.intern(name)
+                amounts += [0] * (index + 1 - len(amounts))
+                amounts[index] = amount
+        return np.array([min(amount, LARGEST) for amount in amounts], dtype=np.int64)
 
     def write_node(self, row: int, node: Node) -> None:
         """Set what `node` has to give."""
@@ -86,19 +93,31 @@ class Resources:
         column[NON_ZERO_CPU], column[NON_ZERO_MEMORY] = column[CPU], column[MEMORY]
         if not np.array_equal(column, self._allocatable[:, row]):
             self._allocatable[:, row] = column
+            self._amounts_of.pop(row, None)
             self.allocatable_journal.mark(row)
 
-    def add(self, row: int, indices: NDArray[np.intp], amounts: Matrix) -> None:
-        self._requested[indices, row] += amounts
+    def add(self, row: int, amounts: Matrix) -> None:
+        """Charge a node with what `vector` returned."""
+        taken = self._requested[: len(amounts), row]
+        np.add(taken, amounts, out=taken)
+        self._amounts_of.pop(row, None)
         self.requested_journal.mark(row)
 
-    def subtract(self, row: int, indices: NDArray[np.intp], amounts: Matrix) -> None:
-        self._requested[indices, row] -= amounts
+    def subtract(self, row: int, amounts: Matrix) -> None:
+        """Take back `add`."""
+        taken = self._requested[: len(amounts), row]
+        np.subtract(taken, amounts, out=taken)
+        self._amounts_of.pop(row, None)
         self.requested_journal.mark(row)
 
     def amounts(self, row: int) -> tuple[list[int], list[int]]:
         """Return what one node has and what is taken of it, as plain integers."""
-        return self._allocatable[:, row].tolist(), self._requested[:, row].tolist()
+        amounts = self._amounts_of.get(row)
+        if amounts is None:
+            if len(self._amounts_of) >= MOST_AMOUNTS:
+                self._amounts_of.clear()
+            amounts = self._amounts_of[row] = (self._allocatable[:, row].tolist(), self._requested[:, row].tolist())
+        return amounts
 
     def fit(self, capacity: int, rows: int) -> None:
         """Make room for `capacity` nodes and show the first `rows` of them."""
@@ -112,10 +131,12 @@ class Resources:
     def move(self, source: int, target: int) -> None:
         self._allocatable[:, target] = self._allocatable[:, source]
         self._requested[:, target] = self._requested[:, source]
+        self._amounts_of.clear()
 
     def clear(self, row: int) -> None:
         self._allocatable[:, row] = 0
         self._requested[:, row] = 0
+        self._amounts_of.clear()
 
     def _show(self) -> None:
         self.allocatable = self._allocatable[:, : self._rows]

@@ -6,6 +6,8 @@ differs between the replicas of a workload. `family` is the same but for what th
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from stowplan.table.terms import NO_TERMS, CarriedTerm, PodTerms
 _SOURCES = tuple(name for name in Volume.__struct_fields__ if name not in ("name", "empty_dir"))
 _RESIZE = ("PodResizePending", "PodResizeInProgress")
 _NO_RESOURCES = ResourceRequirements()
+NO_AMOUNTS: Final[NDArray[np.int64]] = np.empty(0, dtype=np.int64)
 _encoder = msgspec.msgpack.Encoder(enc_hook=str)
 
 
@@ -30,7 +33,6 @@ class PodShape:
         "amounts",
         "deltas",
         "deltas_upto",
-        "indices",
         "key",
         "own_terms",
         "pod",
@@ -41,8 +43,8 @@ class PodShape:
     def __init__(self, key: bytes, pod: Pod) -> None:
         self.key = key
         self.pod = pod
-        self.indices: NDArray[np.intp] = np.empty(0, dtype=np.intp)
-        self.amounts: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        #: What it adds to the resources of its node (`Resources.vector`).
+        self.amounts: NDArray[np.int64] = NO_AMOUNTS
         #: The (anti-)affinity terms as the pod has them, and the same as the table counts their carriers.
         self.own_terms: PodTerms = NO_TERMS
         self.terms: tuple[CarriedTerm, ...] = ()
@@ -105,6 +107,10 @@ def _resize(status: PodStatus) -> object:
     held = [
         (container.name, container.allocated_resources, container.resources)
         for container in (*status.init_container_statuses, *status.container_statuses)
+        if container.resources is not None or container.allocated_resources
     ]
     resize = [(condition.type, condition.reason) for condition in status.conditions if condition.type in _RESIZE]
+    if not (held or resize or status.resources or status.allocated_resources):
+        # Running alone changes nothing.
+        return None
     return held, resize, status.resources, status.allocated_resources

@@ -99,7 +99,7 @@ class Moves:
         if matrix is None:
             matrix = self._amounts[resources] = np.zeros((resources, len(self.shapes)), dtype=np.int64)
             for code, shape in enumerate(self.shapes):
-                matrix[shape.indices, code] = shape.amounts
+                matrix[: len(shape.amounts), code] = shape.amounts
         return matrix
 
 

@@ -26,6 +26,7 @@ from stowplan.table.journal import Journal, Reads
 from stowplan.table.order import NodeTree
 from stowplan.table.resources import Resources
 from stowplan.table.shape import PodShape, signature
+from stowplan.table.standing import Standings
 from stowplan.table.terms import TermBook, terms_of
 
 FIRST_CAPACITY = 64
@@ -41,6 +42,7 @@ class Table:
         self.nodes: list[Node] = []
         self.row_of: dict[str, int] = {}
         self.resources = Resources(FIRST_CAPACITY)
+        self.standings = Standings(self.resources)
         self.images = Images()
         self.terms = TermBook()
         self.shapes_on: list[dict[PodShape, int]] = []
@@ -152,7 +154,7 @@ class Table:
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._shapes[key] = PodShape(key, pod)
-            shape.indices, shape.amounts = self.resources.vector(self.accounted(pod))
+            shape.amounts = self.resources.vector(self.accounted(pod))
             shape.own_terms = terms_of(pod)
             shape.terms = self.terms.carried(shape.own_terms, self._capacity, len(self.nodes))
         self._last_pod, self._last_shape = pod, weakref.ref(shape)
@@ -176,7 +178,7 @@ class Table:
 
     def add_pod(self, row: int, shape: PodShape) -> None:
         """Count one pod of this shape on a row."""
-        self.resources.add(row, shape.indices, shape.amounts)
+        self.resources.add(row, shape.amounts)
         shape.rows[row] = self.shapes_on[row][shape] = shape.rows.get(row, 0) + 1
         for column, amount in self.counts.deltas(shape):
             column.add(row, amount)
@@ -184,7 +186,7 @@ class Table:
 
     def remove_pod(self, row: int, shape: PodShape) -> None:
         """Take back `add_pod`."""
-        self.resources.subtract(row, shape.indices, shape.amounts)
+        self.resources.subtract(row, shape.amounts)
         left = shape.rows[row] - 1
         if left:
             shape.rows[row] = self.shapes_on[row][shape] = left

@@ -8,8 +8,10 @@ import pytest
 
 from stowplan.cache.cache import Cache
 from stowplan.cache.validate import validate
+from stowplan.framework.free_room import FreeRoom
 from stowplan.model.pod import Pod
 from stowplan.table.nodes import Nodes
+from stowplan.table.resources import CPU
 from stowplan.testing import make_node, make_pod
 
 
@@ -19,6 +21,7 @@ class Everybody:
 
 
 EVERYBODY = Everybody()
+FREE_CPU = FreeRoom((CPU,), (1,))
 
 
 def make_cache() -> Cache:
@@ -28,6 +31,7 @@ def make_cache() -> Cache:
     cache.add_pod(make_pod("web").requests(cpu=1).anti_affinity("app", "web").on("a").build())
     Nodes(cache.table).label("topology.kubernetes.io/zone")
     cache.table.count(EVERYBODY)
+    Nodes(cache.table).standing(FREE_CPU)
     return cache
 
 
@@ -42,7 +46,7 @@ def count_a_shape_twice(cache: Cache) -> None:
 
 def take_too_much(cache: Cache) -> None:
     shape = cache.table.shape_of(make_pod("other").requests(cpu=2).build())
-    cache.table.resources.add(0, shape.indices, shape.amounts)
+    cache.table.resources.add(0, shape.amounts)
 
 
 def give_too_much(cache: Cache) -> None:
@@ -60,6 +64,20 @@ def miscount_pods(cache: Cache) -> None:
 
 def miscount_carriers(cache: Cache) -> None:
     cache.table.terms.all()[0].column.add(1, 1)
+
+
+def misjudge_a_node(cache: Cache) -> None:
+    standing = Nodes(cache.table).standing(FREE_CPU)
+    assert standing is not None
+    lines = standing.lines.copy()
+    lines[0, 1] = 7
+    standing.lines = lines
+
+
+def misjudge_the_least(cache: Cache) -> None:
+    standing = Nodes(cache.table).standing(FREE_CPU)
+    assert standing is not None
+    standing.lowest[0] = 1_000_000
 
 
 def misplace_a_pod(cache: Cache) -> None:
@@ -80,6 +98,8 @@ def test_a_cache_that_was_only_changed_by_its_methods_is_sound() -> None:
         pytest.param(misread_a_label, "fact column .* differs", id="a label that the node has not got"),
         pytest.param(miscount_pods, "count of .* differs", id="a pod that is not there"),
         pytest.param(miscount_carriers, "carriers of a term over .* differ", id="a carrier that is not there"),
+        pytest.param(misjudge_a_node, "how nodes stand under .* differs", id="more room than there is"),
+        pytest.param(misjudge_the_least, "bounds under .* are passed", id="less room than was thought possible"),
         pytest.param(misplace_a_pod, "pod default/web is not listed under its node", id="a pod on another node"),
     ],
 )

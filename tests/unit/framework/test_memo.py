@@ -120,8 +120,8 @@ def test_a_memo_that_is_off_keeps_nothing() -> None:
 
 def test_the_least_recently_used_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     stand = Stand(nodes("a"), Quiet())
-    # One node, four cells for a profile with one score: room for three answers.
-    monkeypatch.setattr(memo_module, "KEPT_CELLS", 12)
+    # One node, five cells for a profile with one score: room for three answers.
+    monkeypatch.setattr(memo_module, "KEPT_CELLS", 15)
     first, second, third = (keep(stand, WEB.priority(number)) for number in range(3))
     assert find(stand, WEB.priority(0)) is first
     keep(stand, WEB.priority(3))

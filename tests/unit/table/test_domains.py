@@ -133,35 +133,35 @@ def test_namespaces_are_listed_only_to_select_among_them() -> None:
 
 def test_sums_follow_pods_that_come_and_go() -> None:
     nodes, table = make_nodes_and_table((0, make_pod("web")))
-    before = nodes.sums("zone", WEB)
+    before = nodes.sums("zone", WEB).by_code
     shape = table.shape_of(make_pod("web"))
     table.add_pod(1, shape)
     table.add_pod(3, shape)
-    assert nodes.sums("zone", WEB).tolist() == [1, 1, 0]
+    assert nodes.sums("zone", WEB).by_code.tolist() == [1, 1, 0]
     table.remove_pod(1, shape)
     table.add_pod(2, shape)
-    assert nodes.sums("zone", WEB).tolist() == [2, 0, 0]
+    assert nodes.sums("zone", WEB).by_code.tolist() == [2, 0, 0]
     assert before.tolist() == [1, 0, 0]
 
 
 def test_sums_follow_very_many_pods() -> None:
     nodes, table = make_nodes_and_table()
-    assert nodes.sums("zone", WEB).tolist() == [0, 0, 0]
+    assert nodes.sums("zone", WEB).by_code.tolist() == [0, 0, 0]
     for _ in range(1000):
         table.add_pod(2, table.shape_of(make_pod("web")))
-    assert nodes.sums("zone", WEB).tolist() == [1000, 0, 0]
+    assert nodes.sums("zone", WEB).by_code.tolist() == [1000, 0, 0]
 
 
 def test_sums_follow_nodes_that_are_relabelled_come_and_go() -> None:
     nodes, table = make_nodes_and_table((0, make_pod("web")), (1, make_pod("web")))
-    assert nodes.sums("zone", WEB).tolist() == [1, 1, 0]
+    assert nodes.sums("zone", WEB).by_code.tolist() == [1, 1, 0]
     table.update_node(Node(metadata=ObjectMeta(name="n1", labels={"zone": "c"})))
-    assert nodes.sums("zone", WEB).tolist() == [1, 0, 1, 0]
+    assert nodes.sums("zone", WEB).by_code.tolist() == [1, 0, 1, 0]
     # The last row moves into the place of the one that goes.
     table.add_node(Node(metadata=ObjectMeta(name="n4", labels={"zone": "b"})))
     table.add_pod(4, table.shape_of(make_pod("web")))
     table.remove_node("n2")
-    assert nodes.sums("zone", WEB).tolist() == [1, 1, 1, 0]
+    assert nodes.sums("zone", WEB).by_code.tolist() == [1, 1, 1, 0]
     assert nodes.population("zone").tolist() == [1, 1, 1, 1]
 
 
@@ -190,4 +190,15 @@ def test_where_pods_are_now_in_several_domains() -> None:
     for row in (0, 1):
         table.add_pod(row, table.shape_of(make_pod("web")))
     (now,) = by_key(nodes, [("zone", 1, WEB)])
-    assert now.where_others_are(before, nodes).tolist() == [0, 1, 2]
+    assert sorted(now.where_others_are(before, nodes).tolist()) == [0, 1, 2]
+
+
+def test_rows_are_found_by_the_value_of_a_label() -> None:
+    nodes, table = make_nodes_and_table()
+    code_of = nodes.label("zone").code_of
+    assert nodes.rows_with("zone", [code_of["a"]]).tolist() == [0, 2]
+    assert nodes.rows_with("zone", [code_of["b"], code_of["a"]]).tolist() == [1, 0, 2]
+    table.update_node(Node(metadata=ObjectMeta(name="n2", labels={"zone": "b"})))
+    assert nodes.rows_with("zone", [code_of["b"]]).tolist() == [1, 2]
+    table.remove_node("n0")
+    assert nodes.rows_with("zone", [code_of["a"]]).tolist() == []

@@ -10,8 +10,8 @@ from stowplan.table.resources import (
     FIRST_SCALAR,
     LARGEST,
     MEMORY,
+    MOST_AMOUNTS,
     NON_ZERO_CPU,
-    NON_ZERO_MEMORY,
     NOWHERE,
     PODS,
     Resources,
@@ -89,23 +89,26 @@ def test_a_node_that_has_what_it_had_is_not_marked() -> None:
 
 
 def test_a_pod_counts_itself_and_at_least_something_for_scoring() -> None:
-    indices, amounts = with_rows(1).vector(requests.accounted(make_pod().build()))
-    assert dict(zip(indices.tolist(), amounts.tolist(), strict=True)) == {
-        PODS: 1,
-        NON_ZERO_CPU: 100,
-        NON_ZERO_MEMORY: 200 * MEBIBYTE,
-    }
+    amounts = with_rows(1).vector(requests.accounted(make_pod().build())).tolist()
+    assert amounts == [0, 0, 0, 1, 100, 200 * MEBIBYTE]
+
+
+def test_resources_that_a_pod_does_not_request_come_between_those_that_it_does() -> None:
+    resources = with_rows(1)
+    resources.intern("hugepages-2Mi")
+    amounts = resources.vector(requests.accounted(make_pod().requests({GPU: 2}, cpu="1", memory="1Mi").build()))
+    assert amounts.tolist() == [1000, MEBIBYTE, 0, 1, 1000, MEBIBYTE, 0, 0, 2]
 
 
 def test_pods_are_added_and_taken_back() -> None:
     resources = with_rows(2)
     pod = make_pod().requests({GPU: 2}, cpu="250m", memory="1Mi").build()
     vector = resources.vector(requests.accounted(pod))
-    resources.add(1, *vector)
-    resources.add(1, *vector)
+    resources.add(1, vector)
+    resources.add(1, vector)
     assert resources.requested[[CPU, MEMORY, PODS, NON_ZERO_CPU], 1].tolist() == [500, 2 * MEBIBYTE, 2, 500]
     assert resources.requested[resources.find(GPU)].tolist() == [0, 4]
-    resources.subtract(1, *vector)
+    resources.subtract(1, vector)
     assert resources.requested[:, 1].tolist() == [250, MEBIBYTE, 0, 1, 250, MEBIBYTE, 0, 2]
     assert resources.requested_journal.since(0) == [1, 1, 1]
 
@@ -117,9 +120,8 @@ def test_amounts_beyond_an_int64_are_cut_to_its_largest(text: str) -> None:
     resources = with_rows(1)
     resources.write_node(0, make_node("n").capacity({GPU: text}, memory=text, cpu=text).build())
     assert resources.allocatable[[CPU, MEMORY, resources.find(GPU)], 0].tolist() == [LARGEST] * 3
-    indices, amounts = resources.vector(requests.accounted(make_pod().requests(memory=text, cpu=text).build()))
-    taken = dict(zip(indices.tolist(), amounts.tolist(), strict=True))
-    assert (taken[CPU], taken[MEMORY]) == (LARGEST, LARGEST)
+    taken = resources.vector(requests.accounted(make_pod().requests(memory=text, cpu=text).build()))
+    assert taken[[CPU, MEMORY]].tolist() == [LARGEST, LARGEST]
 
 
 def test_what_readers_see_cannot_be_written() -> None:
@@ -141,8 +143,39 @@ def test_amounts_stay_when_there_is_room_for_more_nodes_and_resources() -> None:
 def test_a_row_moves_with_all_it_has() -> None:
     resources = with_rows(2)
     resources.write_node(1, make_node("n").capacity(cpu="3").build())
-    resources.add(1, *resources.vector(requests.accounted(make_pod().requests(cpu="1").build())))
+    resources.add(1, resources.vector(requests.accounted(make_pod().requests(cpu="1").build())))
     resources.move(1, 0)
     resources.clear(1)
     assert resources.allocatable[CPU].tolist() == [3000, 0]
     assert resources.requested[CPU].tolist() == [1000, 0]
+
+
+def test_plain_amounts_follow_what_happens_to_their_row() -> None:
+    resources = with_rows(2)
+    resources.write_node(0, make_node("n").capacity(cpu="3").build())
+    pod = resources.vector(requests.accounted(make_pod().requests(cpu="1", memory="1Mi").build()))
+    assert resources.amounts(0) == ([3000, 0, 0, 110, 3000, 0, 0], [0] * 7)
+    resources.add(0, pod)
+    assert resources.amounts(0)[1] == [1000, MEBIBYTE, 0, 1, 1000, MEBIBYTE, 0]
+    resources.subtract(0, pod)
+    assert resources.amounts(0)[1] == [0] * 7
+    resources.write_node(0, make_node("n").capacity(cpu="4").build())
+    assert resources.amounts(0)[0] == [4000, 0, 0, 110, 4000, 0, 0]
+    resources.intern(GPU)
+    assert resources.amounts(0)[1] == [0] * 8
+    resources.move(1, 0)
+    assert resources.amounts(0)[0] == [0] * 8
+    resources.write_node(1, make_node("n").capacity(cpu="2").build())
+    assert resources.amounts(1)[0][CPU] == 2000
+    resources.clear(1)
+    assert resources.amounts(1)[0] == [0] * 8
+
+
+def test_plain_amounts_are_kept_of_a_few_rows_only() -> None:
+    resources = Resources(MOST_AMOUNTS + 2)
+    resources.fit(MOST_AMOUNTS + 2, MOST_AMOUNTS + 2)
+    for row in range(MOST_AMOUNTS + 2):
+        resources.write_node(row, make_node("n").capacity(cpu=row).build())
+    assert [resources.amounts(row)[0][CPU] for row in range(MOST_AMOUNTS + 2)] == [
+        1000 * row for row in range(MOST_AMOUNTS + 2)
+    ]

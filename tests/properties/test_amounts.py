@@ -1,0 +1,98 @@
+"""What plugins say of all rows at once, starting from how nodes stand, is what they say of each row by its amounts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stowplan.config.arguments import ResourceSpec, ScoringStrategy
+from stowplan.framework.asking import ask_filter
+from stowplan.framework.contract import Skip
+from stowplan.framework.verdict import Rejection, Vocabulary
+from stowplan.model.pod import Pod
+from stowplan.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from stowplan.plugins.node_resources_fit import Demands, NodeResourcesFit
+from stowplan.table.nodes import Nodes
+from stowplan.table.table import Table
+from stowplan.testing import make_node, make_pod
+
+GPU = "example.com/gpu"
+# Small ones, everyday ones, and both sides of where a float no longer holds a hundred times the amount, or the amount.
+EDGES = (0, 1, 2, 3, 99, 100, 101, 4 * 2**30, 2**46, 2**53 // 100, 2**53 // 100 + 1, 2**53 - 1, 2**53, 2**53 + 1)
+some = st.one_of(st.sampled_from(EDGES), st.integers(0, 1000), st.integers(0, 2**40))
+amounts = st.tuples(some, some, st.integers(0, 3))
+Amounts = tuple[int, int, int]
+SCORERS: dict[str, NodeResourcesFit | NodeResourcesBalancedAllocation] = {
+    "least": NodeResourcesFit(),
+    "least, by weight": NodeResourcesFit(
+        scoring_strategy=ScoringStrategy("LeastAllocated", (ResourceSpec("memory", 3), ResourceSpec("cpu", 7)))
+    ),
+    "least, of three": NodeResourcesFit(
+        scoring_strategy=ScoringStrategy(
+            "LeastAllocated", (ResourceSpec("cpu", 1), ResourceSpec("memory", 1), ResourceSpec(GPU, 5))
+        )
+    ),
+    "balanced": NodeResourcesBalancedAllocation(),
+    "balanced, other two": NodeResourcesBalancedAllocation(resources=(ResourceSpec("memory", 1), ResourceSpec(GPU, 1))),
+}
+
+
+def pod_of(wanted: Amounts, name: str = "pod") -> Pod:
+    cpu, memory, gpu = wanted
+    return make_pod(name).requests({GPU: gpu}, cpu=f"{cpu}m", memory=memory).build()
+
+
+def table_of(nodes: list[tuple[Amounts, list[Amounts]]]) -> Table:
+    """Make a table of nodes that have these amounts, with pods that request those."""
+    table = Table()
+    for number, ((cpu, memory, gpu), pods) in enumerate(nodes):
+        row = table.add_node(make_node(f"n{number}").capacity({GPU: gpu}, cpu=f"{cpu}m", memory=memory).build())
+        place(table, row, pods)
+    return table
+
+
+def place(table: Table, row: int, pods: list[Amounts]) -> None:
+    for wanted in pods:
+        table.add_pod(row, table.shape_of(pod_of(wanted)))
+
+
+nodes = st.lists(st.tuples(amounts, st.lists(amounts, max_size=3)), min_size=1, max_size=4)
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(tuple(SCORERS)), nodes, st.lists(st.tuples(amounts, amounts), min_size=1, max_size=3))
+def test_all_rows_score_what_each_scores(
+    name: str, given_nodes: list[tuple[Amounts, list[Amounts]]], pods: list[tuple[Amounts, Amounts]]
+) -> None:
+    scorer, table = SCORERS[name], table_of(given_nodes)
+    for wanted, placed in pods:
+        pod = pod_of(wanted, "asked")
+        state = scorer.pre_score(pod, Nodes(table))
+        if not isinstance(state, Skip):
+            rows = range(len(table))
+            each = [scorer.score_of(state, *table.resources.amounts(row)) for row in rows]
+            assert scorer.score(pod, Nodes(table), state).tolist() == each
+        # What is kept about the nodes must follow.
+        place(table, 0, [placed])
+
+
+@settings(max_examples=400)
+@given(nodes, amounts, amounts)
+def test_rows_that_other_requests_do_not_change_are_told_the_same(
+    given_nodes: list[tuple[Amounts, list[Amounts]]], before: Amounts, after: Amounts
+) -> None:
+    plugin, table = NodeResourcesFit(), table_of(given_nodes)
+    old, new = (plugin.pre_filter(pod_of(wanted), Nodes(table)) for wanted in (before, after))
+    changed = new.changed_rows(old, Nodes(table))
+    if changed is not None:
+        then, now = (words(plugin, state, table) for state in (old, new))
+        differ = {row for row, (one, other) in enumerate(zip(then, now, strict=True)) if one != other}
+        assert differ <= set(changed.tolist())
+
+
+def words(plugin: NodeResourcesFit, state: Demands, table: Table) -> list[Rejection | None]:
+    vocabulary = Vocabulary()
+    said: Any = ask_filter(plugin, make_pod().build(), Nodes(table), state, vocabulary)
+    return [None] * len(table) if said is None else [vocabulary.rejections[number] for number in said.tolist()]
