@@ -1,4 +1,8 @@
-"""The ground of every end-to-end test: one control plane a session, and an empty cluster for each test."""
+"""The ground of every end-to-end test: one control plane a session, and an empty cluster for each test.
+
+`pytest --plane embedded` puts the tests of the real API server on the embedded one; those that need what it has not got
+say so (`@pytest.mark.needs`), and are skipped there with the reason.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,49 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.api import Api
+from tests.e2e.embedded_plane import LACKS, EmbeddedPlane
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.plane import Plane
 from tests.e2e.processes import BINARIES
+from tests.e2e.real_plane import RealPlane
 from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler, stowplan
 
 _TIMINGS = pytest.StashKey[dict[str, float]]()
+_KINDS: dict[str, type[Plane]] = {"real": RealPlane, "embedded": EmbeddedPlane}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--plane", choices=list(_KINDS), default="real", help="the API server that tests run against")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    known = ", ".join(LACKS)
+    config.addinivalue_line("markers", f"needs(name): needs something that not every API server has: {known}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On the embedded plane, leave out what does not stand on a plane, and skip what needs more than it has."""
+    if _kind(config) == "real":
+        return
+    apart = [item for item in items if "plane" not in getattr(item, "fixturenames", ())]
+    config.hook.pytest_deselected(items=apart)
+    items[:] = [item for item in items if item not in apart]
+    for item in items:
+        for marker in item.iter_markers("needs"):
+            item.add_marker(pytest.mark.skip(reason=LACKS[marker.args[0]]))
+
+
+def _kind(config: pytest.Config) -> str:
+    # Unknown where the tests are collected from further up.
+    return str(config.getoption("--plane", default="real"))
 
 
 @pytest.fixture(scope="session")
 def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     """A control plane; what its programs said stays in pytest's folder of temporary files."""
-    if not (BINARIES / "kube-apiserver").exists():
-        pytest.fail(f"there is no kube-apiserver in {BINARIES}; `make e2e` builds it and runs these tests")
-    plane = Plane(tmp_path_factory.mktemp("plane"))
+    if not (BINARIES / "kube-scheduler").exists():
+        pytest.fail(f"there is no kube-scheduler in {BINARIES}; `make e2e` builds it and runs these tests")
+    plane = _KINDS[_kind(request.config)](tmp_path_factory.mktemp("plane"))
     request.config.stash[_TIMINGS] = plane.timings
     try:
         plane.start()

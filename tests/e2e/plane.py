@@ -1,19 +1,18 @@
-"""A real control plane on loopback: etcd, kube-apiserver and, when asked for, kube-controller-manager.
+"""A control plane on loopback: an API server, and what tests ask of it and do to it.
 
-Each plane has its own ports, data folder, certificate authority and audit log. Servers keep their port and data over a
-stop and a start, so that a test can take the API server away for a while.
+There are two kinds: `real_plane` is etcd and kube-apiserver, `embedded_plane` is `stowplan up`. Each plane has its own
+ports, data folder, certificate authority and audit log. Its API server keeps its port and data over a stop and a start,
+so that a test can take it away for a while.
 """
 
 from __future__ import annotations
 
 import json
-import urllib.request
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from tests.e2e import credentials
 from tests.e2e.api import Api, ApiError, Object
@@ -21,16 +20,12 @@ from tests.e2e.credentials import Authority
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.processes import BINARIES, Process, answers_ok, free_port
 
-_AUDIT_POLICY = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived"],
-    "rules": [{"level": "Metadata"}],
-}
 
-
-class Plane:
+class Plane(ABC):
     """One control plane; `start` it, and `stop` it whatever happened."""
+
+    #: Whether webhooks have a say in what is admitted.
+    calls_webhooks = True
 
     def __init__(self, folder: Path, binaries: Path = BINARIES) -> None:
         self.folder = folder
@@ -41,10 +36,7 @@ class Plane:
         self.admin = self.authority.client("kubernetes-admin", "system:masters")
         self.admin_kubeconfig = self._kubeconfig("kubernetes-admin", credentials.certificate_user(self.admin))
         self.timings: dict[str, float] = {}
-        self._signing = self.authority.client("service-accounts")
-        self._etcd_client = f"http://127.0.0.1:{free_port()}"
-        self._etcd = self._process("etcd", self._etcd_options())
-        self._api_server = self._process("kube-apiserver", self._api_server_options())
+        self._api_server = self._make_api_server()
         self._api: Api | None = None
 
     @property
@@ -55,12 +47,17 @@ class Plane:
         return self._api
 
     def start(self) -> None:
-        """Start etcd and the API server, and wait until it serves."""
-        self._etcd.start()
-        self._note(self._etcd, self._etcd.wait_until(lambda: answers_ok(f"{self._etcd_client}/health")))
+        """Start the API server, and wait until it serves."""
         self._start_api_server()
         self._api = Api(self.server, self.authority.ssl_context(self.admin))
         self.create_service_account("default", "default")
+
+    def stop(self) -> None:
+        """Stop everything this plane started."""
+        if self._api is not None:
+            self._api.close()
+            self._api = None
+        self._api_server.stop()
 
     @contextmanager
     def without_api_server(self) -> Iterator[None]:
@@ -88,25 +85,13 @@ class Plane:
             self._api_server = usual
             self._start_api_server()
 
-    @contextmanager
-    def controllers(self) -> Iterator[Process]:
-        """Run kube-controller-manager with its default controllers for a while."""
-        port = free_port()
-        process = self._process("kube-controller-manager", self._controller_options(port))
-        process.start()
-        try:
-            self._note(process, process.wait_until(lambda: answers_ok(f"https://127.0.0.1:{port}/healthz")))
-            yield process
-        finally:
-            process.stop()
+    @abstractmethod
+    def controllers(self) -> AbstractContextManager[None]:
+        """Let controllers work for a while; without, an object that is made stays alone."""
 
-    def stop(self) -> None:
-        """Stop everything this plane started."""
-        if self._api is not None:
-            self._api.close()
-            self._api = None
-        self._api_server.stop()
-        self._etcd.stop()
+    @abstractmethod
+    def compact(self) -> None:
+        """Forget all history of objects up to now; the API server has to be away."""
 
     def kubectl(self, *arguments: str, kubeconfig: Path | None = None) -> str:
         """Run kubectl, as the administrator unless told otherwise, and return what it printed."""
@@ -158,83 +143,18 @@ class Plane:
             # The last line may be half written.
             yield from (json.loads(line) for line in log if line.endswith("\n"))
 
-    def compact(self) -> int:
-        """Forget all history of etcd up to now, and return the revision that is the oldest known."""
-        revision = self._ask_etcd("/v3/kv/range", {"key": "AA=="})["header"]["revision"]
-        self._ask_etcd("/v3/kv/compaction", {"revision": revision, "physical": True})
-        return int(revision)
+    @abstractmethod
+    def _make_api_server(self) -> Process:
+        """Describe the program that serves the API."""
 
     def _start_api_server(self) -> None:
         self._api_server.start()
         self._note(self._api_server, self._api_server.wait_until(lambda: answers_ok(f"{self.server}/readyz")))
 
-    def _ask_etcd(self, path: str, body: Object) -> Any:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(self._etcd_client + path, json.dumps(body).encode(), timeout=30) as response:
-            return json.load(response)
-
     def _kubeconfig(self, name: str, user: dict[str, Any]) -> Path:
         path = self.folder / f"{name}.kubeconfig"
         return credentials.write_kubeconfig(path, self.server, self.authority.certificate, user)
 
-    def _process(self, name: str, options: dict[str, object]) -> Process:
-        flags = [f"--{option}={value}" for option, value in options.items()]
-        return Process([self.binaries / name, *flags], self.folder / f"{name}.log")
-
     def _note(self, process: Process, seconds: float) -> None:
         """Keep how long a first start took; later ones find warm caches."""
         self.timings.setdefault(process.name, seconds)
-
-    def _etcd_options(self) -> dict[str, object]:
-        peer = f"http://127.0.0.1:{free_port()}"
-        return {
-            "data-dir": self.folder / "etcd",
-            "listen-client-urls": self._etcd_client,
-            "advertise-client-urls": self._etcd_client,
-            "listen-peer-urls": peer,
-            "initial-advertise-peer-urls": peer,
-            "initial-cluster": f"default={peer}",
-            "quota-backend-bytes": 2**32,
-            # The data is not meant to survive the machine.
-            "unsafe-no-fsync": "true",
-            "log-level": "warn",
-        }
-
-    def _api_server_options(self) -> dict[str, object]:
-        serving = self.authority.server("kube-apiserver")
-        policy = self.folder / "audit-policy.yaml"
-        policy.write_text(yaml.safe_dump(_AUDIT_POLICY), encoding="utf-8")
-        return {
-            "etcd-servers": self._etcd_client,
-            "bind-address": "127.0.0.1",
-            "advertise-address": "127.0.0.1",
-            "secure-port": self.server.rpartition(":")[2],
-            "endpoint-reconciler-type": "none",
-            "service-cluster-ip-range": "10.96.0.0/16",
-            "tls-cert-file": serving.certificate,
-            "tls-private-key-file": serving.key,
-            "client-ca-file": self.authority.certificate,
-            "authorization-mode": "Node,RBAC",
-            "service-account-issuer": "https://kubernetes.default.svc",
-            "service-account-key-file": self._signing.certificate,
-            "service-account-signing-key-file": self._signing.key,
-            "audit-policy-file": policy,
-            "audit-log-path": self.audit_log,
-            "audit-log-maxsize": 4096,
-            # Thousands of nodes leave with one request.
-            "delete-collection-workers": 8,
-        }
-
-    def _controller_options(self, port: int) -> dict[str, object]:
-        kubeconfig = self.user_kubeconfig("system:kube-controller-manager")
-        return {
-            "kubeconfig": kubeconfig,
-            "authentication-kubeconfig": kubeconfig,
-            "authorization-kubeconfig": kubeconfig,
-            "bind-address": "127.0.0.1",
-            "secure-port": port,
-            "leader-elect": "false",
-            "use-service-account-credentials": "true",
-            "service-account-private-key-file": self._signing.key,
-            "root-ca-file": self.authority.certificate,
-        }

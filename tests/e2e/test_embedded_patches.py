@@ -127,11 +127,46 @@ def test_server_side_apply_takes_over_from_client_side_apply(kubectl: Editing) -
     assert kubectl.containers()["web"]["env"] == [{"name": "A", "value": "1"}]
 
 
+def test_server_side_apply_after_client_side_apply_leaves_what_others_set(kubectl: Editing) -> None:
+    kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
+    kubectl("set", "env", "deployment/web", "-c", "web", "C=3")
+    kubectl("label", "deployment", "web", "other=1")
+    kubectl("scale", "deployment", "web", "--replicas=4")
+    own = without('        - {name: B, value: "2"}\n').replace("  replicas: 2\n", "").replace("log:1", "log:2")
+    for _ in range(2):
+        assert kubectl("apply", "--server-side", "-f", "-", stdin=own) == "deployment.apps/web serverside-applied"
+    found = kubectl.deployment()
+    assert [each["name"] for each in kubectl.containers()["web"]["env"]] == ["A", "C"]
+    assert (found["metadata"]["labels"], found["spec"]["replicas"]) == ({"tier": "front", "other": "1"}, 4)
+    assert {(each["manager"], each["operation"]) for each in found["metadata"]["managedFields"]} >= {
+        ("kubectl", "Apply"),
+        ("kubectl-last-applied", "Apply"),
+        ("kubectl-label", "Update"),
+        ("kubectl-set", "Update"),
+    }
+    refused = kubectl.run("apply", "--server-side", "-f", "-", stdin=DEPLOYMENT)
+    assert 'conflict with "kubectl" with subresource "scale" using apps/v1: .spec.replicas' in refused.stderr
+    kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
+    assert kubectl.deployment()["spec"]["replicas"] == 2
+
+
+def test_a_running_pod_goes_over_to_server_side_apply(kubectl: Editing) -> None:
+    pod = '{apiVersion: v1, kind: Pod, metadata: {name: one}, spec: {containers: [{name: main, image: "%s"}]}}'
+    kubectl("apply", "-f", "-", stdin=pod % "app:1")
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "one"}, "target": {"name": "node-a"}}
+    kubectl("create", "--raw", "/api/v1/namespaces/default/pods/one/binding", "-f", "-", stdin=json.dumps(binding))
+    result = kubectl.run("apply", "--server-side", "-f", "-", stdin=pod % "app:2")
+    assert (result.stdout, result.stderr) == ("pod/one serverside-applied\n", "")
+    shown = "jsonpath={.spec.nodeName} {.spec.containers[0].image}"
+    assert kubectl("get", "pod", "one", "-o", shown) == "node-a app:2"
+    kubectl("delete", "pod", "one", "--force", "--grace-period=0")
+
+
 def test_server_side_apply_after_create_conflicts_with_what_was_there(kubectl: Editing) -> None:
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     kubectl("apply", "--server-side", "-f", "-", stdin=DEPLOYMENT)
     refused = kubectl.run("apply", "--server-side", "-f", "-", stdin=DEPLOYMENT.replace("web:1", "web:2"))
-    assert 'conflict with "before-first-apply" using apps/v1' in refused.stderr
+    assert 'conflict with "kubectl-create" using apps/v1: .spec.template.spec.containers[name="web"]' in refused.stderr
 
 
 def test_a_dry_run_of_server_side_apply_changes_nothing(kubectl: Editing) -> None:

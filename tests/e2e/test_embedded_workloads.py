@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from tests.e2e.kubectl import Kubectl
-from tests.e2e.processes import Process, free_port
+from tests.e2e.local_up import local_up, namespace
 
 _SETS = """
 apiVersion: apps/v1
@@ -43,27 +41,15 @@ spec: {minAvailable: 2, selector: {matchLabels: {app: db}}}
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     """A cluster of five nodes of its own, with a scheduler."""
-    folder = tmp_path_factory.mktemp("up")
-    path = folder / "kubeconfig"
-    command = [sys.executable, "-m", "stowplan", "up", "--nodes", "5", "--port", str(free_port())]
-    up = Process([*command, "--kubeconfig", path], folder / "up.log")
-    kubectl = Kubectl(folder, (f"--kubeconfig={path}",))
-    up.start()
-    try:
-        up.wait_until(lambda: path.exists() and kubectl.run("get", "--raw", "/readyz").returncode == 0)
-        kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")
+    with local_up(tmp_path_factory.mktemp("up")) as kubectl:
         yield kubectl
-    finally:
-        up.stop()
 
 
 @pytest.fixture
 def kubectl(cluster: Kubectl, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
     """Run kubectl in a namespace of the test's own, which goes when the test ends."""
-    name = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))[:60].strip("-")
-    cluster("create", "namespace", name)
-    yield replace(cluster, options=(*cluster.options, f"--namespace={name}"))
-    cluster("delete", "namespace", name, "--timeout=60s")
+    with namespace(cluster, re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))[:60].strip("-")) as own:
+        yield own
 
 
 def image_of(kubectl: Kubectl, what: str) -> str:

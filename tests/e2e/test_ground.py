@@ -13,6 +13,7 @@ from tests.e2e.manifests import node
 from tests.e2e.plane import Plane
 
 
+@pytest.mark.needs("upstream's build")
 def test_client_and_server_are_of_the_release_we_compare_with(plane: Plane) -> None:
     versions = json.loads(plane.kubectl("version", "--output=json"))
 

@@ -21,6 +21,7 @@ from tests.e2e.api import Api, Object
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.manifests import node, pod
 from tests.e2e.plane import Plane
+from tests.e2e.real_plane import RealPlane
 from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler, stowplan
 
 NODES = 5000
@@ -78,7 +79,7 @@ def main() -> None:
     """Measure every contender on one control plane, one after the other, and compare them."""
     measured: dict[str, list[Throughput]] = {name: [] for name in CONTENDERS}
     with tempfile.TemporaryDirectory() as folder:
-        plane = Plane(Path(folder))
+        plane = RealPlane(Path(folder))
         try:
             plane.start()
             Kubelets(plane.api).register(

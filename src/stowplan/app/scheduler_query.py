@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from stowplan.app import clients, kubeconfig_file
-from stowplan.app.kubeconfig_file import DEFAULT_PATH
+from stowplan.app import clients
+from stowplan.app.local import kubeconfig_file
+from stowplan.app.local.kubeconfig_file import DEFAULT_PATH
 from stowplan.app.release import USER_AGENT
 from stowplan.kube import credentials
 from stowplan.kube.client import Client, ClientSettings, Request

@@ -13,8 +13,8 @@ from stowplan.cli import options, output
 from stowplan.cli.problems import BadInputError
 
 if TYPE_CHECKING:
-    from stowplan.app.outcome import Outcome
-    from stowplan.app.up import Decided, UpOptions, View
+    from stowplan.app.local.outcome import Outcome
+    from stowplan.app.local.up import Decided, UpOptions, View
     from stowplan.observe.logs import Logging
 
 
@@ -30,9 +30,24 @@ if TYPE_CHECKING:
 @click.option("--token", default="", envvar="STOWPLAN_TOKEN", help="What clients have to show.", metavar="TOKEN")
 @click.option("--cert", default="", metavar="FILE", help="Certificate to serve with TLS, in PEM.")
 @click.option("--key", default="", metavar="FILE", help="Key of the certificate; in the same file if not given.")
+@click.option("--client-ca", default="", metavar="FILE", help="Who shows a certificate of it is known by that.")
+@click.option(
+    "--authorization",
+    type=click.Choice(["none", "rbac"]),
+    default="none",
+    show_default=True,
+    help="Whether roles and bindings decide what users may do; with none, everybody may do everything.",
+)
+@click.option("--audit-log", default="", metavar="FILE", help="Write down who asked for what, and how it was answered.")
 @click.option("--kubeconfig", default="", metavar="FILE", help="Written here; by default .stowplan/kubeconfig.")
 @options.config
 @options.feature_gates
+@click.option(
+    "--without",
+    multiple=True,
+    type=click.Choice(["controllers", "kubelets", "scheduler"]),
+    help="Leave this out, for another program to play it; can be given several times.",
+)
 @click.option("--seed", type=int, default=None, help="Draw names and ties from this, so that a run can be repeated.")
 @click.option("--timeout", default=300.0, show_default=True, help="Most seconds that --once waits.")
 @click.option("--explain", "explains", is_flag=True, help="With --once: explain refusals.")
@@ -47,6 +62,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     MANIFESTs are applied to it: files, folders, or - for the standard input. It stays up until Ctrl-C; with --once it
     ends when every pod, also those that controllers make, is placed or refused, and exits with 1 if one was refused.
     """
+    if given["once"] and given["without"]:
+        raise BadInputError("--once waits until everything has been decided, by the whole cluster: leave out --without")
     if given["once"]:
         decided = _run_once(given)
         _write(decided, given)
@@ -57,7 +74,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 
 
 def _run(given: Mapping[str, Any]) -> None:
-    from stowplan.app import up
+    from stowplan.app.local import up
     from stowplan.cli.up_views import LogStream, PlainView, ScreenView, is_terminal
 
     screen = ScreenView() if is_terminal() else None
@@ -72,7 +89,7 @@ def _run(given: Mapping[str, Any]) -> None:
 
 
 def _run_once(given: Mapping[str, Any]) -> Decided:
-    from stowplan.app import up
+    from stowplan.app.local import up
     from stowplan.cli.up_views import PlainView, ScreenView, is_terminal
 
     view: View = ScreenView() if is_terminal() and given["form"] == "table" else PlainView(is_quiet=True)
@@ -85,7 +102,7 @@ def _run_once(given: Mapping[str, Any]) -> Decided:
 
 
 def _until_done(work: Any) -> Any:
-    from stowplan.app.local_cluster import UNSTARTABLE
+    from stowplan.app.local.cluster import UNSTARTABLE
 
     try:
         return asyncio.run(work)
@@ -102,13 +119,26 @@ def _logging(stream: Any) -> Logging:
 
 
 def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
-    from stowplan.app.local_cluster import ClusterOptions, Entrance
-    from stowplan.app.starting_cluster import Beginning
-    from stowplan.app.up import UpOptions
+    from stowplan.app.local.cluster import ClusterOptions
+    from stowplan.app.local.entering import Entrance
+    from stowplan.app.local.starting_cluster import Beginning
+    from stowplan.app.local.up import UpOptions
 
-    entrance = Entrance(given["bind_address"], given["port"], given["token"], given["cert"], given["key"])
+    names = ("bind_address", "port", "token", "cert", "key", "client_ca")
+    entrance = Entrance(*(given[name] for name in names))
+    cluster = ClusterOptions(
+        entrance,
+        given["data"],
+        given["config_path"] or "",
+        given["gates"],
+        logging,
+        given["seed"],
+        given["audit_log"],
+        frozenset(given["without"]),
+        given["authorization"] == "rbac",
+    )
     return UpOptions(
-        ClusterOptions(entrance, given["data"], given["config_path"] or "", given["gates"], logging, given["seed"]),
+        cluster,
         Beginning(given["nodes"], given["shapes"], given["copied_from"], given["manifests"]),
         _kubeconfig(given),
         given["timeout"],
@@ -119,7 +149,7 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
 
 def _kubeconfig(given: Mapping[str, Any]) -> Path | None:
     """Return where the kubeconfig goes; a cluster that ends at once leaves that of another one alone."""
-    from stowplan.app.kubeconfig_file import DEFAULT_PATH
+    from stowplan.app.local.kubeconfig_file import DEFAULT_PATH
 
     if given["kubeconfig"]:
         return Path(given["kubeconfig"])

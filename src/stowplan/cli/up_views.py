@@ -20,8 +20,8 @@ from rich.text import Text
 from stowplan.cli import output
 
 if TYPE_CHECKING:
-    from stowplan.app.local_cluster import LocalCluster
-    from stowplan.app.scoreboard import Score
+    from stowplan.app.local.cluster import LocalCluster
+    from stowplan.app.local.scoreboard import Score
 
 SECOND_NS = 1_000_000_000
 #: A stage of fewer steps is over before a bar could be read.
@@ -115,19 +115,18 @@ def introduction(cluster: LocalCluster, kubeconfig: Path | None) -> str:
     """Say where the cluster is and what to try."""
     nodes, pods = len(cluster.api.store.list(cluster.nodes)), len(cluster.api.store.list(cluster.pods))
     shown = _shown(kubeconfig) if kubeconfig is not None else ""
-    return "\n".join(
-        (
-            f"A cluster of {nodes} nodes and {pods} pods is up at {cluster.access.server}",
-            "",
-            f"  kubeconfig  {shown}",
-            f"  try         kubectl --kubeconfig {shown} get pods -A -o wide",
+    lines = [
+        f"A cluster of {nodes} nodes and {pods} pods is up at {cluster.access.server}",
+        "",
+        f"  kubeconfig  {shown}",
+        f"  try         kubectl --kubeconfig {shown} get pods -A -o wide",
+    ]
+    if cluster.has_scheduler:
+        lines += [
             "              stowplan explain pod NAMESPACE/NAME; stowplan queue; stowplan nodes",
             f"  metrics     {cluster.access.scheduler}/metrics",
-            "",
-            "Ctrl-C ends it.",
-            "",
-        )
-    )
+        ]
+    return "\n".join((*lines, "", "Ctrl-C ends it.", ""))
 
 
 def _shown(path: Path) -> str:
@@ -139,7 +138,8 @@ def _shown(path: Path) -> str:
 def headline(score: Score) -> str:
     """Say in one line how the cluster is."""
     phases = ", ".join(f"{count} {phase.lower()}" for phase, count in sorted(score.phases.items())) or "none"
-    return f"{score.nodes} nodes; pods: {phases}; {score.bound} placed, {score.bound_per_second:.0f} a second"
+    placed = f"; {score.bound} placed, {score.bound_per_second:.0f} a second" if score.schedules else ""
+    return f"{score.nodes} nodes; pods: {phases}{placed}"
 
 
 def screen(score: Score, height: int) -> Group:

@@ -81,6 +81,7 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         ),
         "VolumeAttributesClass": _locked(),
         "VolumeLimitScaling": _alpha(),
+        "WatchList": _beta("the server of `stowplan up` lets a watch begin with what is there already"),
         "WorkloadAwarePreemption": _alpha(needs=("GangScheduling",)),
     }
 )

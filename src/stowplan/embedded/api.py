@@ -8,7 +8,7 @@ request says as a `Target` and `Options`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ from stowplan.embedded.store import Feed, Store, Stored
 from stowplan.model.timestamps import format_time
 
 #: A PUT creates these if they are not there.
-_CREATED_BY_UPDATE: Final = frozenset(("endpoints", "events", "leases.coordination.k8s.io", "limitranges"))
+CREATED_BY_UPDATE: Final = frozenset(("endpoints", "events", "leases.coordination.k8s.io", "limitranges"))
 _NAMING_TRIES: Final = 8
 
 Objects = list[Object]
@@ -98,7 +98,10 @@ class Api:
         self._name(target, meta)
         parts.without_status(resource, obj)
         parts.count_generation(resource, obj, None)
-        self._admit(resource, obj, None)
+        if options.is_tracked:
+            admission.fill_in(resource, obj)
+            patching.note_creation(resource, obj, self._author(target, options))
+        self._admit(resource, obj, None, options)
         self._write(resource, obj, options)
         return obj
 
@@ -107,13 +110,11 @@ class Api:
         resource = target.resource
         meta = self._receive(target, obj, options)
         stored = self.store.get(resource, target.namespace, target.name)
-        if stored is None and resource.qualified in _CREATED_BY_UPDATE and not target.subresource:
+        if stored is None and resource.qualified in CREATED_BY_UPDATE and not target.subresource:
             meta.pop("resourceVersion", None)
             return self.insert(target, obj, options)
         before = forms.to_serve(resource, stored or self._found(target))
         metadata.check_version(target, meta, before["metadata"])
-        author = Author(options.field_manager, target.subresource, self.now(), schema_of(resource))
-        patching.note_update(resource, before, obj, author)
         return self._put(target, obj, before, options)
 
     def amend(self, target: Target, patch: Patch, options: Options) -> Object:
@@ -127,7 +128,7 @@ class Api:
         meta = self._receive(target, obj, options)
         meta.setdefault("resourceVersion", before["metadata"]["resourceVersion"])
         metadata.check_version(target, meta, before["metadata"])
-        return self._put(target, obj, before, options)
+        return self._put(target, obj, before, options, is_applied=patch.media_type == APPLY_PATCH)
 
     def remove(self, target: Target, how: DeleteOptions, options: Options) -> Removal:
         """Delete an object, or mark it so that whoever still has something to do for it does it."""
@@ -155,7 +156,9 @@ class Api:
         """Server-side apply creates what is not there; any other patch needs something to patch."""
         if patch.media_type != APPLY_PATCH or target.subresource:
             raise not_found(target.resource, target.name)
-        return self.insert(target, patching.apply(target.resource, None, patch), options)
+        # Who applies owns what it said, and not what is filled in.
+        untracked = replace(options, is_tracked=False)
+        return self.insert(target, patching.apply(target.resource, None, patch), untracked)
 
     def _name(self, target: Target, meta: Object) -> None:
         """Make up a name where one is wanted. Raise StatusError if there is none, or one that is taken."""
@@ -168,12 +171,20 @@ class Api:
                 return
         raise already_exists(resource, meta["name"])
 
-    def _put(self, target: Target, obj: Object, before: Object, options: Options) -> Object:
+    def _put(
+        self, target: Target, obj: Object, before: Object, options: Options, *, is_applied: bool = False
+    ) -> Object:
         resource = target.resource
         obj = parts.changed(resource, obj, before, target.subresource)
         metadata.carry_over(obj["metadata"], before["metadata"])
         metadata.check_finalizers(resource, obj["metadata"], before["metadata"])
-        self._admit(resource, obj, before)
+        if not is_applied and patching.is_tracked(before, obj):
+            # What is filled in was not removed by whoever left it out.
+            admission.fill_in(resource, obj)
+            patching.note_update(resource, before, obj, self._author(target, options))
+        # What this process itself reports needs nobody's permission.
+        if not (options.is_trusted and target.subresource == parts.STATUS):
+            self._admit(resource, obj, before, options)
         # A report is no wish: a Deployment's annotations come by this way too.
         if target.subresource != parts.STATUS:
             parts.count_generation(resource, obj, before)
@@ -183,9 +194,16 @@ class Api:
             self._write(resource, obj, options)
         return obj
 
-    def _admit(self, resource: Resource, obj: Object, before: Object | None) -> None:
+    def _author(self, target: Target, options: Options) -> Author:
+        return Author(options.field_manager, target.subresource, self.now(), schema_of(target.resource))
+
+    def _admit(self, resource: Resource, obj: Object, before: Object | None, options: Options) -> None:
         admission.prepare(resource, obj, before, self)
         admission.validate(resource, obj, before, self)
+        if not options.is_trusted:
+            options.warnings.extend(admission.warnings(resource, obj, before, self))
+        if options.guard is not None:
+            options.guard(resource, obj)
 
     def _write(self, resource: Resource, obj: Object, options: Options) -> None:
         if options.is_dry_run:

@@ -12,6 +12,8 @@ from stowplan.embedded.stored import Change
 
 #: Changes that a log keeps at least; it is cut when it is half as long again.
 KEPT_CHANGES: Final = 50_000
+#: One change is told at once; of many in a row, those of so long are told together, which costs everybody much less.
+_TOGETHER_SECONDS: Final = 0.005
 
 
 class ChangeLog:
@@ -23,6 +25,8 @@ class ChangeLog:
         self._dropped = 0
         self._kept = kept
         self._waiting: list[asyncio.Future[None]] = []
+        self._told_at = float("-inf")
+        self._telling: asyncio.TimerHandle | None = None
 
     @property
     def end(self) -> int:
@@ -37,8 +41,8 @@ class ChangeLog:
         self._changes.append(change)
         if len(self._changes) > self._kept * 3 // 2:
             self._drop(len(self._changes) - self._kept)
-        if self._waiting:
-            self._wake()
+        if self._waiting and self._telling is None:
+            self._tell(self._waiting[0].get_loop())
 
     def position_after(self, version: int) -> int:
         """Where the changes after a version begin. Raise StatusError 410 if some of them are gone."""
@@ -60,15 +64,32 @@ class ChangeLog:
             try:
                 await future
             finally:
-                if future in self._waiting:
-                    self._waiting.remove(future)
+                self._leave(future)
+
+    def _leave(self, future: asyncio.Future[None]) -> None:
+        if future in self._waiting:
+            self._waiting.remove(future)
+        if not self._waiting and self._telling is not None:
+            self._telling.cancel()
+            self._telling = None
 
     def _drop(self, count: int) -> None:
         self.floor = self._changes[count - 1].version
         self._dropped += count
         del self._changes[:count]
 
+    def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wake those who wait, now or a little later."""
+        next_at = self._told_at + _TOGETHER_SECONDS
+        if loop.time() >= next_at:
+            self._wake()
+        else:
+            self._telling = loop.call_at(next_at, self._wake)
+
     def _wake(self) -> None:
+        self._telling = None
+        if self._waiting:
+            self._told_at = self._waiting[0].get_loop().time()
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
@@ -83,9 +104,14 @@ class Feed:
         self._position = position
         self._namespace = namespace
 
-    def drain(self) -> list[Change]:
-        """Take what is there without waiting. Raise StatusError 410 if the log has been cut past this feed."""
-        return self._take(self._log.end)
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something to drain."""
+        return self._position < self._log.end
+
+    def drain(self, most: int | None = None) -> list[Change]:
+        """Take what is there, or the first of it, without waiting. Raise StatusError 410 if the log was cut past it."""
+        return self._take(self._log.end if most is None else self._position + most)
 
     async def wait(self) -> None:
         """Return when there is something to drain (which, in one namespace, may still be nothing)."""

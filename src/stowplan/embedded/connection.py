@@ -17,9 +17,12 @@ from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http1 import Request, RequestReader
 from stowplan.embedded.incoming import Answer, refusal
 from stowplan.embedded.media import JSON
+from stowplan.embedded.precedence import Precedence
+from stowplan.embedded.users import Certificate
 from stowplan.embedded.watching import Watch
 
-Respond = Callable[[Request], Answer | Watch]
+#: Answers a request of a client with this certificate.
+Respond = Callable[[Request, Certificate], Answer | Watch]
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STREAM_HEAD: Final = (
@@ -33,14 +36,28 @@ _LINGER_SECONDS: Final = 2.0
 _log = logging.getLogger(__name__)
 
 
+def respond_safely(respond: Respond, request: Request, certificate: Certificate) -> Answer | Watch:
+    """Answer a request; whatever goes wrong is an answer, too."""
+    try:
+        return respond(request, certificate)
+    except StatusError as error:
+        return refusal(error)
+    except Exception:
+        _log.exception("%s %s failed", request.method, request.target)
+        problem = f"{request.method} {request.target} failed: the log of the server says why"
+        return refusal(StatusError(500, "InternalError", problem))
+
+
 class Connection(asyncio.Protocol):
     """Talks to one client; `connections` is the set of those that are open."""
 
-    def __init__(self, respond: Respond, connections: set[Connection]) -> None:
+    def __init__(self, respond: Respond, connections: set[Connection], precedence: Precedence | None = None) -> None:
         self._respond = respond
         self._connections = connections
+        self._precedence = precedence
         self._reader = RequestReader()
         self._transport: asyncio.Transport | None = None
+        self._certificate: Certificate = {}
         self._watch: asyncio.Task[None] | None = None
         self._is_over = False
         self._may_write = asyncio.Event()
@@ -48,6 +65,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._certificate = transport.get_extra_info("peercert") or {}
         self._connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -60,6 +78,16 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._is_over:
             return
+        if self._precedence is None:
+            self._serve(data)
+            return
+        since = asyncio.get_running_loop().time()
+        try:
+            self._serve(data)
+        finally:
+            self._precedence.served(since)
+
+    def _serve(self, data: bytes) -> None:
         self._reader.feed(data)
         self._answer_all()
         if self._watch is not None and self._reader.held_bytes > _LONGEST_AHEAD_BYTES:
@@ -104,14 +132,7 @@ class Connection(asyncio.Protocol):
         asyncio.get_running_loop().call_later(_LINGER_SECONDS, self.close)
 
     def _answer(self, request: Request) -> None:
-        try:
-            answer = self._respond(request)
-        except StatusError as error:
-            answer = refusal(error)
-        except Exception:
-            _log.exception("%s %s failed", request.method, request.target)
-            problem = f"{request.method} {request.target} failed: the log of the server says why"
-            answer = refusal(StatusError(500, "InternalError", problem))
+        answer = respond_safely(self._respond, request, self._certificate)
         if isinstance(answer, Watch):
             self._watch = asyncio.ensure_future(self._stream(answer, is_last=request.is_last))
         else:

@@ -35,7 +35,7 @@ class StatusError(Exception):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
+            **({"reason": self.reason} if self.reason else {}),
             **({"details": self.details} if self.details else {}),
             "code": self.code,
         }
@@ -68,14 +68,18 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> StatusErr
     problems = [f"{cause.field}: {cause.message}" for cause in causes]
     spelled = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    details = {"name": name, "group": resource.group, "kind": resource.kind}
     listed = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
-    return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {spelled}', {**details, "causes": listed})
+    return StatusError(
+        422,
+        "Invalid",
+        f'{kind} "{name}" is invalid: {spelled}',
+        _details(name, resource.group, resource.kind, causes=listed),
+    )
 
 
 def method_not_allowed(verb: str, resource: Resource) -> StatusError:
     message = f'{verb} is not supported on resources of kind "{resource.qualified}"'
-    return StatusError(405, "MethodNotAllowed", message, {"group": resource.group, "kind": resource.plural})
+    return StatusError(405, "MethodNotAllowed", message, _details("", resource.group, resource.plural))
 
 
 def expired(problem: str) -> StatusError:
@@ -83,4 +87,10 @@ def expired(problem: str) -> StatusError:
 
 
 def _about(resource: Resource, name: str) -> dict[str, Any]:
-    return {"name": name, "group": resource.group, "kind": resource.plural}
+    return _details(name, resource.group, resource.plural)
+
+
+def _details(name: str, group: str, kind: str, **more: Any) -> dict[str, Any]:
+    """What the refusal is about; what is empty, such as the name of the core group, is left out."""
+    told = {"name": name, "group": group, "kind": kind, **more}
+    return {key: value for key, value in told.items() if value}

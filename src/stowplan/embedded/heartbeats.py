@@ -18,6 +18,8 @@ from stowplan.embedded.following.follower import Key
 from stowplan.embedded.following.nodes import KnownNode
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
+from stowplan.embedded.parts import STATUS
+from stowplan.embedded.request import TRUSTED, Target
 from stowplan.embedded.resource import Object
 from stowplan.model.timestamps import format_micro_time, format_time
 
@@ -97,11 +99,11 @@ class Heartbeats:
             "renewTime": format_micro_time(self._setting.now()),
         }
         if stored is None:
-            self._setting.api.create(self._leases, LEASE_NAMESPACE, self._lease(node, spec))
+            self._setting.api.insert(Target(self._leases, LEASE_NAMESPACE), self._lease(node, spec), TRUSTED)
             return
         lease = stored.object
         lease["spec"] = {**lease.get("spec", {}), **spec}
-        self._setting.api.update(self._leases, LEASE_NAMESPACE, node.name, lease)
+        self._setting.api.replace(Target(self._leases, LEASE_NAMESPACE, node.name), lease, TRUSTED)
 
     def _lease(self, node: KnownNode, spec: Object) -> Object:
         owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
@@ -130,7 +132,7 @@ class Heartbeats:
         info = status.get("nodeInfo") or {}
         if not info.get("kubeletVersion"):
             status["nodeInfo"] = {**_NODE_INFO, **{key: value for key, value in info.items() if value}}
-        self._setting.api.update(resource, "", node.name, obj, subresource="status")
+        self._setting.api.replace(Target(resource, "", node.name, STATUS), obj, TRUSTED)
 
     def _on_node(self, before: KnownNode | None, after: KnownNode | None) -> None:
         if after is None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import zlib
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from stowplan.embedded.errors import StatusError, bad_request
 
@@ -23,8 +24,7 @@ _HEX: Final = re.compile(rb"[0-9A-Fa-f]{1,8}")
 _ANY_WINDOW: Final = zlib.MAX_WBITS | 32
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One request with its whole body; the names of headers are in small letters."""
 
     method: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +13,7 @@ from stowplan.embedded.protobuf import reading as protobuf
 from stowplan.embedded.protobuf.wire import MalformedMessageError
 from stowplan.embedded.request import Options
 from stowplan.embedded.resource import Object
+from stowplan.embedded.users import ANONYMOUS, User
 from stowplan.model import manifests
 from stowplan.model.malformed import MalformedObject
 
@@ -24,17 +24,16 @@ _DECODER: Final = msgspec.json.Decoder()
 _LARGEST: Final = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
+class Incoming(msgspec.Struct, frozen=True):
     """One request."""
 
     method: str
     path: str
-    query: dict[str, str] = field(default_factory=dict)
+    query: dict[str, str] = {}
     accept: str = ""
     content_type: str = ""
     body: bytes = b""
-    user: str = ""
+    user: User = ANONYMOUS
     #: Host and port by which the client reached this server.
     address: str = ""
     user_agent: str = ""
@@ -72,8 +71,9 @@ class Incoming:
         if validation not in ("", "Ignore", "Warn", "Strict"):
             listed = '"", "Ignore", "Strict", "Warn"'
             raise _invalid(f'fieldValidation: Unsupported value: "{validation}": supported values: {listed}')
-        manager = manager_name(self.text("fieldManager"), self.user_agent)
-        return Options(dry_run == "All", manager, self.user, field_validation=validation)
+        named = self.text("fieldManager")
+        manager = manager_name(named, self.user_agent)
+        return Options(dry_run == "All", manager, self.user.name, field_validation=validation, is_tracked=bool(named))
 
     def content(self) -> Object:
         """The body as an object. Raise StatusError if it is none, or in a format that is not understood."""
@@ -97,8 +97,7 @@ class Incoming:
         raise StatusError(415, "UnsupportedMediaType", problem)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """A complete answer."""
 
     code: int

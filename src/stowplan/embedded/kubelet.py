@@ -18,7 +18,9 @@ from stowplan.embedded.following.nodes import KnownNode
 from stowplan.embedded.following.pods import DURATION, EXIT_CODE, KnownPod
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
+from stowplan.embedded.parts import STATUS
 from stowplan.embedded.pod_statuses import Addresses
+from stowplan.embedded.request import TRUSTED, Target
 from stowplan.embedded.resource import Object
 from stowplan.model import duration
 from stowplan.model.timestamps import format_time
@@ -205,8 +207,9 @@ class Kubelet:
         return life
 
     def _write(self, obj: Object) -> None:
+        """Report the status of an object that was read for that, and is nobody else's."""
         meta = obj["metadata"]
-        self._setting.api.update(self._pods, meta["namespace"], meta["name"], obj, subresource="status")
+        self._setting.api.replace(Target(self._pods, meta["namespace"], meta["name"], STATUS), obj, TRUSTED)
 
     def _moment(self) -> str:
         return format_time(self._setting.now())

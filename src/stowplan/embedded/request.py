@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from stowplan.embedded.resource import Resource
+import msgspec
+
+from stowplan.embedded.resource import Object, Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """An object, a part of one, or (without a name) a place where objects are."""
 
     resource: Resource
@@ -27,11 +29,15 @@ class Options:
     user: str = ""
     #: What becomes of fields that the kind does not have: Strict, Warn or Ignore.
     field_validation: str = ""
+    #: Whether a new object is to say from the start who owns which of its fields.
+    is_tracked: bool = False
     #: Whether the object has the form of its kind for sure, because it was made in this process.
     is_trusted: bool = False
     #: What the client is to be told beside the answer; added to on the way.
     warnings: list[str] = field(default_factory=list)
+    #: Refuses what its author may not write; None if everybody may.
+    guard: Callable[[Resource, Object], None] | None = None
 
 
 #: Changes from within this process.
-TRUSTED = Options(is_trusted=True)
+TRUSTED = Options(field_manager="kube-controller-manager", is_trusted=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 #: An object as it travels: decoded JSON.
@@ -28,15 +28,14 @@ class Resource:
     #: Paths that field selectors may name beside metadata.name and metadata.namespace, such as "spec.nodeName".
     fields: tuple[str, ...] = ()
     is_custom: bool = False
+    api_version: str = field(init=False, repr=False, compare=False)
+    #: The name that messages use: `deployments.apps`, or just `pods` in the core group.
+    qualified: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def qualified(self) -> str:
-        """The name that messages use: `deployments.apps`, or just `pods` in the core group."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+    def __post_init__(self) -> None:
+        # Asked for a dozen times for every request, so written once.
+        object.__setattr__(self, "api_version", f"{self.group}/{self.version}" if self.group else self.version)
+        object.__setattr__(self, "qualified", f"{self.plural}.{self.group}" if self.group else self.plural)
 
     @property
     def list_kind(self) -> str:

@@ -6,23 +6,28 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import ipaddress
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl
 
 from stowplan.embedded import pages, paths
 from stowplan.embedded.api import Api
-from stowplan.embedded.connection import Connection
+from stowplan.embedded.audit import AuditLog
+from stowplan.embedded.authentication import Authenticator
+from stowplan.embedded.authorization import impersonation
+from stowplan.embedded.authorization.authorizer import Authorizer
+from stowplan.embedded.connection import Connection, Respond
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http1 import Request
 from stowplan.embedded.incoming import Answer, Incoming
+from stowplan.embedded.precedence import Precedence
+from stowplan.embedded.users import ANONYMOUS, Certificate, User
 from stowplan.embedded.verbs import Verbs
 from stowplan.embedded.watching import Watch
 
-_ADMIN: Final = "kubernetes-admin"
 _BACKLOG: Final = 1024
 
 
@@ -35,7 +40,15 @@ class ServerOptions:
     port: int = 0
     #: What clients send as a bearer token; without one everybody may do everything.
     token: str = ""
+    #: Clients who show a certificate that it verifies are known by that.
     tls: ssl.SSLContext | None = None
+    audit: AuditLog | None = None
+    #: Who waits while clients are served.
+    precedence: Precedence | None = None
+    #: Decides what users may do; without, whoever has come in may do everything.
+    authorizer: Authorizer | None = None
+    #: Whether a watch may begin with what is there already.
+    has_watch_list: bool = True
 
 
 class UnsafeAddressError(Exception):
@@ -49,6 +62,8 @@ class Serving:
     url: str
     host: str
     port: int
+    #: Answers a request as if it had come over the wire.
+    respond: Respond
     _server: asyncio.Server
     _connections: set[Connection]
 
@@ -62,9 +77,9 @@ class Serving:
 async def serve(api: Api, options: ServerOptions) -> Serving:
     """Start to answer requests. Raise UnsafeAddressError if strangers could come in, OSError if the port is taken."""
     check_address(options)
-    door, connections = _Door(Verbs(api, options.token), options.token), set[Connection]()
+    door, connections = _Door(api, options), set[Connection]()
     server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(door.respond, connections),
+        lambda: Connection(door.respond, connections, options.precedence),
         options.host,
         options.port,
         ssl=options.tls,
@@ -73,7 +88,7 @@ async def serve(api: Api, options: ServerOptions) -> Serving:
     port = int(server.sockets[0].getsockname()[1])
     scheme = "https" if options.tls else "http"
     shown = f"[{options.host}]" if ":" in options.host else options.host
-    return Serving(f"{scheme}://{shown}:{port}", options.host, port, server, connections)
+    return Serving(f"{scheme}://{shown}:{port}", options.host, port, door.respond, server, connections)
 
 
 def check_address(options: ServerOptions) -> None:
@@ -96,17 +111,18 @@ def _is_loopback(host: str) -> bool:
 
 
 class _Door:
-    """Lets in who has the token; everybody may ask how the server is."""
+    """Lets in whom the server knows; everybody may ask how it is."""
 
-    def __init__(self, verbs: Verbs, token: str) -> None:
-        self._verbs = verbs
-        self._token = token.encode()
+    def __init__(self, api: Api, options: ServerOptions) -> None:
+        self._catalogue = api.catalogue
+        self._authorizer = options.authorizer
+        self._authenticator = Authenticator(api, options.token, is_strict=options.authorizer is not None)
+        self._verbs = Verbs(api, self._authenticator, options.authorizer, has_watch_list=options.has_watch_list)
+        self._audit = options.audit
 
-    def respond(self, request: Request) -> Answer | Watch:
+    def respond(self, request: Request, certificate: Certificate) -> Answer | Watch:
         path, _, query = request.target.partition("?")
         headers = request.headers
-        if self._token and not pages.is_health(paths.split(path)):
-            self._check(headers.get("authorization", ""))
         incoming = Incoming(
             request.method,
             path,
@@ -114,13 +130,22 @@ class _Door:
             headers.get("accept", ""),
             headers.get("content-type", ""),
             request.body,
-            _ADMIN,
+            self._user(path, headers, certificate),
             headers.get("host", ""),
             headers.get("user-agent", ""),
         )
-        return self._verbs.answer(incoming)
+        answer = self._verbs.answer(incoming)
+        if self._audit is not None:
+            self._audit.note(request.target, incoming, answer, self._catalogue)
+        return answer
 
-    def _check(self, authorization: str) -> None:
-        scheme, _, token = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token):
-            raise StatusError(401, "Unauthorized", "Unauthorized")
+    def _user(self, path: str, headers: Mapping[str, str], certificate: Certificate) -> User:
+        try:
+            user = self._authenticator.asking(headers.get("authorization", ""), certificate)
+        except StatusError:
+            if pages.is_health(paths.split(path)):
+                return ANONYMOUS
+            raise
+        if self._authorizer is not None and impersonation.is_wanted(headers):
+            return impersonation.stand_in(self._authorizer, user, headers)
+        return user

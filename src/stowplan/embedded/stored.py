@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, Final, Literal
 
 import msgspec
@@ -84,7 +85,11 @@ def keep(resource: Resource, obj: Object) -> Stored:
 
 def fields_of(resource: Resource, obj: Object) -> tuple[str, ...]:
     """What field selectors see of an object."""
-    return tuple([_text_of(obj, *way) for way in _ways(resource.fields)])
+    found = []
+    for first, ways in _ways(resource.fields):
+        part = obj.get(first)
+        found += [_text_of(obj, part, path, keys) for path, keys in ways]
+    return tuple(found)
 
 
 def _labels_of(metadata: Object) -> Mapping[str, str]:
@@ -104,16 +109,15 @@ _WHEN_ABSENT: Final = {
 
 
 @lru_cache(maxsize=1024)
-def _ways(fields: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
-    """Each path, its first part and the rest of it."""
-    return tuple((path, *path.partition(".")[::2]) for path in fields)
+def _ways(fields: tuple[str, ...]) -> tuple[tuple[str, list[tuple[str, tuple[str, ...]]]], ...]:
+    """The paths with the keys they go by after the first, by runs that have the first in common."""
+    runs = groupby(fields, key=lambda path: path.partition(".")[0])
+    return tuple((first, [(path, tuple(path.split(".")[1:])) for path in run]) for first, run in runs)
 
 
-def _text_of(obj: Object, path: str, first: str, rest: str) -> str:
-    value: Any = obj.get(first)
-    while rest:
-        first, _, rest = rest.partition(".")
-        value = value.get(first) if isinstance(value, dict) else None
+def _text_of(obj: Object, value: Any, path: str, keys: tuple[str, ...]) -> str:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
     if isinstance(value, str):
         return sys.intern(value)
     if value is None:

@@ -10,7 +10,10 @@ import msgspec
 
 from stowplan.embedded import deletion, listing, media, pages, paths, reviews, watching
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.api import Api
+from stowplan.embedded.api import CREATED_BY_UPDATE, Api
+from stowplan.embedded.authentication import Authenticator
+from stowplan.embedded.authorization import escalation
+from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.catalogue import unserved_subresource
 from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.deletion import DeleteOptions
@@ -20,6 +23,7 @@ from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
 from stowplan.embedded.rendering import Rendering
 from stowplan.embedded.request import Options, Target
 from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.reviews import Reviews
 from stowplan.embedded.stored import Stored
 from stowplan.embedded.subresources import binding, eviction, scale
 from stowplan.embedded.watching import Watch
@@ -45,13 +49,24 @@ _SHOWN_WHEN_GONE: Final = frozenset(
 class Verbs:
     """Answers requests; only a watch goes on after the answer."""
 
-    def __init__(self, api: Api, token: str = "") -> None:
+    def __init__(
+        self,
+        api: Api,
+        authenticator: Authenticator,
+        authorizer: Authorizer | None = None,
+        *,
+        has_watch_list: bool = True,
+    ) -> None:
         self._api = api
-        self._token = token
+        self._authorizer = authorizer
+        self._has_watch_list = has_watch_list
+        self._reviews = Reviews(api, authenticator, authorizer)
 
     def answer(self, request: Incoming) -> Answer | Watch:
         """Answer a request; one that is refused is answered with a Status."""
         try:
+            if self._authorizer is not None:
+                self._authorizer.check(request)
             return self._answer(request)
         except StatusError as error:
             return refusal(error)
@@ -99,6 +114,8 @@ class Verbs:
     def _watch(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Watch:
         if "watch" not in target.resource.verbs:
             raise method_not_allowed("watch", target.resource)
+        if not self._has_watch_list and request.flag("sendInitialEvents") is not None:
+            raise watching.no_watch_list()
         try:
             return watching.open_watch(self._api.store, target, request, rendering)
         except StatusError as error:
@@ -112,24 +129,33 @@ class Verbs:
             raise method_not_allowed("create", target.resource)
         if reviews.is_review(target.resource):
             question = self._question(target.resource, request)
-            return Answer(201, rendering.obj(reviews.answer(target.resource, question, request.user, self._token)))
-        options = request.options()
+            return Answer(201, rendering.obj(self._reviews.answer(target, question, request.user)))
+        options = self._options(target, request)
         if target.resource.qualified == "bindings":
             return self._granted(binding.bind(self._api, target, request.content(), options))
         obj = self._api.insert(target, request.content(), options)
         return Answer(201, rendering.obj(obj), warnings=tuple(options.warnings))
 
     def _change(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
-        options = request.options()
+        options = self._options(target, request)
         existed = self._api.store.get(target.resource, target.namespace, target.name) is not None
+        if self._authorizer is not None and not existed and _creates(target, request):
+            self._authorizer.check_creation(request)
         if request.method == "PUT":
             obj = self._api.replace(target, request.content(), options)
         else:
             obj = self._api.amend(target, self._patch(target, request, options), options)
         return Answer(200 if existed else 201, rendering.obj(obj), warnings=tuple(options.warnings))
 
+    def _options(self, target: Target, request: Incoming) -> Options:
+        """How a change is to be made, and what has to be asked before."""
+        options = request.options()
+        if self._authorizer is None:
+            return options
+        return replace(options, guard=escalation.guard(self._authorizer, request.user, target.resource))
+
     def _patch(self, target: Target, request: Incoming, options: Options) -> Patch:
-        is_apply = request.content_type.partition(";")[0].strip() == APPLY_PATCH
+        is_apply = _is_apply(request)
         return Patch(
             request.content_type,
             request.body,
@@ -167,11 +193,11 @@ class Verbs:
             case "POST", "eviction":
                 return self._granted(eviction.evict(self._api, target, request.content(), request.options()))
             case "GET" | "PUT" | "PATCH", "scale":
-                return Answer(200, rendering.obj(self._scale(target, request)))
+                return Answer(200, replace(rendering, resource=scale.SCALES).obj(self._scale(target, request)))
             case "POST", "token":
-                self._found(target)
+                account = self._found(target)
                 question = self._question(reviews.TOKEN_REQUEST, request)
-                return self._granted(reviews.grant(question, self._token, self._api.now()))
+                return self._granted(self._reviews.grant(question, account))
             case _, "resize":
                 raise bad_request("pods are not resized in place in this cluster: replace the pod")
         raise method_not_allowed(request.method.lower(), target.resource)
@@ -205,6 +231,17 @@ def _verb(verbs: dict[str, str], target: Target, request: Incoming) -> str:
     if verb not in target.resource.verbs:
         raise method_not_allowed(verb or request.method.lower(), target.resource)
     return verb
+
+
+def _is_apply(request: Incoming) -> bool:
+    return request.content_type.partition(";")[0].strip() == APPLY_PATCH
+
+
+def _creates(target: Target, request: Incoming) -> bool:
+    """Whether a change makes an object that is not there."""
+    if target.subresource:
+        return False
+    return target.resource.qualified in CREATED_BY_UPDATE if request.method == "PUT" else _is_apply(request)
 
 
 def _check_part(target: Target) -> None:

@@ -28,8 +28,9 @@ from stowplan.embedded.stored import ADDED, DELETED, MODIFIED, Kind
 BOOKMARK_EVERY_SECONDS: Final = 60.0
 _DEFAULT_TIMEOUT_SECONDS: Final = 3600
 _LONGEST_TIMEOUT_SECONDS: Final = 24 * 3600
-#: A first list is sent in pieces of so many objects, so that others get their turn in between.
+#: A first list, and what changed meanwhile, is sent in pieces of so many, so that others get their turn in between.
 _OBJECTS_PER_PIECE: Final = 500
+_CHANGES_PER_PIECE: Final = 50
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
@@ -66,12 +67,15 @@ class Watch:
         loop = asyncio.get_running_loop()
         end, bookmark_at = loop.time() + self.timeout_seconds, loop.time() + BOOKMARK_EVERY_SECONDS
         while True:
-            version = self.current()
-            piece = b"".join(lines.changed(self.selection, self.feed.drain()))
+            piece = b"".join(lines.changed(self.selection, self.feed.drain(_CHANGES_PER_PIECE)))
+            version, is_behind = self.current(), self.feed.is_behind
             if piece:
                 yield piece
+            if is_behind and loop.time() < end:
+                await asyncio.sleep(0)
+                continue
             if loop.time() >= min(bookmark_at, end):
-                if self.has_bookmarks:
+                if self.has_bookmarks and not is_behind:
                     yield lines.bookmark(version)
                 bookmark_at = loop.time() + BOOKMARK_EVERY_SECONDS
             if loop.time() >= end:
@@ -104,6 +108,12 @@ def open_watch(store: Store, target: Target, request: Incoming, rendering: Rende
         bool(sends_initial) and bool(request.flag("allowWatchBookmarks")),
         _timeout(request),
     )
+
+
+def no_watch_list() -> StatusError:
+    """Refuse to send what is there by way of a watch, as a server does where that is switched off."""
+    problem = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+    return invalid_options("sendInitialEvents", problem)
 
 
 def error_line(error: StatusError) -> bytes:

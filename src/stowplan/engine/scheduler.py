@@ -42,6 +42,9 @@ from stowplan.queue.entry import QueuedPod, pod_id
 
 Change = Callable[[int], None]
 
+#: A flood of changes is taken in by portions, with a pod in between: neither holds up the other, nor anybody else.
+_CHANGES_PER_TURN = 50
+
 
 class Scheduler:
     """Takes pods from the queue and sees each to a node, or back."""
@@ -61,7 +64,7 @@ class Scheduler:
     async def run(self) -> None:
         """Schedule until stopped; what is being bound is seen to its end."""
         while not self._is_stopping:
-            self.apply_changes()
+            self.apply_changes(_CHANGES_PER_TURN)
             if not await self.schedule_next():
                 await self._sleep()
         await self.settle()
@@ -75,9 +78,9 @@ class Scheduler:
         self._inbox.append(change)
         self._wake.set()
 
-    def apply_changes(self) -> None:
-        """Apply what has been submitted."""
-        while self._inbox:
+    def apply_changes(self, most: int | None = None) -> None:
+        """Apply what has been submitted, or the first of it."""
+        for _ in range(len(self._inbox) if most is None else min(most, len(self._inbox))):
             change = self._inbox.popleft()
             try:
                 change(self._parts.now_ns())
@@ -112,7 +115,9 @@ class Scheduler:
 
     async def _sleep(self) -> None:
         self._wake.clear()
-        if not self._inbox and not self._parts.queue.has_ready:
+        if self._inbox or self._parts.queue.has_ready:
+            await asyncio.sleep(0)
+        else:
             await self._wake.wait()
 
     # The scheduling cycle

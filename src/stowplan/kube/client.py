@@ -17,8 +17,9 @@ import msgspec
 from stowplan.kube.answers import Answer
 from stowplan.kube.errors import TOO_MANY_REQUESTS, ApiError, TransportError, status_of
 from stowplan.kube.identity import Credentials
-from stowplan.kube.pool import Pool, Request, Stream
+from stowplan.kube.pool import Pool, Request
 from stowplan.kube.rate import TokenBucket
+from stowplan.kube.transport import Incoming, Transport
 from stowplan.model import decode
 from stowplan.model.malformed import MalformedObject
 from stowplan.model.meta import Part
@@ -65,17 +66,18 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class Client:
-    """Speaks to one API server under one identity."""
+    """Speaks to one API server under one identity; over HTTP, unless another transport is given."""
 
     def __init__(
         self,
         credentials: Credentials,
         settings: ClientSettings,
         listener: Callable[[Exchange], None] = lambda exchange: None,
+        transport: Transport | None = None,
     ) -> None:
         self._listener = listener
         self._bucket = TokenBucket(settings.qps, settings.burst)
-        self._pool = Pool(credentials, settings.user_agent, settings.timeout_seconds)
+        self._pool: Transport = transport or Pool(credentials, settings.user_agent, settings.timeout_seconds)
         # Waited for here, not in the pool, so that waiting does not count against a request's time.
         self._turnstile = asyncio.Semaphore(settings.max_requests)
 
@@ -133,7 +135,7 @@ class Client:
             await asyncio.sleep(error.retry_after or 0.0)
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+    async def stream(self, request: Request) -> AsyncIterator[Incoming]:
         """Open an answer that comes piece by piece; an answer that is an error is raised. Nothing is repeated."""
         throttled = await self._throttle()
         started = asyncio.get_running_loop().time()

@@ -19,9 +19,10 @@ from stowplan.kube.contact import Contact
 from stowplan.kube.errors import ApiError, RequestError, TransportError
 from stowplan.kube.frames import BrokenText, Lines, WatchEvent
 from stowplan.kube.listing import Found, Reader
-from stowplan.kube.pool import Request, Stream
+from stowplan.kube.pool import Request
 from stowplan.kube.resources import Resource
 from stowplan.kube.store import Handler, Store
+from stowplan.kube.transport import Incoming
 
 _WATCH_SECONDS = 300
 # The server ends a watch on time; one that is silent for longer has lost its connection.
@@ -227,7 +228,7 @@ class _NoStreamedList(Exception):  # noqa: N818 - a turn of events, not an error
     """The server took the request for a streamed list for a plain watch."""
 
 
-async def _events(stream: Stream) -> AsyncIterator[WatchEvent]:
+async def _events(stream: Incoming) -> AsyncIterator[WatchEvent]:
     lines = Lines()
     async for piece in stream.pieces():
         for line in lines.feed(piece):

@@ -68,6 +68,10 @@ class SeriesBook:
         line.event, line.seen_at = msgspec.structs.replace(line.event, series=series), now
         return line.event if is_first_repeat else None
 
+    def once(self, occurrence: Occurrence, now: datetime) -> Event:
+        """Return the event of something that happens only once; it is not remembered."""
+        return self._event(occurrence, now)
+
     def finished(self, now: datetime) -> list[Event]:
         """Close what was silent for long and return the series whose final count is to be written."""
         over = [key for key, line in self._lines.items() if line.seen_at < now - FINISHED_AFTER]

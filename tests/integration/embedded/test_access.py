@@ -1,4 +1,4 @@
-"""Who may come in, from where, and what is served beside objects."""
+"""From where one may come in, and what is served beside objects; `test_users` has who."""
 
 from __future__ import annotations
 

@@ -9,11 +9,14 @@ from urllib.parse import quote
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from stowplan.embedded.authentication import Authenticator
 from stowplan.embedded.incoming import Answer, Incoming
+from stowplan.embedded.users import User
 from stowplan.embedded.verbs import Verbs
 from stowplan.embedded.watching import Watch
 from tests.integration.embedded.running import Cluster, make_api, make_namespace
 from tests.integration.embedded.talking import Caller, config_map, pod
+from tests.integration.embedded.toys import TOYS
 
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
@@ -67,24 +70,6 @@ EVICTION = {
     "metadata": {"name": "p"},
     "deleteOptions": {"gracePeriodSeconds": 0, "preconditions": {"uid": "x"}},
 }
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "toys.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "toys", "singular": "toy", "kind": "Toy", "listKind": "ToyList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object"}}}},
-            }
-        ],
-    },
-}
 QUOTA = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "10", "requests.cpu": "4"}}}
 BUDGET = {"metadata": {"name": "b"}, "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"app": "p"}}}}
 OPTIONS = {"gracePeriodSeconds": 1, "propagationPolicy": "Foreground", "preconditions": {"uid": "x"}}
@@ -100,7 +85,7 @@ PATCHES: list[Any] = [
     [{"op": "replace", "path": "/spec/replicas", "value": 1}, {"op": "test", "path": "/metadata/name", "value": "d"}],
     {"spec": {"containers": [{"name": "c", "$patch": "delete"}], "$setElementOrder/containers": [{"name": "c"}]}},
 ]
-SEEDS = st.sampled_from([FULL_POD, NODE, DEPLOYMENT, DEFINITION, *PATCHES])
+SEEDS = st.sampled_from([FULL_POD, NODE, DEPLOYMENT, TOYS, *PATCHES])
 
 ODD_TEXTS = st.one_of(
     st.sampled_from(
@@ -214,7 +199,7 @@ COLLECTIONS: list[tuple[str, str, Any]] = [
     ("/apis/apps/v1/namespaces/default/statefulsets", "d", {**DEPLOYMENT, "kind": "StatefulSet"}),
     ("/apis/apps/v1/namespaces/default/daemonsets", "d", {**DEPLOYMENT, "kind": "DaemonSet"}),
     ("/apis/batch/v1/namespaces/default/jobs", "j", {**DEPLOYMENT, "apiVersion": "batch/v1", "kind": "Job"}),
-    ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "toys.example.com", DEFINITION),
+    ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "toys.example.com", TOYS),
     ("/apis/example.com/v1/namespaces/default/toys", "t", {"metadata": {"name": "t"}, "spec": {"a": 1}}),
     ("/apis/policy/v1/namespaces/default/poddisruptionbudgets", "b", BUDGET),
     (f"{IN_DEFAULT}/resourcequotas", "q", QUOTA),
@@ -251,7 +236,7 @@ def requests(draw: st.DrawFn) -> Incoming:
         draw(ACCEPTS) if is_odd else "",
         draw(CONTENT_TYPES if is_odd else PATCH_TYPES if method == "PATCH" else st.just("application/json")),
         draw(BODIES) if is_odd else json.dumps(draw(spoiled(st.just(OF_PARTS.get(part, seed))))).encode(),
-        "fuzz",
+        User("fuzz"),
     )
 
 
@@ -259,7 +244,7 @@ def world() -> Verbs:
     """A cluster in which there is one of each to break."""
     api = make_api(kept_changes=50)
     make_namespace(api, "default")
-    verbs = Verbs(api)
+    verbs = Verbs(api, Authenticator(api))
     for path, name, obj in COLLECTIONS:
         if name:
             verbs.answer(Incoming("POST", path, content_type="application/json", body=json.dumps(obj).encode()))

@@ -15,6 +15,7 @@ import pytest
 from stowplan.embedded.persistence import Database, DatabaseInUseError
 from tests.integration.embedded.running import make_api, make_namespace, running
 from tests.integration.embedded.talking import CONFIG_MAPS, Caller, config_map
+from tests.integration.embedded.toys import TOYS
 
 
 @contextmanager
@@ -97,27 +98,9 @@ def test_a_watch_from_before_a_restart_is_told_to_begin_anew(tmp_path: Path) -> 
 
 
 def test_definitions_are_served_again_after_a_restart(tmp_path: Path) -> None:
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "toys.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "toys", "singular": "toy", "kind": "Toy", "listKind": "ToyList"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                }
-            ],
-        },
-    }
     toys = "/apis/example.com/v1/namespaces/default/toys"
     with served(tmp_path) as (_, caller):
-        assert caller.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).code == 201
+        assert caller.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", TOYS).code == 201
         toy = {"apiVersion": "example.com/v1", "kind": "Toy", "metadata": {"name": "ball"}, "spec": {"colour": "red"}}
         assert caller.post(toys, toy).code == 201
     with served(tmp_path) as (_, caller):

@@ -103,6 +103,9 @@ def test_a_pod_of_higher_priority_makes_room_for_itself(tmp_path: Path) -> None:
             id="open to all without a token",
         ),
         pytest.param(("--key", "k.pem"), "--key is of no use alone", id="a key without a certificate"),
+        pytest.param(("--client-ca", "ca.pem"), "--client-ca is of no use alone", id="client certificates without TLS"),
+        pytest.param(("--audit-log", "no/where"), "--audit-log no/where: No such file", id="a log that has no folder"),
+        pytest.param(("--without", "kubelets"), "by the whole cluster: leave out --without", id="only a part of it"),
         pytest.param(("--config", "nowhere.yaml"), "nowhere.yaml", id="no configuration"),
     ],
 )

@@ -100,6 +100,41 @@ def test_with_token_and_tls_only_those_who_show_the_token_come_in(tmp_path: Path
         assert (refused.returncode, "401 Unauthorized" in refused.stderr) == (2, True)
 
 
+def test_what_is_left_out_is_for_others_to_play(tmp_path: Path) -> None:
+    left_out = ("--without", "scheduler", "--without", "kubelets", "--without", "controllers")
+    with running(tmp_path, "--nodes", "1", *left_out) as up:
+        assert up.scheduler == ""
+        node = up.get("/api/v1/nodes")["items"][0]["metadata"]["name"]
+        up.send("POST", PODS, pod("a"))
+        up.send("POST", PODS, pod("b"))
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}, "target": target}
+        assert up.send("POST", f"{PODS}/a/binding", binding)[0] == 201
+        up.send("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        assert up.get("/api/v1/namespaces/shop/serviceaccounts")["items"] == []
+        found = {item["metadata"]["name"]: item for item in up.get(PODS)["items"]}
+        assert {name: item["spec"].get("nodeName") for name, item in found.items()} == {"a": node, "b": None}
+        assert {name: item["status"]["phase"] for name, item in found.items()} == {"a": "Pending", "b": "Pending"}
+        assert up.end()[0] == 0
+
+
+def test_a_cluster_that_was_kept_without_nodes_gets_none(tmp_path: Path) -> None:
+    with running(tmp_path, "--nodes", "0", "--data", "data") as up:
+        up.end()
+    with running(tmp_path, "--data", "data") as up:
+        assert up.get("/api/v1/nodes")["items"] == []
+
+
+def test_requests_are_written_down_where_asked_for(tmp_path: Path) -> None:
+    with running(tmp_path, "--nodes", "1", "--audit-log", "audit.log") as up:
+        up.send("POST", PODS, pod("a"), **{"User-Agent": "me"})
+        up.until(lambda: bool(up.node_of("a")))
+    events = [json.loads(line) for line in (tmp_path / "audit.log").read_text(encoding="utf-8").splitlines()]
+    ours = [(event["verb"], event["responseStatus"]["code"]) for event in events if event["userAgent"] == "me"]
+    assert ours == [("create", 201)]
+    assert "binding" in {event.get("objectRef", {}).get("subresource") for event in events}
+
+
 def test_a_cluster_begins_as_a_copy_of_a_live_one(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()

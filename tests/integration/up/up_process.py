@@ -26,7 +26,7 @@ class Up:
     process: subprocess.Popen[str]
     folder: Path
     url: str
-    #: Where the scheduler's pages are.
+    #: Where the scheduler's pages are; "" if it has none.
     scheduler: str
 
     def get(self, path: str, **headers: str) -> Any:
@@ -91,8 +91,8 @@ def running(folder: Path, *arguments: str) -> Iterator[Up]:
         text=True,
     )
     try:
-        url, metrics = _addresses(process)
-        yield Up(process, folder, url, metrics.removesuffix("/metrics"))
+        url, *pages = _addresses(process)
+        yield Up(process, folder, url, "".join(pages).removesuffix("/metrics"))
     finally:
         if process.poll() is None:
             process.kill()
@@ -105,7 +105,7 @@ def environment() -> dict[str, str]:
 
 
 def _addresses(process: subprocess.Popen[str]) -> list[str]:
-    """Read what it says up to the end of the introduction; return where the API and the metrics are."""
+    """Read what it says up to the end of the introduction; return where the API is, and the metrics if it has any."""
     assert process.stdout is not None
     found: list[str] = []
     for line in process.stdout:

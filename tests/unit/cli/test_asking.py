@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from stowplan.app import kubeconfig_file
-from stowplan.app.kubeconfig_file import DEFAULT_PATH, Access
+from stowplan.app.local import kubeconfig_file
+from stowplan.app.local.kubeconfig_file import DEFAULT_PATH, Access
 from stowplan.cli import main
 from tests.unit.app.fake_api import FakeApi, pod
 from tests.unit.app.test_live import run_live, until

@@ -9,6 +9,7 @@ import pytest
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.shelf import FIRST
 from stowplan.embedded.store import Store
+from stowplan.simulate import virtual_time
 from tests.unit.embedded.given import CONFIG_MAPS, CORE_EVENTS, NEW_EVENTS, NODES, PODS, made
 
 
@@ -210,3 +211,36 @@ def test_selectable_fields_are_kept_beside_the_body() -> None:
 def test_labels_are_kept_beside_the_body() -> None:
     stored = Store().write(CONFIG_MAPS, made(CONFIG_MAPS, "a", metadata={"labels": {"app": "web"}}))
     assert stored.labels == {"app": "web"}
+
+
+def test_one_change_is_told_at_once_and_many_together() -> None:
+    async def story() -> list[tuple[int, float]]:
+        store, loop = Store(), asyncio.get_running_loop()
+        feed, told = store.feed(PODS, store.version), []
+
+        async def listen() -> None:
+            while True:
+                changes = await feed.take()
+                told.append((len(changes), round(loop.time(), 4)))
+
+        listening = asyncio.create_task(listen())
+        await asyncio.sleep(1)
+        for number in range(20):
+            store.write(PODS, made(PODS, f"pod-{number}"))
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(1)
+        listening.cancel()
+        return told
+
+    assert virtual_time.run(story()) == [(1, 1.0), (5, 1.005), (5, 1.01), (5, 1.015), (4, 1.02)]
+
+
+def test_part_of_what_happened_can_be_taken() -> None:
+    store = Store()
+    feed = store.feed(PODS, store.version)
+    for name in "abc":
+        store.write(PODS, made(PODS, name))
+    assert [change.stored.name for change in feed.drain(2)] == ["a", "b"]
+    assert feed.is_behind
+    assert [change.stored.name for change in feed.drain(2)] == ["c"]
+    assert not feed.is_behind

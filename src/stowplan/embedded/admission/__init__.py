@@ -16,6 +16,7 @@ from stowplan.embedded.admission import (
     namespaces,
     new_nodes,
     new_pods,
+    pod_security,
     priority,
     quota,
     runtime_classes,
@@ -26,13 +27,14 @@ from stowplan.embedded.admission import (
     validation,
 )
 from stowplan.embedded.admission.defaults.jobs import select_own_pods
+from stowplan.embedded.admission.pod_security import warnings
 from stowplan.embedded.admission.quota import account
 from stowplan.embedded.admission.surroundings import Surroundings
 from stowplan.embedded.custom import intake
 from stowplan.embedded.errors import invalid
 from stowplan.embedded.resource import Object, Resource
 
-__all__ = ["account", "check_deletion", "check_fields", "prepare", "validate"]
+__all__ = ["account", "check_deletion", "check_fields", "fill_in", "prepare", "validate", "warnings"]
 
 _STRICT: Final = "Strict"
 _IGNORE: Final = "Ignore"
@@ -54,10 +56,9 @@ def prepare(resource: Resource, obj: Object, before: Object | None, api: Surroun
     """Fill in an object on its way in, in place. Raise StatusError if it cannot be read or has no place to be."""
     if before is None:
         namespaces.check_home(resource, obj, api)
+    fill_in(resource, obj)
     if resource.is_custom:
-        intake.complete(resource, obj)
         return
-    defaults.complete(resource, obj)
     if before is None:
         _give(resource, obj, api)
     elif resource.qualified == "pods":
@@ -66,10 +67,20 @@ def prepare(resource: Resource, obj: Object, before: Object | None, api: Surroun
         addresses.assign(resource, obj, before, api)
 
 
+def fill_in(resource: Resource, obj: Object) -> None:
+    """Give an object the defaults of its kind, in place; they depend on nothing else, and come but once."""
+    if resource.is_custom:
+        intake.complete(resource, obj)
+    else:
+        defaults.complete(resource, obj)
+
+
 def validate(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> None:
     """Refuse an object that breaks a rule of its kind or of its namespace."""
     problems = validation.find_problems(resource, obj, before)
     causes = [*problems.causes, *intake.problems(resource, obj)]
+    if resource.qualified == "namespaces":
+        causes += pod_security.label_problems(obj, before)
     if causes:
         # What several rules complain about in the same words is said once.
         raise invalid(resource, obj["metadata"].get("name", ""), list(dict.fromkeys(causes)))
@@ -78,6 +89,7 @@ def validate(resource: Resource, obj: Object, before: Object | None, api: Surrou
     match resource.qualified:
         case "pods" if before is None:
             limits.check_pod(resource, obj, api)
+            pod_security.check_pod(resource, obj, api)
         case "persistentvolumeclaims":
             limits.check_claim(resource, obj, api)
         case "priorityclasses.scheduling.k8s.io":

@@ -14,7 +14,9 @@ from stowplan.embedded.controllers.cron_jobs import CronJobs
 from stowplan.embedded.controllers.daemon_sets import DaemonSets
 from stowplan.embedded.controllers.deployments import Deployments
 from stowplan.embedded.controllers.disruption_budgets import DisruptionBudgets
+from stowplan.embedded.controllers.event_expiry import EventExpiry
 from stowplan.embedded.controllers.garbage import GarbageCollector
+from stowplan.embedded.controllers.job_orphans import JobOrphans
 from stowplan.embedded.controllers.jobs import Jobs
 from stowplan.embedded.controllers.namespaces import Namespaces
 from stowplan.embedded.controllers.node_lifecycle import NodeLifecycle
@@ -29,6 +31,7 @@ from stowplan.embedded.following.pods import Pods
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.heartbeats import Heartbeats
 from stowplan.embedded.kubelet import Kubelet, Timing
+from stowplan.embedded.precedence import Precedence
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,12 @@ class Options:
     heartbeat_seconds: float = 10.0
     #: How long a node may be gone before its pods are removed.
     gone_node_seconds: float = 5.0
+    #: Without, nothing follows from an object being there: somebody else plays the controllers.
+    has_controllers: bool = True
     #: Without, pods stay as they are bound: somebody else plays the kubelets.
     has_kubelets: bool = True
+    #: Whom everybody gives way to.
+    precedence: Precedence | None = None
 
 
 class Part(Protocol):
@@ -61,14 +68,23 @@ def start_all(api: Api, options: Options) -> list[asyncio.Task[None]]:
     works = [setting.nodes.follower.run(), setting.pods.follower.run()]
     for part in parts:
         works += part.work()
-    return [asyncio.create_task(work) for work in works]
+    precedence = options.precedence
+    return [asyncio.create_task(work if precedence is None else precedence.behind(work)) for work in works]
 
 
 def parts_of(setting: Setting, options: Options) -> list[Part]:
     """Make every part; none has begun to work."""
+    parts = controllers_of(setting, options) if options.has_controllers else []
+    if options.has_kubelets:
+        parts += [Kubelet(setting, options.timing), Heartbeats(setting, options.heartbeat_seconds)]
+    return parts
+
+
+def controllers_of(setting: Setting, options: Options) -> list[Part]:
+    """Make every controller."""
     replica_sets = ReplicaSets(setting, resources.apps(setting.api, "ReplicaSet"))
     jobs = Jobs(setting)
-    parts: list[Part] = [
+    return [
         Namespaces(setting),
         ServiceAccounts(setting),
         GarbageCollector(setting),
@@ -81,9 +97,8 @@ def parts_of(setting: Setting, options: Options) -> list[Part]:
         StatefulSets(setting),
         DaemonSets(setting),
         jobs,
+        JobOrphans(setting, jobs.follower),
         CronJobs(setting, jobs.follower),
         DisruptionBudgets(setting),
+        EventExpiry(setting),
     ]
-    if options.has_kubelets:
-        parts += [Kubelet(setting, options.timing), Heartbeats(setting, options.heartbeat_seconds)]
-    return parts

@@ -101,6 +101,8 @@ class Sets:
 
     def _selecting(self, pod: KnownPod) -> Iterable[Key]:
         """The sets that would adopt this pod."""
+        if not self._by_label:
+            return
         places = [(pod.namespace, *pair) for pair in (*pod.labels.items(), ("", ""))]
         for place in places if pod.labels else ():
             for known in self._by_label.get(place, {}).values():

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from stowplan.embedded.custom.resource import CustomResource
+from stowplan.embedded.openapi import models
+from stowplan.embedded.openapi.models import Model
 from stowplan.embedded.resource import Object, Resource
 
-_MODELS: Final = "kubernetes_asyncio.client.models"
 _MODEL_NAME: Final = re.compile(r"([A-Z][a-z]+)??V(\d+(?:(?:alpha|beta)\d+)?)([A-Z].*)")
 _LIST: Final = re.compile(r"list\[(.+)\]")
 _MAP: Final = re.compile(r"dict[\[(]str, (.+)[\])]")
-_DOCUMENTED: Final = re.compile(r"\n\n(.*?)\n\n\s*:return:", re.DOTALL)
 _ANYTHING: Final = {"x-kubernetes-preserve-unknown-fields": True}
 _PLAIN: Final[dict[str, Object]] = {
     "str": {"type": "string"},
@@ -28,18 +27,18 @@ _META: Final = "V1ObjectMeta"
 
 def described(resources: Iterable[Resource]) -> dict[str, Object]:
     """Describe the kinds of resources, and every type that they consist of, by the names that `reference` takes."""
-    models = importlib.import_module(_MODELS)
     found: dict[str, Object] = {}
     waiting = []
     for resource in resources:
-        model = _META if resource.is_custom else _model_of(models, resource)
-        waiting.append(model)
+        name = _META if resource.is_custom else _model_of(resource)
+        waiting.append(name)
         if not resource.is_custom:
-            found[_component(model)] = _with_kind(_schema(getattr(models, model, None)), resource)
+            found[_component(name)] = _with_kind(_schema(models.find(name)), resource)
     while waiting:
-        model = waiting.pop()
-        found.setdefault(_component(model), _schema(getattr(models, model, None)))
-        waiting += [each for each in _mentioned(getattr(models, model, None)) if _component(each) not in found]
+        name = waiting.pop()
+        model = models.find(name)
+        found.setdefault(_component(name), _schema(model))
+        waiting += [each for each in _mentioned(model) if _component(each) not in found]
     return found
 
 
@@ -54,18 +53,18 @@ def name_of(resource: Resource) -> str:
     """The name under which a document describes the kind of a resource."""
     if resource.is_custom:
         return f"{'.'.join(reversed(resource.group.split('.')))}.{resource.version}.{resource.kind}"
-    return _component(_model_of(importlib.import_module(_MODELS), resource))
+    return _component(_model_of(resource))
 
 
 def reference(name: str) -> str:
     return f"#/components/schemas/{name}"
 
 
-def _model_of(models: Any, resource: Resource) -> str:
+def _model_of(resource: Resource) -> str:
     """Models whose names two groups have in common are named after their group as well."""
     plain = f"V{resource.version[1:]}{resource.kind}"
     group = (resource.group.partition(".")[0] or "core").capitalize()
-    return f"{group}{plain}" if hasattr(models, f"{group}{plain}") else plain
+    return f"{group}{plain}" if models.exists(f"{group}{plain}") else plain
 
 
 def _component(model: str) -> str:
@@ -77,26 +76,18 @@ def _component(model: str) -> str:
     return f"{group.lower()}.v{version}.{kind}" if group else f"v{version}.{kind}"
 
 
-def _schema(model: Any) -> Object:
+def _schema(model: Model | None) -> Object:
     if model is None:
         return {"type": "object", **_ANYTHING}
-    names: dict[str, str] = model.attribute_map
-    types: dict[str, str] = model.openapi_types
-    properties = {names[key]: _property(model, key, kind) for key, kind in types.items()}
+    properties = {name: _property(model, name, kind) for name, kind in model.types.items()}
     schema: Object = {"type": "object", "properties": properties}
-    required = [names[key] for key in types if _is_required(model, key)]
+    required = [name for name in model.types if name in model.required]
     return {**schema, "required": required} if required else schema
 
 
-def _property(model: Any, key: str, kind: str) -> Object:
-    documented = _DOCUMENTED.search(getattr(model, key).__doc__ or "")
-    text = documented[1].replace("# noqa: E501", "").strip() if documented else ""
+def _property(model: Model, name: str, kind: str) -> Object:
+    text = model.texts.get(name)
     return {"description": text, **_typed(kind)} if text else dict(_typed(kind))
-
-
-def _is_required(model: Any, key: str) -> bool:
-    setter: Any = getattr(model, key).fset
-    return f"Invalid value for `{key}`, must not be `None`" in setter.__code__.co_consts
 
 
 def _typed(kind: str) -> Object:
@@ -113,9 +104,9 @@ def _to(model: str) -> Object:
     return {"allOf": [{"$ref": reference(_component(model))}]}
 
 
-def _mentioned(model: Any) -> Iterator[str]:
+def _mentioned(model: Model | None) -> Iterator[str]:
     """The other models that a model's fields are of."""
-    for kind in model.openapi_types.values() if model is not None else ():
+    for kind in model.types.values() if model is not None else ():
         inner = kind
         while match := _LIST.fullmatch(inner) or _MAP.fullmatch(inner):
             inner = match[1]

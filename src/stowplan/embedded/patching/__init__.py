@@ -1,15 +1,17 @@
 """Patches: JSON patch, merge patch, strategic merge patch and server-side apply, on decoded objects.
 
-Who owns which field (`metadata.managedFields`) is recorded from the first server-side apply of an object on, not from
-its creation. An object that nobody applies then costs nothing: a hundred thousand pods carry no list of their fields,
-and neither a controller nor a kubelet pays for keeping one. The first apply gives all fields that are there to
-`before-first-apply`, as the API server does for objects that it did not track, so a wish that differs from them is a
-conflict; kubectl takes over what it applied on the client side before. From then on every change is recorded: `apply`
-does it for patches, and whoever replaces an object calls `note_update`.
+Who owns which field (`metadata.managedFields`) is recorded from the creation of an object on if its creator names
+itself, as kubectl does, and otherwise from the first server-side apply on. An object that nobody asks that for costs
+nothing: a hundred thousand pods carry no list of their fields, and neither a controller nor a kubelet pays for keeping
+one. The first apply of such an object gives the fields that are there to `before-first-apply`, as the API server does
+for objects that it did not track, so a wish that differs from them is a conflict; those that kubectl applied on the
+client side are kubectl's. From then on every change is recorded: `apply` does it for a server-side apply, whoever
+changes an object in another way calls `note_update`.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from stowplan.embedded.errors import StatusError, bad_request
@@ -38,7 +40,9 @@ __all__ = [
     "Author",
     "Patch",
     "apply",
+    "is_tracked",
     "manager_name",
+    "note_creation",
     "note_update",
 ]
 
@@ -59,11 +63,28 @@ def apply(resource: Resource, current: Object | None, patch: Patch) -> Object:
         raise bad_request("error decoding patch: the patch or the object is nested too deeply") from None
 
 
-def note_update(resource: Resource, before: Object, after: Object, author: Author) -> None:
-    """Record, in the new object, who owns what after an update; costs nothing if nobody ever applied the object."""
-    written, known = managed_fields.of(after), managed_fields.of(before)
-    if not written and not known:
+def is_tracked(before: Object, after: Object) -> bool:
+    """Whether it is known, or told by a change, who owns the fields of an object."""
+    return bool(managed_fields.of(before) or managed_fields.of(after))
+
+
+def note_creation(resource: Resource, obj: Object, author: Author) -> None:
+    """Record, in a new object, that whoever made it owns all of it."""
+    obj["metadata"].pop("managedFields", None)
+    try:
+        fields = tracking.everything(obj, _shape_of(resource, author.schema), resource)
+    except (MalformedValueError, RecursionError):
+        # Validation has more to say about it.
         return
+    if fields:
+        by = managed_fields.updater(author.manager, resource.api_version, author.subresource)
+        share = managed_fields.Share(fields, resource.api_version, managed_fields.stamp(author.time))
+        obj["metadata"]["managedFields"] = managed_fields.encode({by: share})
+
+
+def note_update(resource: Resource, before: Object, after: Object, author: Author) -> None:
+    """Record, in the new object, who owns what after an update; nothing if that `is_tracked` by neither object."""
+    written, known = managed_fields.of(after), managed_fields.of(before)
     metadata = after.get("metadata")
     if not isinstance(metadata, dict):
         return
@@ -77,6 +98,7 @@ def note_update(resource: Resource, before: Object, after: Object, author: Autho
         metadata["managedFields"] = managed_fields.encode(owners)
 
 
+@lru_cache(maxsize=256)
 def manager_name(field_manager: str, user_agent: str) -> str:
     """The manager that a request counts for: the one that it names, or the program that sent it."""
     if field_manager:
@@ -116,10 +138,7 @@ def _applied(resource: Resource, current: Object | None, patch: Patch) -> Object
     outcome = _patched(current, patch, shape)
     if not isinstance(outcome, dict):
         raise StatusError(422, "Invalid", f"the patch would turn the {resource.kind} into {describe(outcome)}")
-    result = tidied(outcome if resource.is_custom else without_nulls(outcome))
-    author = Author(patch.field_manager, patch.subresource, patch.time, patch.schema)
-    note_update(resource, current, result, author)
-    return result
+    return tidied(outcome if resource.is_custom else without_nulls(outcome))
 
 
 def _patched(current: Object, patch: Patch, shape: Shape) -> Any:

@@ -1,7 +1,8 @@
 """Server-side apply: a manager says all that it wants of an object, and owns exactly that.
 
 What it no longer says goes, unless somebody else owns it. What somebody else owns and it wants otherwise is a conflict,
-unless it forces. Objects that nobody applied before belong to `before-first-apply`.
+unless it forces. Objects of which nobody knows the owners belong to `before-first-apply`, except for what kubectl
+applied on the client side: when kubectl goes over to the server side, it gives up what it no longer says of that.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from stowplan.embedded.patching.shapes import Shape
 from stowplan.embedded.resource import Object, Resource
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_LAST_APPLIED_PATH: Final = ("f:metadata", "f:annotations", f"f:{_LAST_APPLIED}")
 _KUBECTL: Final = "kubectl"
+_CLIENT_SIDE: Final = "kubectl-client-side-apply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,15 @@ def _without_managed(obj: Object) -> Object:
 def _before_first_apply(application: Application, live: Object) -> Managed:
     fields = tracking.everything(live, application.shape, application.resource)
     version = application.resource.api_version
-    owner = managed_fields.updater("before-first-apply", version)
-    return {owner: Share(fields, version, application.time)} if fields else {}
+    client_side = EMPTY
+    if _annotations(live).get(_LAST_APPLIED):
+        client_side = fields & (_from_last_applied(application, live) | {_LAST_APPLIED_PATH})
+    shares = {"before-first-apply": fields - client_side, _CLIENT_SIDE: client_side}
+    return {
+        managed_fields.updater(manager, version): Share(owned, version, application.time)
+        for manager, owned in shares.items()
+        if owned
+    }
 
 
 def _outcome(application: Application, live: Object, managed: Managed) -> tuple[Object, Managed]:

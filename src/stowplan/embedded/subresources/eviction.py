@@ -55,7 +55,7 @@ def _charge(api: Api, pod: Object, options: Options) -> None:
     """Take one disruption from the budget of the pod, if it has one."""
     budgets = list(_budgets(api, pod))
     if len(budgets) > 1:
-        raise StatusError(500, "InternalError", _SEVERAL)
+        raise StatusError(500, "", _SEVERAL)
     if not budgets or _may_go_unhealthy(pod, budgets[0]):
         return
     budget = budgets[0]

@@ -54,8 +54,7 @@ def _put(api: Api, target: Target, found: Object, scale: Object, options: Option
         problem = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise invalid(SCALES, target.name, [Cause("FieldValueInvalid", "spec.replicas", problem)])
     _set(found, _paths(target.resource).spec_replicas, replicas)
-    place = Target(target.resource, target.namespace, target.name)
-    return _show(target.resource, api.replace(place, found, options))
+    return _show(target.resource, api.replace(target, found, options))
 
 
 def _check_meant(target: Target, wanted: Object, found: Object) -> None:

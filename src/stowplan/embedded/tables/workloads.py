@@ -133,6 +133,9 @@ def _template_labels(template: Object) -> Any:
 
 
 SHEETS: Final = {
+    "scales.autoscaling": Sheet(
+        (NAME, number("Desired", "spec", "replicas"), number("Available", "status", "replicas"), AGE)
+    ),
     "replicationcontrollers": _replicas(
         wide("Selector", lambda obj: wording.labels(reading.mapping(obj, "spec", "selector")))
     ),

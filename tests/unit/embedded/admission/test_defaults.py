@@ -202,6 +202,15 @@ def test_workloads_are_filled_in(plural: str, added: Object, status: Object) -> 
     assert created["status"] == status
 
 
+def test_an_autoscaler_goes_by_the_processors_if_nothing_else_is_said() -> None:
+    spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w"}, "maxReplicas": 3}
+    of = resource("horizontalpodautoscalers.autoscaling", "v2")
+    created = create(new_api(), of, {"metadata": {"name": "h"}, "spec": spec})
+    target = {"type": "Utilization", "averageUtilization": 80}
+    metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    assert created["spec"] == {**spec, "minReplicas": 1, "metrics": metrics}
+
+
 def test_a_job_finds_its_pods_by_its_own_uid() -> None:
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]}}
     created = create(new_api(), JOBS, {"metadata": {"name": "j"}, "spec": {"template": template}})

@@ -172,6 +172,31 @@ def test_nulls_and_unknown_fields_are_dropped_and_the_latter_named() -> None:
     assert unknown == ["spec.containers[0].imagee", "spec.containers[0].securityContext.aa", "spec.foo", "bar"]
 
 
+@pytest.mark.parametrize(
+    ("spec", "usual"),
+    [
+        pytest.param({"taints": []}, {}, id="a list"),
+        pytest.param({"taints": [{"key": "a", "effect": "NoSchedule"}]}, None, id="but not one with something in it"),
+    ],
+)
+def test_a_list_with_nothing_in_it_is_left_out(spec: Object, usual: Object | None) -> None:
+    expected = dict(spec) if usual is None else usual
+    node = {"metadata": {"name": "n"}, "spec": spec}
+    shapes.read(NODES, node)
+    assert node["spec"] == expected
+
+
+def test_a_map_with_nothing_in_it_is_left_out_and_a_struct_or_the_containers_are_not() -> None:
+    obj = with_spec(nodeSelector={}, securityContext={}, containers=[])
+    shapes.read(PODS, obj)
+    assert obj["spec"] == {"securityContext": {}, "containers": []}
+
+
+def test_nothing_of_the_wrong_kind_is_refused_all_the_same() -> None:
+    with pytest.raises(StatusError, match=r"cannot unmarshal object into .* of type \[\]v1.Taint"):
+        shapes.read(NODES, {"metadata": {"name": "n"}, "spec": {"taints": {}}})
+
+
 def test_times_are_written_in_utc() -> None:
     lease: Object = {"spec": {"renewTime": "2026-01-01T02:00:00.000001+02:00"}, "metadata": {"name": "l"}}
     lease["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00.5Z"

@@ -9,6 +9,8 @@ from tests.unit.embedded.admission.doorstep import create, new_api, refusal_of_n
 from tests.unit.embedded.given import NAMESPACES, NODES, resource
 
 TEMPLATE: Object = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+MOUNT = {"name": "data", "mountPath": "/data"}
+MOUNTING = {**TEMPLATE, "spec": {"containers": [{"name": "c", "image": "i", "volumeMounts": [MOUNT]}]}}
 JOB = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
 CRON_JOB = {"schedule": "* * * * *", "jobTemplate": {"spec": JOB}}
 
@@ -59,6 +61,12 @@ def workload(**spec: object) -> Object:
             id="pods that end by themselves",
         ),
         pytest.param(
+            "statefulsets",
+            workload(template=MOUNTING, volumeClaimTemplates=[{"metadata": {"name": "logs"}, "spec": {}}]),
+            'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"',
+            id="a mount of something else than what it claims",
+        ),
+        pytest.param(
             "daemonsets",
             workload(updateStrategy={"rollingUpdate": {"maxUnavailable": 0}}),
             "spec.updateStrategy.rollingUpdate.maxUnavailable: Required value: cannot be 0 when maxSurge is 0",
@@ -78,6 +86,13 @@ def test_a_workload_is_refused_for(plural: str, spec: Object, problem: str) -> N
     of = resource(f"{plural}.apps")
     error = refusal_of_new(new_api(), of, {"metadata": {"name": "w"}, "spec": spec})
     assert error.message == f'{of.kind}.apps "w" is invalid: {problem}'
+
+
+def test_what_a_stateful_set_claims_can_be_mounted() -> None:
+    claim = {"metadata": {"name": "data"}, "spec": {}}
+    spec = workload(template=MOUNTING, volumeClaimTemplates=[claim])
+    made = create(new_api(), resource("statefulsets.apps"), {"metadata": {"name": "w"}, "spec": spec})
+    assert "volumes" not in made["spec"]["template"]["spec"]
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from stowplan.embedded.controllers.daemon_updates import Crew, next_step, spokesman
 from stowplan.embedded.following.pods import KnownPod
 from stowplan.embedded.resource import Object
+from tests.unit.embedded.controllers.known_pods import PLAIN
 from tests.unit.embedded.controllers.small_cluster import DAEMON_SETS, SmallCluster, tell, template
 from tests.unit.embedded.given import NODES
 
@@ -117,25 +119,8 @@ def test_with_a_surge_the_new_pod_comes_before_the_old_one_goes() -> None:
 
 
 def pod(name: str, revision: str, is_ready: bool = True) -> KnownPod:
-    return KnownPod(
-        namespace="default",
-        name=name,
-        uid=name,
-        labels={"controller-revision-hash": revision},
-        annotations={},
-        owner=None,
-        node="n",
-        target="n",
-        phase="Running",
-        created=0.0,
-        started=0.0,
-        ready_since=0.0,
-        is_ready=is_ready,
-        is_terminating=False,
-        grace_seconds=0,
-        restarts=0,
-        finalizers=(),
-        tolerations=(),
+    return msgspec.structs.replace(
+        PLAIN, name=name, uid=name, labels={"controller-revision-hash": revision}, is_ready=is_ready
     )
 
 

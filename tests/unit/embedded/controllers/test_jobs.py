@@ -204,3 +204,28 @@ def test_pods_of_jobs_that_do_not_say_how_long_they_take_end_after_a_second() ->
 def test_indexes_are_written_and_read(indexes: set[int], text: str) -> None:
     assert job_indexes.write(indexes) == text
     assert job_indexes.parse(text) == indexes
+
+
+def test_the_pods_of_a_job_that_is_deleted_go_with_it() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(JOBS, "sum", spec(duration="1h", completions=2, parallelism=2))
+        await cluster.pass_time(3)
+        assert len(cluster.pods()) == 2
+        cluster.delete(JOBS, "sum")
+        await cluster.pass_time(60)
+        assert cluster.pods() == []
+
+    tell(story)
+
+
+def test_the_pods_that_a_job_leaves_behind_are_held_by_nobody() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(JOBS, "sum", spec(duration="1h"))
+        await cluster.pass_time(3)
+        cluster.delete(JOBS, "sum", propagationPolicy="Orphan")
+        await cluster.pass_time(5)
+        (pod,) = cluster.pods()
+        assert not pod["metadata"].get("ownerReferences")
+        assert not pod["metadata"].get("finalizers")
+
+    tell(story)

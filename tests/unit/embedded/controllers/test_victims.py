@@ -6,28 +6,7 @@ import msgspec
 import pytest
 
 from stowplan.embedded.controllers import victims
-from stowplan.embedded.following.pods import KnownPod
-
-PLAIN = KnownPod(
-    namespace="default",
-    name="plain",
-    uid="plain",
-    labels={},
-    annotations={},
-    owner=None,
-    node="n",
-    target="n",
-    phase="Running",
-    created=100.0,
-    started=100.0,
-    ready_since=100.0,
-    is_ready=True,
-    is_terminating=False,
-    grace_seconds=0,
-    restarts=0,
-    finalizers=(),
-    tolerations=(),
-)
+from tests.unit.embedded.controllers.known_pods import PLAIN
 
 
 @pytest.mark.parametrize(

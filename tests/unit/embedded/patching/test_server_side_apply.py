@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.errors import StatusError
-from stowplan.embedded.patching import MERGE_PATCH, Author, Patch, apply, note_update
-from stowplan.embedded.resource import Object
+from stowplan.embedded.patching import MERGE_PATCH, Author, Patch, apply, is_tracked, note_creation, note_update
+from stowplan.embedded.resource import Object, Resource
 from tests.unit.embedded.patching.resources import CONFIG_MAP, DEPLOYMENT, NOON, POD, WIDGET, applying, make, owners
 
 BEFORE = "before-first-apply Update"
@@ -20,6 +20,13 @@ def deployment(replicas: int | None = None, **container: Any) -> Object:
     web = {"name": "web", "image": "web:1", **container}
     spec: Object = {"template": {"spec": {"containers": [web]}}}
     return make(DEPLOYMENT, spec=spec if replicas is None else {"replicas": replicas, **spec})
+
+
+def patched(resource: Resource, obj: Object, changes: Object, manager: str) -> Object:
+    """The object after a merge patch by a manager, as the API does it."""
+    result = apply(resource, obj, Patch(MERGE_PATCH, json.dumps(changes).encode()))
+    note_update(resource, obj, result, Author(manager, time=NOON))
+    return result
 
 
 def test_an_apply_without_an_object_creates_it() -> None:
@@ -139,8 +146,23 @@ def test_kubectl_takes_over_what_it_applied_on_the_client_side() -> None:
     assert json.loads(kept) == make(CONFIG_MAP, data={"a": "2"})
     with pytest.raises(StatusError, match=r'conflict with "before-first-apply" using v1: \.data\.b'):
         apply(CONFIG_MAP, live, applying(make(CONFIG_MAP, data={"b": "2"})))
-    with pytest.raises(StatusError, match=r'conflict with "before-first-apply" using v1: \.data\.a'):
+    with pytest.raises(StatusError, match=r'conflict with "kubectl-client-side-apply" using v1: \.data\.a'):
         apply(CONFIG_MAP, live, applying(make(CONFIG_MAP, data={"a": "2"}), "somebody-else"))
+
+
+def test_what_kubectl_applied_on_the_client_side_is_told_apart_from_what_others_set() -> None:
+    last = make(CONFIG_MAP, data={"a": "1", "b": "1"})
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(last)}
+    live = make(CONFIG_MAP, data={"a": "1", "b": "changed", "c": "others"}, metadata={"annotations": annotations})
+    result = apply(CONFIG_MAP, live, applying(make(CONFIG_MAP, data={"d": "1"})))
+    assert owners(result) == {
+        "kubectl Apply": {"f:data": {"f:d": {}}},
+        "kubectl-client-side-apply Update": {
+            "f:data": {"f:a": {}},
+            "f:metadata": {"f:annotations": {"f:kubectl.kubernetes.io/last-applied-configuration": {}}},
+        },
+        BEFORE: {"f:data": {".": {}, "f:b": {}, "f:c": {}}, "f:metadata": {"f:annotations": {}}},
+    }
 
 
 def test_the_status_is_not_owned_through_the_object_itself() -> None:
@@ -193,15 +215,33 @@ def test_a_wish_that_cannot_be_read_is_refused(wanted: Any, code: int, problem: 
 
 def test_a_patch_of_an_applied_object_is_recorded() -> None:
     first = apply(DEPLOYMENT, None, applying(deployment(2), "one"))
-    scaled = apply(DEPLOYMENT, first, Patch(MERGE_PATCH, b'{"spec":{"replicas":5}}', "scaler", time=NOON))
+    scaled = patched(DEPLOYMENT, first, {"spec": {"replicas": 5}}, "scaler")
     assert owners(scaled)["scaler Update"] == {"f:spec": {"f:replicas": {}}}
     assert "f:replicas" not in owners(scaled)["one Apply"]["f:spec"]
     with pytest.raises(StatusError, match=r'conflict with "scaler" using apps/v1: \.spec\.replicas'):
         apply(DEPLOYMENT, scaled, applying(deployment(2), "one"))
 
 
-def test_an_update_of_an_object_that_nobody_applied_is_not_recorded() -> None:
+def test_a_creator_owns_all_that_is_there() -> None:
+    made = make(CONFIG_MAP, data={"a": "1"}, metadata={"uid": "u", "labels": {"x": "y"}, "managedFields": [{}]})
+    note_creation(CONFIG_MAP, made, Author("kubectl-create", time=NOON))
+    assert made["metadata"]["managedFields"] == [
+        {
+            "manager": "kubectl-create",
+            "operation": "Update",
+            "apiVersion": "v1",
+            "time": "2026-05-01T12:00:00Z",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:data": {".": {}, "f:a": {}}, "f:metadata": {"f:labels": {".": {}, "f:x": {}}}},
+        }
+    ]
+    with pytest.raises(StatusError, match=r'conflict with "kubectl-create" using v1: \.data\.a'):
+        apply(CONFIG_MAP, made, applying(make(CONFIG_MAP, data={"a": "2"})))
+
+
+def test_an_update_of_an_object_without_owners_is_not_recorded() -> None:
     before, after = deployment(2), deployment(3)
+    assert not is_tracked(before, after)
     note_update(DEPLOYMENT, before, after, Author("scaler"))
     assert after == deployment(3)
 
@@ -223,8 +263,7 @@ def test_an_update_may_forget_all_owners() -> None:
 def test_the_oldest_updates_are_taken_together() -> None:
     obj = apply(CONFIG_MAP, None, applying(make(CONFIG_MAP, data={"z": "1"})))
     for number in range(12):
-        patch = json.dumps({"data": {f"k{number:02}": "v"}}).encode()
-        obj = apply(CONFIG_MAP, obj, Patch(MERGE_PATCH, patch, f"manager-{number:02}", time=NOON))
+        obj = patched(CONFIG_MAP, obj, {"data": {f"k{number:02}": "v"}}, f"manager-{number:02}")
     managers = [entry["manager"] for entry in obj["metadata"]["managedFields"]]
     assert len(managers) == 11
     assert owners(obj)["ancient-changes Update"] == {"f:data": {"f:k00": {}, "f:k01": {}, "f:k02": {}}}

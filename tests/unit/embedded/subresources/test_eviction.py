@@ -149,9 +149,14 @@ def test_two_budgets_are_one_too_many() -> None:
     api = with_running_pod()
     add_budget(api, "one", disruptionsAllowed=1)
     add_budget(api, "two", disruptionsAllowed=1)
-    assert refusal(api).message == (
-        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-    )
+    assert refusal(api).status() == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+        "code": 500,
+    }
 
 
 def test_a_dry_run_changes_neither_pod_nor_budget() -> None:

@@ -131,7 +131,7 @@ def test_a_custom_resource_says_where_its_replicas_are() -> None:
     paths = ScalePaths(("spec", "size"), ("status", "size"), ("status", "selector"))
     plain = Resource("example.com", "v1", "Widget", "widgets", "widget", subresources=("scale",), is_custom=True)
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    known = {field.name: getattr(plain, field.name) for field in fields(plain)}
+    known = {field.name: getattr(plain, field.name) for field in fields(plain) if field.init}
     widgets = CustomResource(**known, schema=schema, scale=paths)
     api.catalogue.add(widgets)
     status = {"size": 1, "selector": "a=b"}

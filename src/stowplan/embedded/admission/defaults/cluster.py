@@ -8,6 +8,7 @@ from typing import Final
 from stowplan.embedded.resource import Object
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_USUAL_CPU_PERCENT: Final = 80
 
 
 def complete_namespace(namespace: Object) -> None:
@@ -75,7 +76,11 @@ def complete_budget(budget: Object) -> None:
 
 def complete_autoscaler(autoscaler: Object) -> None:
     """Fill in a horizontal pod autoscaler."""
-    autoscaler.setdefault("spec", {}).setdefault("minReplicas", 1)
+    spec = autoscaler.setdefault("spec", {})
+    spec.setdefault("minReplicas", 1)
+    if autoscaler.get("apiVersion") == "autoscaling/v2" and not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": _USUAL_CPU_PERCENT}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
 
 
 def complete_definition(definition: Object) -> None:

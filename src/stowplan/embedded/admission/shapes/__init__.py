@@ -16,8 +16,9 @@ __all__ = ["read", "strict_error"]
 def read(resource: Resource, obj: Object) -> list[str]:
     """Bring an object into its usual form, in place. Return the paths of fields that its kind does not have.
 
-    Such fields are dropped, and so are nulls; quantities and times are written in the canonical way. Raise StatusError
-    400 for a value of the wrong type. Of a custom object only the metadata is looked at.
+    Such fields are dropped, and so are nulls, and lists and maps with nothing in them; quantities and times are written
+    in the canonical way. Raise StatusError 400 for a value of the wrong type. Of a custom object only the metadata is
+    looked at.
     """
     shape = table.of_kind(resource)
     if shape is None:

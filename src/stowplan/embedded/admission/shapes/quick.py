@@ -18,6 +18,7 @@ from stowplan.model.quantity import Quantity, QuantityError
 
 _TIME: Final = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
 _MICRO_TIME: Final = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")]
+_NOT_EMPTY: Final = msgspec.Meta(min_length=1)
 _BASE64: Final = Annotated[str, msgspec.Meta(pattern=r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")]
 
 
@@ -60,7 +61,8 @@ def _type(shape: Shape) -> Any:
     if shape.items is None:
         return _TYPES[shape.form]
     items = _type(shape.items)
-    return GenericAlias(list, items) if shape.form is Form.LIST else GenericAlias(dict, (str, items))
+    many = GenericAlias(list, items) if shape.form is Form.LIST else GenericAlias(dict, (str, items))
+    return Annotated[many, _NOT_EMPTY] if shape.is_left_out_empty else many
 
 
 def _read_canonical(_: type, value: Any) -> Quantity:

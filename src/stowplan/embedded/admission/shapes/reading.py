@@ -106,8 +106,10 @@ def _read_struct(value: Any, shape: Shape, place: _Place) -> Any:
             place.unknown.append(where.path)
         if known is None or member is None:
             del value[name]
-        else:
-            value[name] = _read(member, known, where)
+            continue
+        value[name] = _read(member, known, where)
+        if known.is_left_out_empty and not value[name]:
+            del value[name]
     return value
 
 

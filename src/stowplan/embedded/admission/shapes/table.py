@@ -1,14 +1,15 @@
 """The fields of every built-in kind, read from the lists in `types/`.
 
 Each line there is a struct: `Taint: effect TaintEffect, key string, timeAdded Time, value string`. A name without a
-path is looked for in the same file first; a name that no file defines is a kind of text.
+path is looked for in the same file first; a name that no file defines is a kind of text. A field with an exclamation
+mark is written even if it has nothing in it; any other list or map is then left out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ _PACKAGES: Final = {"": "core"}
 _MAP: Final = "map[string]"
 _LIST: Final = "[]"
 _BYTES: Final = "[]uint8"
+_KEPT: Final = "!"
 
 
 class Form(Enum):
@@ -70,6 +72,8 @@ class Shape:
     items: Shape | None = None
     #: Of a struct, by JSON name; filled once, while the table is built, for types that contain each other.
     fields: Mapping[str, Shape] = field(default_factory=dict)
+    #: Of a list or a map: whether it is left out where there is nothing in it.
+    is_left_out_empty: bool = False
 
     @property
     def struct_name(self) -> str:
@@ -104,8 +108,14 @@ def _structs() -> Mapping[str, Shape]:
         section = path.partition(".")[0]
         for declaration in text.split(","):
             if words := declaration.split():
-                members[path][words[0]] = _shape(words[1], section, structs)
+                name = words[0].removesuffix(_KEPT)
+                shape = _shape(words[1], section, structs)
+                members[path][name] = shape if words[0] != name else _left_out_empty(shape)
     return structs
+
+
+def _left_out_empty(shape: Shape) -> Shape:
+    return replace(shape, is_left_out_empty=True) if shape.form in (Form.LIST, Form.MAP) else shape
 
 
 def _shape(name: str, section: str, structs: Mapping[str, Shape]) -> Shape:

@@ -47,8 +47,19 @@ def check_stateful_set(problems: Problems, stateful_set: Object) -> None:
         problems.invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
     if strategy["type"] not in ("RollingUpdate", "OnDelete"):
         problems.invalid("spec.updateStrategy", _go_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")
-    _check_set(problems, spec, "statefulset", "StatefulSet")
+    _check_set(problems, _with_claims(spec), "statefulset", "StatefulSet")
     _check_counts(problems, spec, "minReadySeconds")
+
+
+def _with_claims(spec: Object) -> Object:
+    """The spec of a stateful set as its pods will have it: each claim is a volume, in place of one of that name."""
+    claims = [claim.get("metadata", {}).get("name", "") for claim in spec.get("volumeClaimTemplates", ())]
+    if not claims:
+        return spec
+    template = spec["template"]
+    kept = [volume for volume in template["spec"].get("volumes", ()) if volume.get("name") not in claims]
+    made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    return {**spec, "template": {**template, "spec": {**template["spec"], "volumes": [*made, *kept]}}}
 
 
 def check_daemon_set(problems: Problems, daemon_set: Object) -> None:

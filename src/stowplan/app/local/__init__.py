@@ -1,0 +1,1 @@
+"""`stowplan up`: API server, scheduler and the rest of a cluster in one process. Start at `up`."""

@@ -1,0 +1,92 @@
+"""Puts objects into an embedded cluster, in process: new ones are created, known ones changed as `kubectl apply` would.
+
+Objects that come from a real cluster are taken over as they are, uid and status included, so that owners keep what is
+theirs and nothing has to happen again that has happened there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from stowplan.app.local.manifest_files import Manifest, ManifestError
+from stowplan.embedded.api import Api
+from stowplan.embedded.errors import StatusError
+from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
+from stowplan.embedded.request import Options, Target
+from stowplan.embedded.resource import Object, Resource
+
+FIELD_MANAGER: Final = "stowplan"
+#: What a server writes for itself and its clients, and what means nothing to another one.
+_LEFT_BEHIND: Final = ("resourceVersion", "selfLink", "managedFields")
+#: A definition has to be applied to be served.
+_ALWAYS_APPLIED: Final = ("CustomResourceDefinition",)
+
+
+class Applier:
+    """Applies manifests to one cluster."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def is_from_a_server(self, manifest: Manifest) -> bool:
+        """Say whether an object is one that some server has completed, so that it can be taken over."""
+        metadata = manifest.content.get("metadata") or {}
+        is_complete = metadata.get("uid") and metadata.get("creationTimestamp")
+        return bool(is_complete) and manifest.kind not in _ALWAYS_APPLIED
+
+    def apply(self, manifest: Manifest) -> None:
+        """Create an object, or change it to what the manifest says. Raise ManifestError if the cluster refuses it."""
+        resource, namespace = self._place(manifest)
+        metadata = manifest.content.get("metadata") or {}
+        content = {**manifest.content, "metadata": _without(metadata, _LEFT_BEHIND)}
+        try:
+            self._apply(resource, namespace, content)
+        except StatusError as error:
+            raise ManifestError(f"{manifest.title}: {error.message}") from None
+
+    def take_over(self, manifest: Manifest) -> None:
+        """Put in an object of another cluster as it was there, in place of one of ours."""
+        resource, _ = self._place(manifest)
+        copied: Object = msgspec.json.decode(msgspec.json.encode(manifest.content))
+        copied["metadata"] = _without(copied["metadata"], _LEFT_BEHIND)
+        self._api.store.write(resource, copied)
+
+    def ensure_namespace(self, manifest: Manifest) -> None:
+        """Make the namespace that an object is in, if that was not given itself."""
+        _, name = self._place(manifest)
+        resource = self._api.catalogue.of_kind("v1", "Namespace")
+        if name and resource is not None and self._api.store.get(resource, "", name) is None:
+            self._api.create(resource, "", {"metadata": {"name": name}}, user=FIELD_MANAGER)
+
+    def _apply(self, resource: Resource, namespace: str, content: Object) -> None:
+        copied: Object = msgspec.json.decode(msgspec.json.encode(content))
+        name = copied["metadata"].get("name", "")
+        if not name or self._api.store.get(resource, namespace, name) is None:
+            self._api.insert(Target(resource, namespace), copied, _options())
+            return
+        patch = Patch(APPLY_PATCH, msgspec.json.encode(copied), FIELD_MANAGER, force=True, time=self._api.now())
+        self._api.amend(Target(resource, namespace, name), patch, _options())
+
+    def _place(self, manifest: Manifest) -> tuple[Resource, str]:
+        """Return what the object is and the namespace it goes to."""
+        content = manifest.content
+        resource = self._api.catalogue.of_kind(content["apiVersion"], content["kind"])
+        if resource is None:
+            what = f"{content['kind']} of {content['apiVersion']}"
+            raise ManifestError(
+                f"{manifest.title}: this cluster does not serve {what}; give its CustomResourceDefinition first"
+            )
+        namespace = (content.get("metadata") or {}).get("namespace") or "default"
+        return resource, namespace if resource.is_namespaced else ""
+
+
+def _options() -> Options:
+    """Be as strict as kubectl: a field that is not there is most likely misspelt."""
+    return Options(field_manager=FIELD_MANAGER, user=FIELD_MANAGER, field_validation="Strict")
+
+
+def _without(metadata: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: value for key, value in metadata.items() if key not in keys}

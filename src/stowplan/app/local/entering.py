@@ -1,0 +1,134 @@
+"""How clients come to an embedded cluster: where it listens, with which certificate, and what they have to show."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from stowplan.app.local.kubeconfig_file import Access
+from stowplan.embedded.api import Api
+from stowplan.embedded.server import ServerOptions, Serving, UnsafeAddressError, check_address, serve
+from stowplan.kube.identity import Credentials
+from stowplan.kube.tls import TlsFiles, Trust
+from stowplan.kube.tokens import Fixed
+
+USUAL_PORT: Final = 6443
+_SYSTEM: Final = "kube-system"
+_AUTHORITIES: Final = "extension-apiserver-authentication"
+
+
+class EntranceError(Exception):
+    """The API cannot be served as asked; the text names the option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """Where the API is, and who comes in."""
+
+    host: str = "127.0.0.1"
+    #: None takes the usual port, or a free one if that is taken.
+    port: int | None = None
+    token: str = ""
+    certificate: str = ""
+    key: str = ""
+    #: The file of the authority whose client certificates are believed; "" for none.
+    client_authority: str = ""
+
+
+def check_entrance(entrance: Entrance) -> None:
+    """Refuse an entrance that is not safe, before anything is started. Raise EntranceError."""
+    try:
+        check_address(_server_options(entrance, entrance.port or 0, ServerOptions()))
+    except UnsafeAddressError as error:
+        raise EntranceError(f"--bind-address: {error}; --token and --cert give both") from None
+
+
+async def open_to_clients(api: Api, entrance: Entrance, beyond: ServerOptions) -> Serving:
+    """Serve on the port that is asked for; if none is, on the usual one, or on a free one if that is taken.
+
+    `beyond` says what the entrance does not.
+    """
+    for port in (entrance.port,) if entrance.port is not None else (USUAL_PORT, 0):
+        try:
+            return await serve(api, _server_options(entrance, port, beyond))
+        except OSError as error:
+            problem = f"--bind-address {entrance.host} --port {port}: {error.strerror or error}"
+    raise EntranceError(f"{problem}; choose another port, or 0 for a free one")
+
+
+def _server_options(entrance: Entrance, port: int, beyond: ServerOptions) -> ServerOptions:
+    return replace(beyond, host=entrance.host, port=port, token=entrance.token, tls=tls_of(entrance))
+
+
+def tls_of(entrance: Entrance) -> ssl.SSLContext | None:
+    """Return what TLS needs; None without TLS. Raise EntranceError if files cannot be used."""
+    if not entrance.certificate:
+        for option, given in (("--key", entrance.key), ("--client-ca", entrance.client_authority)):
+            if given:
+                raise EntranceError(f"{option} is of no use alone; give the certificate with --cert")
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        # A password that is wrong keeps OpenSSL from asking for one at the terminal.
+        context.load_cert_chain(entrance.certificate, entrance.key or None, password="")
+    except (OSError, ValueError) as error:
+        what = f"--cert {entrance.certificate}" + (f" --key {entrance.key}" if entrance.key else "")
+        remedy = "give PEM files, the key unencrypted and the one of the certificate"
+        raise EntranceError(f"{what}: {error}; {remedy}") from None
+    if entrance.client_authority:
+        _ask_for_certificates(context, entrance.client_authority)
+    return context
+
+
+def _ask_for_certificates(context: ssl.SSLContext, authority: str) -> None:
+    context.verify_mode = ssl.CERT_OPTIONAL
+    try:
+        context.load_verify_locations(authority)
+    except OSError as error:
+        raise EntranceError(f"--client-ca {authority}: {error}; give a PEM file") from None
+
+
+def publish_authority(api: Api, entrance: Entrance) -> None:
+    """Write down whose client certificates are believed, where other components of a cluster look for it."""
+    resource = api.catalogue.of_kind("v1", "ConfigMap")
+    if not entrance.client_authority or resource is None:
+        return
+    data = {"client-ca-file": Path(entrance.client_authority).read_text(encoding="utf-8")}
+    content = {"metadata": {"name": _AUTHORITIES, "namespace": _SYSTEM}, "data": data}
+    if api.store.get(resource, _SYSTEM, _AUTHORITIES) is None:
+        api.create(resource, _SYSTEM, content)
+    else:
+        api.update(resource, _SYSTEM, _AUTHORITIES, content)
+
+
+def access_to(url: str, entrance: Entrance) -> Access:
+    """Return how the cluster is reached from this machine."""
+    # An address that stands for all of them is none that can be called.
+    server = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    if not entrance.certificate:
+        return Access(server, entrance.token)
+    authority = Path(entrance.certificate).read_text(encoding="utf-8")
+    return Access(server, entrance.token, authority, _certified_name(authority))
+
+
+def _certified_name(authority: str) -> str:
+    """Return a name that the certificate is for, which may be another than the one that is called."""
+    from cryptography import x509
+
+    certificate = x509.load_pem_x509_certificate(authority.encode())
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ""
+    known = names.get_values_for_type(x509.DNSName) or [*map(str, names.get_values_for_type(x509.IPAddress))]
+    return known[0] if known else ""
+
+
+def credentials_for(access: Access, entrance: Entrance) -> Credentials:
+    """Return how the scheduler enters: by the same door as everybody."""
+    authorization = Fixed(f"Bearer {access.token}" if access.token else "")
+    # The certificate may be for another name than the address we listen on.
+    trust = Trust(TlsFiles(authority=entrance.certificate, is_insecure=True)) if entrance.certificate else None
+    return Credentials(access.server, authorization, trust)

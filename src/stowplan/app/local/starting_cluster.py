@@ -1,0 +1,107 @@
+"""What an embedded cluster begins with: a copy of another one, nodes of some shapes, and manifests, in this order.
+
+A cluster that was kept on disk begins with what it had: only the manifests are applied again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
+
+from stowplan.app.local import cluster_copy, manifest_files, node_shapes
+from stowplan.app.local.applying import Applier
+from stowplan.app.local.manifest_files import Manifest
+from stowplan.embedded.api import Api
+
+T = TypeVar("T")
+
+DEFAULT_NODES: Final = 100
+#: Objects put in before everybody else has a turn.
+_BURST: Final = 200
+
+
+class Progress(Protocol):
+    """Who is told how far the loading is."""
+
+    def note(self, text: str) -> None:
+        """Hear of something that was left out, or that is good to know."""
+
+    def stage(self, title: str, total: int) -> AbstractContextManager[Callable[[], None]]:
+        """Follow a piece of work of so many steps; what is entered is called after each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What is asked for. `nodes` None leaves the number to us."""
+
+    nodes: int | None = None
+    shapes: str = ""
+    copied_from: str = ""
+    manifests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What was read and made, ready to be put in."""
+
+    nodes: Sequence[Manifest]
+    copied: Sequence[Manifest]
+    manifests: Sequence[Manifest]
+
+
+async def read(beginning: Beginning, progress: Progress, has_data: bool) -> Contents:
+    """Read everything before anything is put in. Raise ManifestError if something cannot be used."""
+    manifests = manifest_files.read(beginning.manifests)
+    if has_data:
+        if beginning.nodes is not None or beginning.shapes or beginning.copied_from:
+            progress.note("the cluster that was kept goes on; --nodes, --shapes and --from are for a new one")
+        return Contents((), (), manifests)
+    copied = await cluster_copy.read(beginning.copied_from, progress.note) if beginning.copied_from else []
+    shapes = node_shapes.read(beginning.shapes) if beginning.shapes else node_shapes.DEFAULT
+    has_nodes = any(manifest.kind == "Node" for manifest in (*copied, *manifests))
+    wanted = beginning.nodes if beginning.nodes is not None else 0 if has_nodes else DEFAULT_NODES
+    origin = beginning.shapes or "--nodes"
+    nodes = [Manifest(origin, node) for node in node_shapes.make_nodes(shapes, wanted)]
+    return Contents(nodes, copied, manifests)
+
+
+def put_copied(api: Api, contents: Contents, progress: Progress) -> None:
+    """Put in what was somewhere before, and the nodes. Nothing else may be at work on the cluster yet."""
+    applier = Applier(api)
+    seen = [manifest for manifest in contents.copied if applier.is_from_a_server(manifest)]
+    for manifest in _followed(progress, "copying objects", seen):
+        applier.take_over(manifest)
+    for manifest in _followed(progress, "making nodes", contents.nodes):
+        applier.apply(manifest)
+
+
+async def put_new(api: Api, contents: Contents, progress: Progress, quiet: Callable[[], Awaitable[None]]) -> None:
+    """Put in what no server has seen, while the cluster is at work; `quiet` waits until that has caught up."""
+    applier = Applier(api)
+    written = [manifest for manifest in contents.copied if not applier.is_from_a_server(manifest)]
+    found = manifest_files.in_order([*written, *contents.manifests])
+    first = [manifest for manifest in found if manifest.is_needed_by_others]
+    for manifest in _followed(progress, "preparing", first):
+        applier.apply(manifest)
+    for manifest in written:
+        applier.ensure_namespace(manifest)
+    # Before pods can come to a namespace, its service account has to be there.
+    await quiet()
+    rest = [manifest for manifest in found if not manifest.is_needed_by_others]
+    for number, manifest in enumerate(_followed(progress, "applying manifests", rest)):
+        applier.apply(manifest)
+        if number % _BURST == _BURST - 1:
+            await asyncio.sleep(0)
+
+
+def _followed(progress: Progress, title: str, items: Iterable[T]) -> Iterator[T]:
+    listed = list(items)
+    if not listed:
+        return
+    with progress.stage(title, len(listed)) as advance:
+        for item in listed:
+            yield item
+            advance()

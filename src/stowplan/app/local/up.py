@@ -1,0 +1,176 @@
+"""A cluster in one process, from start to end. `cluster` has its parts, `starting_cluster` its contents.
+
+read -> open -> put in -> serve, write the kubeconfig -> schedule -> (until stopped | until all is decided) -> close
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from stowplan.app.local import kubeconfig_file, starting_cluster
+from stowplan.app.local.cluster import ClusterOptions, LocalCluster
+from stowplan.app.local.outcome import Knowledge, Outcome, key_of, outcome_of
+from stowplan.app.local.scoreboard import Score, Scoreboard
+from stowplan.app.local.settling import Settling
+from stowplan.app.local.starting_cluster import Beginning, Progress
+from stowplan.app.serving.inspecting import ExplainQuery
+from stowplan.queue.entry import Place
+
+REST_FACTOR = 30
+MOST_EXPLAINED = 5
+
+
+class View(Progress, Protocol):
+    """Who shows what goes on."""
+
+    @property
+    def every_seconds(self) -> float:
+        """How often there is something to show, at most."""
+
+    def opened(self, cluster: LocalCluster, kubeconfig: Path | None) -> None:
+        """Hear that the cluster can be used."""
+
+    def show(self, score: Score) -> None:
+        """Hear, every now and then, what the cluster is doing."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What is asked for."""
+
+    cluster: ClusterOptions
+    beginning: Beginning
+    #: Where to write how it is reached; None for nowhere.
+    kubeconfig: Path | None
+    #: How long to wait for a decision on every pod, where that is all that is asked for.
+    timeout_seconds: float = 300.0
+    #: Whether refusals are to be explained.
+    explains: bool = False
+    width: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What became of all pods, and explanations of refusals by pod."""
+
+    outcome: Outcome
+    explanations: dict[str, str]
+
+
+async def run(options: UpOptions, view: View) -> None:
+    """Keep a cluster up until told to stop. Raise one of `cluster.UNSTARTABLE` if it cannot begin."""
+    cluster = await _open(options, view)
+    try:
+        with _told_to_stop() as stopped:
+            await cluster.schedule()
+            view.opened(cluster, options.kubeconfig)
+            board = Scoreboard(cluster.api.store, cluster.pods, cluster.nodes, cluster.scheduler)
+            await _show_until(stopped, cluster, board, view)
+    finally:
+        await cluster.close()
+
+
+async def run_once(options: UpOptions, view: View) -> Decided:
+    """Bring up a cluster, see every pod decided on, and say what became of them."""
+    cluster = await _open(options, view)
+    try:
+        before = {key_of(pod): pod for pod in cluster.api.list(cluster.pods)}
+        with _told_to_stop() as stopped, view.stage("scheduling pods", 0):
+            await _until_first(cluster, _decide(cluster, options.timeout_seconds), stopped.wait())
+        outcome = _outcome(cluster, before)
+        return Decided(outcome, await _explain(cluster, outcome, options) if options.explains else {})
+    finally:
+        await cluster.close()
+
+
+async def _decide(cluster: LocalCluster, timeout_seconds: float) -> None:
+    """Schedule until every pod is decided on, or the time is over."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout_seconds):
+            await cluster.schedule()
+            await Settling(cluster).settled()
+
+
+async def _open(options: UpOptions, view: View) -> LocalCluster:
+    """Bring up the cluster with all that it begins with; nothing is scheduled yet."""
+    cluster = LocalCluster(options.cluster)
+    try:
+        contents = await starting_cluster.read(options.beginning, view, cluster.has_data)
+        starting_cluster.put_copied(cluster.api, contents, view)
+        await cluster.start()
+        quiet = Settling(cluster).quiet
+        await starting_cluster.put_new(cluster.api, contents, view, quiet)
+        await quiet()
+        if options.kubeconfig is not None:
+            kubeconfig_file.write(options.kubeconfig, cluster.access)
+        return cluster
+    except BaseException:
+        await cluster.close()
+        raise
+
+
+async def _show_until(stopped: asyncio.Event, cluster: LocalCluster, board: Scoreboard, view: View) -> None:
+    loop = asyncio.get_running_loop()
+    while not stopped.is_set():
+        began = loop.time()
+        view.show(board.score())
+        # Of a large cluster it takes a while, which is to be a small part of the time.
+        rest_seconds = max(view.every_seconds, (loop.time() - began) * REST_FACTOR)
+        await _until_first(cluster, stopped.wait(), asyncio.sleep(rest_seconds))
+
+
+async def _until_first(cluster: LocalCluster, *works: Coroutine[Any, Any, Any]) -> None:
+    """Wait until one of several works is done; raise what made the cluster break."""
+    tasks: set[asyncio.Future[Any]] = {asyncio.ensure_future(work) for work in works}
+    try:
+        await asyncio.wait({*tasks, cluster.broken}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+    if cluster.broken.done():
+        cluster.broken.result()
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[asyncio.Event]:
+    """Listen for Ctrl-C and SIGTERM; who is asked twice ends at once."""
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def stop() -> None:
+        if stopped.is_set():
+            # Everything acknowledged is on disk, if it is kept at all.
+            os._exit(130)
+        stopped.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    try:
+        yield stopped
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Outcome:
+    placed_before = {pod["metadata"]["uid"] for pod in before.values() if pod["spec"].get("nodeName")}
+    pods = {key_of(pod): pod for pod in cluster.api.list(cluster.pods)}
+    ours = [pod for pod in pods.values() if pod["metadata"]["uid"] not in placed_before]
+    replica = cluster.scheduler.replica
+    entries = replica.parts.queue.places.entries.values()
+    held = {entry.pod.key: entry.gated_by for entry in entries if entry.place is Place.GATED}
+    return outcome_of(ours, Knowledge(replica.cluster.profiles, held), before.keys() - pods.keys())
+
+
+async def _explain(cluster: LocalCluster, outcome: Outcome, options: UpOptions) -> dict[str, str]:
+    found = {}
+    for verdict in outcome.refused[:MOST_EXPLAINED]:
+        query = ExplainQuery(verdict.pod, is_text=True, width=options.width)
+        found[verdict.pod] = (await cluster.scheduler.inspection.explain(query)).text
+    return found

@@ -1,0 +1,205 @@
+"""The baseline standard: what keeps a pod from taking over its node. Each check finds one thing that a pod breaks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stowplan.embedded.admission.pod_security.violation import (
+    Violation,
+    containers,
+    counted,
+    inner,
+    names,
+    plural,
+    quoted,
+    setters,
+    uses,
+)
+from stowplan.embedded.resource import Object
+
+_APPARMOR_PREFIX: Final = "container.apparmor.security.beta.kubernetes.io/"
+_PROFILES: Final = ("RuntimeDefault", "Localhost")
+_CAPABILITIES: Final = frozenset(
+    (
+        "AUDIT_WRITE",
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "MKNOD",
+        "NET_BIND_SERVICE",
+        "SETFCAP",
+        "SETGID",
+        "SETPCAP",
+        "SETUID",
+        "SYS_CHROOT",
+    )
+)
+_SELINUX_TYPES: Final = ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
+_SYSCTLS: Final = frozenset(
+    (
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.ip_local_reserved_ports",
+        "net.ipv4.ip_unprivileged_port_start",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.tcp_fin_timeout",
+        "net.ipv4.tcp_keepalive_intvl",
+        "net.ipv4.tcp_keepalive_probes",
+        "net.ipv4.tcp_keepalive_time",
+        "net.ipv4.tcp_rmem",
+        "net.ipv4.tcp_syncookies",
+        "net.ipv4.tcp_wmem",
+    )
+)
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_HOOKS: Final = ("postStart", "preStop")
+
+
+def app_armor(pod: Object) -> Violation | None:
+    """Profiles may be the default one or one of the node's, not none."""
+    spec, annotations = pod["spec"], pod["metadata"].get("annotations") or {}
+    parts = [spec, *containers(spec)]
+    types = [_type(part, "appArmorProfile") for part in parts]
+    bad = names(part for part, kind in zip(parts[1:], types[1:], strict=True) if kind not in (None, *_PROFILES))
+    noted = sorted(
+        f'{key}="{value}"'
+        for key, value in annotations.items()
+        if key.startswith(_APPARMOR_PREFIX) and not _is_good_note(value)
+    )
+    values = [*sorted({kind for kind in types if kind not in (None, *_PROFILES)}), *noted]
+    if not values:
+        return None
+    by_fields = setters(types[0] not in (None, *_PROFILES), bad)
+    by_notes = [] if not noted else ["annotation" if len(noted) == 1 else "annotations"]
+    who = " and ".join([*([by_fields] if by_fields else []), *by_notes])
+    return Violation(
+        plural("forbidden AppArmor profile", values), f"{who} must not set AppArmor profile type to {quoted(values)}"
+    )
+
+
+def capabilities(pod: Object) -> Violation | None:
+    """Nothing may be added but what a container has by default anyway."""
+    added = {part["name"]: inner(part, "capabilities", "add") or () for part in containers(pod["spec"])}
+    bad = [name for name, found in added.items() if not _CAPABILITIES.issuperset(found)]
+    if not bad:
+        return None
+    beyond = sorted({each for found in added.values() for each in found} - _CAPABILITIES)
+    detail = f"{counted('container', bad)} must not include {quoted(beyond)} in securityContext.capabilities.add"
+    return Violation("non-default capabilities", detail)
+
+
+def host_namespaces(pod: Object) -> Violation | None:
+    shared = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if pod["spec"].get(field)]
+    return Violation("host namespaces", ", ".join(shared)) if shared else None
+
+
+def host_paths(pod: Object) -> Violation | None:
+    found = [volume["name"] for volume in pod["spec"].get("volumes") or () if volume.get("hostPath") is not None]
+    return Violation("hostPath volumes", counted("volume", found)) if found else None
+
+
+def host_ports(pod: Object) -> Violation | None:
+    ports = {
+        part["name"]: [str(port["hostPort"]) for port in part.get("ports") or () if port.get("hostPort")]
+        for part in containers(pod["spec"])
+    }
+    bad = [name for name, found in ports.items() if found]
+    if not bad:
+        return None
+    taken = sorted({port for found in ports.values() for port in found})
+    detail = f"{counted('container', bad)} {uses(bad)} {plural('hostPort', taken)} {', '.join(taken)}"
+    return Violation("hostPort", detail)
+
+
+def probe_hosts(pod: Object) -> Violation | None:
+    """Probes and hooks may only ask the pod itself."""
+    asked = {part["name"]: _hosts(part) for part in containers(pod["spec"])}
+    bad = sorted(name for name, hosts in asked.items() if hosts)
+    if not bad:
+        return None
+    hosts = sorted(set().union(*asked.values()))
+    what = f"{plural('probe or lifecycle host', hosts)} {quoted(hosts)}"
+    return Violation("probe or lifecycle host", f"{counted('container', bad)} {uses(bad)} {what}")
+
+
+def privileged(pod: Object) -> Violation | None:
+    bad = names(part for part in containers(pod["spec"]) if inner(part, "privileged"))
+    detail = f"{counted('container', bad)} must not set securityContext.privileged=true"
+    return Violation("privileged", detail) if bad else None
+
+
+def proc_mount(pod: Object) -> Violation | None:
+    """`/proc` stays masked, unless the pod has users of its own."""
+    return None if pod["spec"].get("hostUsers") is False else masked_proc_mount(pod)
+
+
+def masked_proc_mount(pod: Object) -> Violation | None:
+    parts = [part for part in containers(pod["spec"]) if inner(part, "procMount") not in (None, "Default")]
+    if not parts:
+        return None
+    kinds = sorted({inner(part, "procMount") for part in parts})
+    detail = f"{counted('container', names(parts))} must not set securityContext.procMount to {quoted(kinds)}"
+    return Violation("procMount", detail)
+
+
+def selinux(pod: Object) -> Violation | None:
+    """Only the types of containers, and neither user nor role."""
+    spec = pod["spec"]
+    said = [(part, inner(part, "seLinuxOptions") or {}) for part in (spec, *containers(spec))]
+    bad = [(part, options) for part, options in said if _is_bad_selinux(options)]
+    if not bad:
+        return None
+    types = sorted({options.get("type") or "" for _, options in bad} - {*_SELINUX_TYPES})
+    problems = [counted("type", types)] if types else []
+    problems += [f"{field} may not be set" for field in ("user", "role") if any(each.get(field) for _, each in bad)]
+    who = setters(bad[0][0] is spec, names(part for part, _ in bad if part is not spec))
+    return Violation("seLinuxOptions", f"{who} set forbidden securityContext.seLinuxOptions: {'; '.join(problems)}")
+
+
+def seccomp(pod: Object) -> Violation | None:
+    """Profiles may be the default one or one of the node's, not none."""
+    spec = pod["spec"]
+    types = [(part, _type(part, "seccompProfile")) for part in (spec, *containers(spec))]
+    bad = [(part, kind) for part, kind in types if kind not in (None, *_PROFILES)]
+    if not bad:
+        return None
+    who = setters(bad[0][0] is spec, names(part for part, _ in bad if part is not spec))
+    values = quoted(sorted({str(kind) for _, kind in bad}))
+    return Violation("seccompProfile", f"{who} must not set securityContext.seccompProfile.type to {values}")
+
+
+def sysctls(pod: Object) -> Violation | None:
+    asked = [each.get("name", "") for each in inner(pod["spec"], "sysctls") or ()]
+    bad = [name for name in asked if name not in _SYSCTLS]
+    return Violation("forbidden sysctls", ", ".join(bad)) if bad else None
+
+
+def windows_host_process(pod: Object) -> Violation | None:
+    spec = pod["spec"]
+    bad = names(part for part in containers(spec) if inner(part, "windowsOptions", "hostProcess"))
+    who = setters(bool(inner(spec, "windowsOptions", "hostProcess")), bad)
+    detail = f"{who} must not set securityContext.windowsOptions.hostProcess=true"
+    return Violation("hostProcess", detail) if who else None
+
+
+def _type(part: Object, field: str) -> str | None:
+    """The type of a profile; None if there is none."""
+    profile = inner(part, field)
+    return None if profile is None else profile.get("type") or ""
+
+
+def _is_good_note(value: str) -> bool:
+    return not value or value == "runtime/default" or value.startswith("localhost/")
+
+
+def _is_bad_selinux(options: Object) -> bool:
+    return bool((options.get("type") or "") not in _SELINUX_TYPES or options.get("user") or options.get("role"))
+
+
+def _hosts(container: Object) -> set[str]:
+    lifecycle = container.get("lifecycle") or {}
+    handlers = [*(container.get(probe) for probe in _PROBES), *(lifecycle.get(hook) for hook in _HOOKS)]
+    ways = [(handler or {}).get(way) or {} for handler in handlers for way in ("httpGet", "tcpSocket")]
+    return {way["host"] for way in ways if way.get("host")}

@@ -1,0 +1,100 @@
+"""The audit log: one line of JSON for each request that was let in, in the form of a real API server's.
+
+It says who asked for what and with which code that was answered; what is in objects it does not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stowplan.embedded import paths
+from stowplan.embedded.catalogue import Catalogue
+from stowplan.embedded.errors import StatusError
+from stowplan.embedded.identity import Draw, make_uid
+from stowplan.embedded.incoming import Answer, Incoming
+from stowplan.embedded.request import Target
+from stowplan.embedded.resource import Object
+from stowplan.embedded.watching import Watch
+from stowplan.model.timestamps import format_micro_time
+
+_KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata"}
+_VERBS: Final = {"HEAD": "get", "POST": "create", "PUT": "update"}
+
+
+class AuditLog:
+    """Appends to one file; what is written down is with the operating system before the client has its answer."""
+
+    def __init__(self, path: Path, now: Callable[[], datetime], draw: Draw) -> None:
+        """Open the file. Raise OSError if it cannot be written."""
+        self._file = path.open("ab", buffering=0)
+        self._now = now
+        self._draw = draw
+
+    def note(self, uri: str, request: Incoming, answer: Answer | Watch, catalogue: Catalogue) -> None:
+        """Write down how a request was answered; a watch as soon as it begins."""
+        target = _target(request, catalogue)
+        moment = format_micro_time(self._now())
+        event: Object = {
+            **_KIND,
+            "auditID": make_uid(self._draw),
+            "stage": "ResponseStarted" if isinstance(answer, Watch) else "ResponseComplete",
+            "requestURI": uri,
+            "verb": _verb(request, target),
+            "user": request.user.described(),
+            "userAgent": request.user_agent,
+            **({} if target is None else {"objectRef": _reference(request, target)}),
+            "responseStatus": {"metadata": {}, "code": 200 if isinstance(answer, Watch) else answer.code},
+            "requestReceivedTimestamp": moment,
+            "stageTimestamp": moment,
+        }
+        self._file.write(msgspec.json.encode(event) + b"\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _target(request: Incoming, catalogue: Catalogue) -> Target | None:
+    try:
+        return paths.find(paths.split(request.path), catalogue)
+    except StatusError:
+        return None
+
+
+def _verb(request: Incoming, target: Target | None) -> str:
+    method = request.method
+    if target is None:
+        return method.lower()
+    if method == "GET" and request.text("watch") not in ("", "0", "false"):
+        return "watch"
+    if not target.name:
+        return {"GET": "list", "DELETE": "deletecollection"}.get(method, _VERBS.get(method, method.lower()))
+    return _VERBS.get(method, method.lower())
+
+
+def _reference(request: Incoming, target: Target) -> Object:
+    resource = target.resource
+    found = {
+        "resource": resource.plural,
+        "namespace": target.namespace,
+        "name": target.name or _new_name(request),
+        "apiGroup": resource.group,
+        "apiVersion": resource.version,
+        "subresource": target.subresource,
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _new_name(request: Incoming) -> str:
+    """The name of an object that is to be created."""
+    if request.method != "POST":
+        return ""
+    try:
+        name = (request.content().get("metadata") or {}).get("name")
+    except (StatusError, AttributeError):
+        return ""
+    return name if isinstance(name, str) else ""

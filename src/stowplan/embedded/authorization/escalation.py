@@ -1,0 +1,99 @@
+"""Nobody grants what he has not got: whoever writes a role or a binding needs all that it allows.
+
+Who may `escalate` a role, or `bind` it, needs not; nor does who may do everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
+from typing import Final
+
+from stowplan.embedded.authorization.authorizer import Authorizer
+from stowplan.embedded.authorization.policy import GROUP, Key
+from stowplan.embedded.authorization.question import Question
+from stowplan.embedded.authorization.rules import ALL, Rule, read_rules
+from stowplan.embedded.errors import StatusError, forbidden, not_found
+from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.users import MASTERS, User
+
+#: Refuses an object that its author may not write; raises StatusError.
+Guard = Callable[[Resource, Object], None]
+
+_EVERYTHING: Final = (Question(ALL, ALL, ALL), Question(ALL, path=ALL))
+
+
+def guard(authorizer: Authorizer, user: User, resource: Resource) -> Guard | None:
+    """What has to be asked before a user writes an object; None if nothing has."""
+    if resource.group != GROUP or MASTERS in user.groups:
+        return None
+    check = _check_role if resource.plural in ("roles", "clusterroles") else _check_binding
+    return lambda resource, obj: check(authorizer, user, resource, obj)
+
+
+def _check_role(authorizer: Authorizer, user: User, resource: Resource, role: Object) -> None:
+    metadata = role["metadata"]
+    namespace, name = metadata.get("namespace", ""), metadata["name"]
+    if authorizer.decide(user, Question("escalate", GROUP, resource.plural, "", namespace, name)).is_allowed:
+        return
+    if "aggregationRule" in role and not all(authorizer.decide(user, each).is_allowed for each in _EVERYTHING):
+        raise forbidden(resource, name, "must have cluster-admin privileges to use the aggregationRule")
+    _check(authorizer, user, namespace, read_rules(role), lambda problem: forbidden(resource, name, problem))
+
+
+def _check_binding(authorizer: Authorizer, user: User, resource: Resource, binding: Object) -> None:
+    metadata, reference = binding["metadata"], binding.get("roleRef") or {}
+    namespace, role = metadata.get("namespace", ""), reference.get("name", "")
+    plural = "roles" if reference.get("kind") == "Role" else "clusterroles"
+    if authorizer.decide(user, Question("bind", GROUP, plural, "", namespace, role)).is_allowed:
+        return
+    key: Key = (namespace if plural == "roles" else "", role)
+    rules = authorizer.rules_of(key)
+    if rules is None:
+        raise not_found(resource, role)
+    _check(authorizer, user, namespace, rules, lambda problem: forbidden(resource, metadata["name"], problem))
+
+
+def _check(
+    authorizer: Authorizer,
+    user: User,
+    namespace: str,
+    rules: Iterable[Rule],
+    refusal: Callable[[str], StatusError],
+) -> None:
+    missing = [each for each in _grants(namespace, rules) if not authorizer.decide(user, each).is_allowed]
+    if missing:
+        what = "is attempting to grant RBAC permissions not currently held"
+        raise refusal("\n".join((f'user "{user.name}" (groups=[{_quoted(user.groups)}]) {what}:', *_spelled(missing))))
+
+
+def _grants(namespace: str, rules: Iterable[Rule]) -> Iterator[Question]:
+    """Every single thing that rules allow."""
+    for rule in rules:
+        names = rule.resource_names or ("",)
+        for verb, group, combined, name in product(rule.verbs, rule.api_groups, rule.resources, names):
+            resource, _, part = combined.partition("/")
+            yield Question(verb, group, resource, part, namespace, name)
+        for verb, url in product(rule.verbs, rule.non_resource_urls):
+            yield Question(verb, path=url)
+
+
+def _spelled(missing: Iterable[Question]) -> list[str]:
+    """What is missing, with all verbs on one thing in one line."""
+    verbs: dict[str, list[str]] = {}
+    for each in missing:
+        found = verbs.setdefault(_thing(each), [])
+        if each.verb not in found:
+            found.append(each.verb)
+    return sorted(f"{{{thing}, Verbs:[{_quoted(found)}]}}" for thing, found in verbs.items())
+
+
+def _thing(question: Question) -> str:
+    if question.path:
+        return f'NonResourceURLs:["{question.path}"]'
+    names = f', ResourceNames:["{question.name}"]' if question.name else ""
+    return f'APIGroups:["{question.group}"], Resources:["{question.combined}"]{names}'
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return " ".join(f'"{word}"' for word in words)

@@ -1,0 +1,65 @@
+"""The embedded API server as a control plane: `stowplan up`, with nothing in it but the API.
+
+What the tests or other programs play is left out: kubelets, the scheduler and, unless asked for, the controllers.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from tests.e2e.plane import Plane
+from tests.e2e.processes import Process
+
+#: What it has not got, by the name that tests need it by.
+LACKS: Final[Mapping[str, str]] = {
+    "upstream's build": "the embedded server says of itself that it is another one: v1.36.4+stowplan",
+}
+
+
+class EmbeddedPlane(Plane):
+    """Stowplan's own API server, which keeps its objects in a folder."""
+
+    calls_webhooks = False
+
+    @contextmanager
+    def controllers(self) -> Iterator[None]:
+        """Run with the controllers of the embedded cluster for a while."""
+        usual = self._api_server
+        usual.stop()
+        self._api_server = self._up("kubelets", "scheduler")
+        try:
+            self._start_api_server()
+            yield
+        finally:
+            self._api_server.stop()
+            self._api_server = usual
+            self._start_api_server()
+
+    def compact(self) -> None:
+        """Do nothing: the history of objects does not outlive a stop of the server, which is away now."""
+
+    def _make_api_server(self) -> Process:
+        return self._up("controllers", "kubelets", "scheduler")
+
+    def _up(self, *without: str) -> Process:
+        serving = self.authority.server("stowplan-up")
+        options = {
+            "nodes": 0,
+            "data": self.folder / "data",
+            "port": self.server.rpartition(":")[2],
+            "cert": serving.certificate,
+            "key": serving.key,
+            "client-ca": self.authority.certificate,
+            "audit-log": self.audit_log,
+            "authorization": "rbac",
+            "kubeconfig": self.folder / "up.kubeconfig",
+        }
+        flags = [f"--{option}={value}" for option, value in options.items()]
+        left_out = [f"--without={part}" for part in without]
+        program = [sys.executable, "-m", "stowplan", "up", *flags, *left_out]
+        process = Process(program, self.folder / "stowplan-up.log")
+        process.name = "stowplan up"
+        return process

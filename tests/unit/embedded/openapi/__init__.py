@@ -1,0 +1,1 @@
+"""Tests of the description of the API."""
