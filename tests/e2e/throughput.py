@@ -168,15 +168,15 @@ def say_writes(plane: Plane) -> None:
 
 
 def writes_by_agent(events: Iterable[Object]) -> dict[str, Counter[str]]:
-    """Count the granted writes of each contender by resource, and the refused ones together."""
+    """Count the granted writes of each contender by resource, and the refused ones by their code."""
     found: dict[str, Counter[str]] = {name: Counter() for name in CONTENDERS}
     for event in events:
         agent = str(event.get("userAgent", "")).partition("/")[0]
         if agent in found and event["verb"] not in ("get", "list", "watch"):
             target = event["objectRef"]
             what = "/".join(filter(None, (target["resource"], target.get("subresource"))))
-            is_granted = event["responseStatus"]["code"] < 300
-            found[agent][what if is_granted else "refused"] += 1
+            code = event["responseStatus"]["code"]
+            found[agent][what if code < 300 else f"{what} refused with {code}"] += 1
     return found
 
 
