@@ -56,6 +56,55 @@ def test_a_refusal_ends_with_1_unless_it_is_allowed(tmp_path: Path) -> None:
     assert run(tmp_path, *arguments, "--allow-refused", stdin=POD % ("huge", "64")).returncode == 0
 
 
+QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "2"}}}
+
+
+def workload(kind: str, restarts: str = "Always", **spec: object) -> dict[str, object]:
+    containers = [{"name": "c", "image": "i"}]
+    template = {"metadata": {"labels": {"app": "w"}}, "spec": {"restartPolicy": restarts, "containers": containers}}
+    version = "batch/v1" if kind == "Job" else "apps/v1"
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "w"}, "spec": {"template": template, **spec}}
+
+
+SELECTOR = {"matchLabels": {"app": "w"}}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        pytest.param(
+            workload("ReplicaSet", replicas=5, selector=SELECTOR),
+            "not made for ReplicaSet default/w (3 missing): Error creating: pods ",
+            id="replicas",
+        ),
+        pytest.param(
+            workload("StatefulSet", replicas=5, selector=SELECTOR),
+            "not made for StatefulSet default/w (3 missing): create Pod w-2 in StatefulSet w failed error: pods ",
+            id="ordinals",
+        ),
+        pytest.param(
+            workload("DaemonSet", selector=SELECTOR),
+            "not made for DaemonSet default/w (1 missing): Error creating: pods ",
+            id="one a node",
+        ),
+        pytest.param(
+            workload("Job", "Never", parallelism=4, completions=9),
+            "not made for Job default/w (2 missing): Error creating: pods ",
+            id="a job",
+        ),
+    ],
+)
+def test_pods_that_the_api_refuses_are_told_of_by_workload(tmp_path: Path, manifest: object, expected: str) -> None:
+    result = run(
+        tmp_path, "up", "--once", "--nodes", "3", "-", stdin=f"{json.dumps(QUOTA)}\n---\n{json.dumps(manifest)}"
+    )
+    assert result.returncode == 1
+    (told,) = [line for line in result.stdout.splitlines() if line.startswith("not made")]
+    assert told.startswith(expected)
+    assert told.endswith("exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2")
+    assert "2 of 2 pending pods placed" in result.stdout
+
+
 def test_the_same_seed_gives_the_same_names_and_nodes(tmp_path: Path) -> None:
     def outcome(seed: str) -> list[object]:
         result = run(tmp_path, "up", "--once", "--seed", seed, "--from", CLUSTER, DEPLOYMENT, "-o", "yaml")

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.app.local.unmade import Unmade
+
 Object = dict[str, Any]
 
 _GATED: Final = "SchedulingGated"
@@ -40,11 +42,13 @@ class Outcome(msgspec.Struct, frozen=True):
     undecided: tuple[Verdict, ...] = ()
     #: Pods that were there and are not any more: preempted, or deleted by those who made them.
     gone: tuple[str, ...] = ()
+    #: Workloads whose pods the API refused, so that they are not even pending.
+    unmade: tuple[Unmade, ...] = ()
 
     @property
     def is_good(self) -> bool:
-        """Whether every pod that is ours and may be tried has found a node."""
-        return not self.refused and not self.undecided
+        """Whether every pod that is wanted is there and, if it is ours and may be tried, has found a node."""
+        return not self.refused and not self.undecided and not self.unmade
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from stowplan.app.local import kubeconfig_file, starting_cluster
+import msgspec
+
+from stowplan.app.local import kubeconfig_file, starting_cluster, unmade
 from stowplan.app.local.cluster import ClusterOptions, LocalCluster
 from stowplan.app.local.outcome import Knowledge, Outcome, key_of, outcome_of
 from stowplan.app.local.scoreboard import Score, Scoreboard
@@ -165,7 +167,8 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Outcom
     replica = cluster.scheduler.replica
     entries = replica.parts.queue.places.entries.values()
     held = {entry.pod.key: entry.gated_by for entry in entries if entry.place is Place.GATED}
-    return outcome_of(ours, Knowledge(replica.cluster.profiles, held), before.keys() - pods.keys())
+    outcome = outcome_of(ours, Knowledge(replica.cluster.profiles, held), before.keys() - pods.keys())
+    return msgspec.structs.replace(outcome, unmade=unmade.find(cluster.api))
 
 
 async def _explain(cluster: LocalCluster, outcome: Outcome, options: UpOptions) -> dict[str, str]:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from stowplan.app.local.outcome import Knowledge, Outcome, Placement, Verdict, outcome_of
+from stowplan.app.local.unmade import Unmade
 
 KNOWN = Knowledge(("default-scheduler",), {"ns/gang": "GangScheduling"})
 
@@ -58,6 +59,7 @@ def test_a_pod_is_judged_by_what_the_cluster_says_of_it(pod: dict[str, Any], exp
     [
         pytest.param(Outcome((Placement("ns/a", "n"),)), True, id="all placed"),
         pytest.param(Outcome(held=(Verdict("ns/a", ""),)), True, id="somebody waits at a gate"),
+        pytest.param(Outcome(unmade=(Unmade("Job ns/j", 1, "quota"),)), False, id="a workload lacks pods"),
         pytest.param(Outcome(others=(Verdict("ns/a", ""),)), True, id="somebody is another's"),
         pytest.param(Outcome(refused=(Verdict("ns/a", ""),)), False, id="somebody was refused"),
         pytest.param(Outcome(undecided=(Verdict("ns/a", ""),)), False, id="somebody was not decided on"),
