@@ -213,6 +213,8 @@ def test_a_kustomization_is_shown_compared_applied_and_deleted(kubectl: Kubectl,
     assert "image: web:9" in kubectl("kustomize", str(tmp_path))
     assert kubectl.run("diff", "-k", str(tmp_path)).returncode == 1
     assert kubectl("apply", "-k", str(tmp_path)).splitlines()[-1] == "deployment.apps/my-web created"
+    # From then on its status stays as it is.
+    kubectl("rollout", "status", "deployment/my-web", "--timeout=60s")
     assert kubectl("diff", "-k", str(tmp_path)) == ""
     (tmp_path / "web.yaml").write_text(_WEB.replace("replicas: 2", "replicas: 1"))
     for side in ((), ("--server-side",)):
@@ -248,6 +250,8 @@ def test_a_deployment_is_changed_piece_by_piece(kubectl: Kubectl) -> None:
 
 def test_an_object_is_replaced(kubectl: Kubectl) -> None:
     kubectl("run", "alone", "--image=app:1")
+    # From then on nobody else changes it.
+    kubectl("wait", "--for=condition=Ready", "pod/alone", "--timeout=60s")
     found = kubectl("get", "pod", "alone", "-o", "yaml")
     assert kubectl("replace", "-f", "-", stdin=found.replace("image: app:1", "image: app:2")) == "pod/alone replaced"
     kubectl("replace", "--force", "-f", "-", stdin=found)
