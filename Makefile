@@ -75,7 +75,9 @@ distclean: clean ## also remove the environments and the control plane
 
 $(READY): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION)
 	test -x $(BIN)/python || .uv/bin/python -m venv --without-pip .venv
-	VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=.venv .uv/bin/uv sync --frozen --quiet
+	VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=.venv .uv/bin/uv sync --frozen --quiet --compile-bytecode
+	@# Programs start in half the time, also where Python is told not to write bytecode by itself.
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(CONTROL_PLANE_BUILT): $(addprefix $(CONTROL_PLANE)/,build go.mod go.sum)
