@@ -123,7 +123,7 @@ def introduction(cluster: LocalCluster, kubeconfig: Path | None) -> str:
     ]
     if cluster.has_scheduler:
         lines += [
-            "              stowplan explain pod NAMESPACE/NAME; stowplan queue; stowplan nodes",
+            "              stowplan explain pod NS/NAME; stowplan queue; stowplan nodes",
             f"  metrics     {cluster.access.scheduler}/metrics",
         ]
     return "\n".join((*lines, "", "Ctrl-C ends it.", ""))
