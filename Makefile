@@ -57,7 +57,7 @@ bench: $(READY) ## run the benchmarks
 
 e2e: $(READY) $(CONTROL_PLANE_BUILT) ## run the tests against a real kube-apiserver and etcd, built here with Go
 	$(BIN)/pytest --durations=5 tests/e2e
-	$(BIN)/pytest --durations=5 -rs --plane embedded tests/e2e
+	$(BIN)/pytest --durations=5 --plane embedded tests/e2e
 
 e2e-bench: $(READY) $(CONTROL_PLANE_BUILT) ## measure schedulers on the real API server: pods a second, CPU time a pod
 	$(BIN)/python -m tests.e2e.throughput

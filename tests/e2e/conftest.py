@@ -1,7 +1,6 @@
 """The ground of every end-to-end test: one control plane a session, and an empty cluster for each test.
 
-`pytest --plane embedded` puts the tests of the real API server on the embedded one; those that need what it has not got
-say so (`@pytest.mark.needs`), and are skipped there with the reason.
+`pytest --plane embedded` puts the tests of the real API server on the embedded one.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.api import Api
-from tests.e2e.embedded_plane import LACKS, EmbeddedPlane
+from tests.e2e.embedded_plane import EmbeddedPlane
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.plane import Plane
 from tests.e2e.processes import BINARIES
@@ -28,21 +27,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--plane", choices=list(_KINDS), default="real", help="the API server that tests run against")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    known = ", ".join(LACKS)
-    config.addinivalue_line("markers", f"needs(name): needs something that not every API server has: {known}")
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On the embedded plane, leave out what does not stand on a plane, and skip what needs more than it has."""
+    """On the embedded plane, leave out what does not stand on a plane."""
     if _kind(config) == "real":
         return
     apart = [item for item in items if "plane" not in getattr(item, "fixturenames", ())]
     config.hook.pytest_deselected(items=apart)
     items[:] = [item for item in items if item not in apart]
-    for item in items:
-        for marker in item.iter_markers("needs"):
-            item.add_marker(pytest.mark.skip(reason=LACKS[marker.args[0]]))
 
 
 def _kind(config: pytest.Config) -> str:

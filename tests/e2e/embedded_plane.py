@@ -6,17 +6,11 @@ What the tests or other programs play is left out: kubelets, the scheduler and, 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from tests.e2e.plane import Plane
 from tests.e2e.processes import Process
-
-#: What it has not got, by the name that tests need it by.
-LACKS: Final[Mapping[str, str]] = {
-    "upstream's build": "the embedded server says of itself that it is another one: v1.36.4+stowplan",
-}
 
 
 class EmbeddedPlane(Plane):
