@@ -12,8 +12,10 @@ from stowplan.embedded.stored import Change
 
 #: Changes that a log keeps at least; it is cut when it is half as long again.
 KEPT_CHANGES: Final = 50_000
-#: One change is told at once; of many in a row, those of so long are told together, which costs everybody much less.
+#: Some changes are told at once; of very many in a row, those of so long are told together, which costs everybody much
+#: less. Told at once they come to clients in order with those of other logs.
 _TOGETHER_SECONDS: Final = 0.005
+_TOLD_AT_ONCE: Final = 10
 
 
 class ChangeLog:
@@ -26,6 +28,8 @@ class ChangeLog:
         self._kept = kept
         self._waiting: list[asyncio.Future[None]] = []
         self._told_at = float("-inf")
+        # How often in a row it was told, with no longer pause than changes wait to be told together.
+        self._told = 0
         self._telling: asyncio.TimerHandle | None = None
 
     @property
@@ -81,7 +85,8 @@ class ChangeLog:
     def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wake those who wait, now or a little later."""
         next_at = self._told_at + _TOGETHER_SECONDS
-        if loop.time() >= next_at:
+        self._told = self._told + 1 if loop.time() < next_at else 1
+        if self._told <= _TOLD_AT_ONCE:
             self._wake()
         else:
             self._telling = loop.call_at(next_at, self._wake)
