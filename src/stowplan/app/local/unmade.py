@@ -37,9 +37,13 @@ def find(api: Api) -> tuple[Unmade, ...]:
 
 def _refusals(api: Api) -> dict[str, str]:
     """What was said last when a pod of an object was refused, by the uid of the object."""
-    events = [event for event in api.list(resources.find(api, "v1", "Event")) if event.get("reason") == _REFUSED]
-    events.sort(key=lambda event: int(event["metadata"]["resourceVersion"]))
-    return {event["involvedObject"].get("uid", ""): event.get("message", "") for event in events}
+    events = resources.find(api, "v1", "Event")
+    reason = events.fields.index("reason")
+    # There may be an event for each of very many pods: only those of interest are decoded.
+    told = [stored for stored in api.store.list(events) if stored.fields[reason] == _REFUSED]
+    told.sort(key=lambda stored: stored.version)
+    objects = (stored.object for stored in told)
+    return {event["involvedObject"].get("uid", ""): event.get("message", "") for event in objects}
 
 
 def _replicas(spec: Object, status: Object) -> int:
