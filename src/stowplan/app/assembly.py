@@ -54,6 +54,7 @@ def assemble(
         writer=writer,
         now_ns=now_ns,
         waiting=cluster.waiting_pods,
+        news=cluster.news,
         patience=patience if patience is not None else Patience(),
     )
     if cluster.extenders:

@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
-
 from stowplan.app.settings import installed_plugins
+from stowplan.app.standalone import Standalone
 from stowplan.cache.cache import Cache, Placed
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
@@ -27,18 +26,20 @@ from stowplan.config.types import Configuration
 from stowplan.engine import choose
 from stowplan.engine.choose import Field
 from stowplan.engine.eviction import Evictions
+from stowplan.engine.news import News
+from stowplan.engine.ports import Writer
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
+from stowplan.framework import placing
 from stowplan.framework.extending import Extender
-from stowplan.framework.handle import Binder
+from stowplan.framework.handle import Binder, ObjectWriter
 from stowplan.framework.memo import Memo
 from stowplan.framework.profile import Profile
 from stowplan.framework.stopwatch import Stopwatch
 from stowplan.framework.verdict import Rejection
 from stowplan.framework.waiting import WaitingPods
 from stowplan.model import decode
-from stowplan.model.binding import Binding
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
@@ -81,8 +82,10 @@ class Cluster:
         self.evictions = Evictions(self.cache)
         #: Measures the plugins of all profiles; runs when a scheduler is put together.
         self.stopwatch = Stopwatch()
-        #: Where bind plugins post to; without one, placing a pod here is binding it.
-        self.writer: Binder | None = None
+        #: Told when changes were applied.
+        self.news = News()
+        #: What plugins write to; without one, what they write is done here.
+        self.writer: Writer | None = None
         self.profiles: Mapping[str, Profile] = self.build_profiles(self.config)
         rule: TieRule = UpstreamOrder() if ties == "upstream" else RandomTie(random.Random(seed).randrange)
         self.field = Field(
@@ -125,7 +128,17 @@ class Cluster:
     @property
     def binder(self) -> Binder:
         """Where bind plugins post to."""
-        return self.writer if self.writer is not None else ClusterBinder(self)
+        return self.writer if self.writer is not None else Standalone(self.cache)
+
+    @property
+    def writes(self) -> ObjectWriter:
+        """Where plugins write what is no pod."""
+        return self.writer.object_writer if self.writer is not None else Standalone(self.cache)
+
+    @property
+    def assumptions(self) -> Objects:
+        """Where plugins say what they are about to make of objects."""
+        return self.cache.objects
 
     # Objects
 
@@ -167,12 +180,19 @@ class Cluster:
     # Scheduling
 
     def schedule(self, pod: Pod) -> Result | Gated:
-        """Choose a node for `pod` and count the pod there; a refusal changes nothing."""
+        """Choose a node for `pod`, count the pod there and reserve what it needs; a refusal changes nothing."""
         shape = self.cache.table.shape_of(pod)
         result = self._choose(pod, shape)
-        if isinstance(result, Chosen):
-            self.nominations.remove(pod)
-            self.cache.assume(pod, result.node_name, shape)
+        if not isinstance(result, Chosen):
+            return result
+        profile, node_name = self.profile_of(pod), result.node_name
+        self.cache.assume(pod, node_name, shape)
+        rejection = placing.run_reserve(profile, pod, node_name)
+        if rejection is not None:
+            placing.run_unreserve(profile, pod, node_name)
+            self.cache.forget(pod)
+            return Failed(pod, ", ".join(rejection.reasons), rejection.plugin)
+        self.nominations.remove(pod)
         return result
 
     def choose(self, pod: Pod) -> Result | Gated:
@@ -230,21 +250,6 @@ class Cluster:
             memo=Memo(self.cache.table, is_on=self._keeps_answers),
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score or ALL_NODES,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterBinder:
-    """Binds within the cluster object: the assumed pod becomes a bound one."""
-
-    cluster: Cluster
-
-    async def bind(self, binding: Binding) -> None:
-        for placed in self.cluster.pods_on(binding.target.name):
-            if placed.key == f"{binding.metadata.namespace}/{binding.metadata.name}":
-                spec = msgspec.structs.replace(placed.spec, node_name=binding.target.name)
-                self.cluster.cache.add_pod(msgspec.structs.replace(placed, spec=spec))
-                return
-        raise LookupError(f"pod {binding.metadata.name!r} is not assumed on node {binding.target.name!r}")
 
 
 def read_yaml(source: str | Path) -> list[Any]:

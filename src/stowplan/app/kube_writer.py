@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from stowplan.engine.ports import Note
+from stowplan.framework.handle import ConflictError
+from stowplan.kube.errors import ApiError
 from stowplan.kube.events import Occurrence, Recorder, reference_to
+from stowplan.kube.object_writes import ObjectWrites
 from stowplan.kube.writes import Writes
 from stowplan.model.binding import Binding
 from stowplan.model.meta import Condition
@@ -15,6 +21,7 @@ class KubeWriter:
 
     def __init__(self, writes: Writes, recorder: Recorder) -> None:
         self._writes = writes
+        self.object_writer = KubeObjectWriter(writes.objects)
         self._recorder = recorder
 
     async def bind(self, binding: Binding) -> None:
@@ -41,3 +48,24 @@ class KubeWriter:
                 controller=whose.spec.scheduler_name,
             )
         )
+
+
+class KubeObjectWriter:
+    """Writes what is no pod; implements `framework.handle.ObjectWriter`."""
+
+    def __init__(self, writes: ObjectWrites) -> None:
+        self._writes = writes
+
+    async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
+        try:
+            return await self._writes.patch(found, patch, subresource)
+        except ApiError as error:
+            if error.is_conflict:
+                raise ConflictError(str(error)) from error
+            raise
+
+    async def create(self, found: Any) -> Any:
+        return await self._writes.create(found)
+
+    async def delete(self, found: Any) -> None:
+        await self._writes.delete(found)

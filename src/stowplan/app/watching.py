@@ -37,6 +37,24 @@ LISTED_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "DefaultPreemption": ("PodDisruptionBudget",),
         "NodeResourcesFit": ("DeviceClass",),
         "VolumeRestrictions": ("PersistentVolumeClaim",),
+        "NodeVolumeLimits": (
+            "CSINode",
+            "CSIDriver",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "StorageClass",
+            "VolumeAttachment",
+        ),
+        "VolumeBinding": (
+            "CSINode",
+            "CSIDriver",
+            "CSIStorageCapacity",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "StorageClass",
+        ),
+        "VolumeZone": ("PersistentVolume", "PersistentVolumeClaim", "StorageClass"),
+        "DynamicResources": ("ResourceClaim", "ResourceSlice", "DeviceClass"),
         "GangScheduling": ("PodGroup",),
     }
 )

@@ -9,31 +9,74 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
-from stowplan.model.dra import DeviceClass
+from stowplan.model.device_pool import ResourceSlice
+from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.namespace import Namespace
-from stowplan.model.storage import PersistentVolumeClaim
+from stowplan.model.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.table.journal import Journal, Reads
 
 
 class Store:
-    """The objects of one kind, by namespace and name."""
+    """The objects of one kind, by namespace and name; an assumed one stands in the place of the one it is to replace.
+
+    `version` counts the changes.
+    """
 
     def __init__(self) -> None:
         self.journal = Journal()
         self.by_namespace: dict[str, dict[str, Any]] = {}
+        self.version = 0
+        #: What the cluster has, where it is assumed to be another.
+        self._real: dict[tuple[str, str], Any] = {}
 
     def put(self, found: Any) -> None:
-        self.by_namespace.setdefault(found.metadata.namespace, {})[found.metadata.name] = found
-        self.journal.mark_all()
+        meta = found.metadata
+        real = self._real.get((meta.namespace, meta.name))
+        if real is not None:
+            if meta.resource_version and meta.resource_version == real.metadata.resource_version:
+                # Nothing has happened to it: what is assumed of it is still to come.
+                return
+            del self._real[meta.namespace, meta.name]
+        self._set(found)
 
     def remove(self, namespace: str, name: str) -> None:
+        self._real.pop((namespace, name), None)
         if self.by_namespace.get(namespace, {}).pop(name, None) is not None:
-            self.journal.mark_all()
+            self._mark()
+
+    def assume(self, found: Any) -> None:
+        meta = found.metadata
+        known = self.by_namespace.get(meta.namespace, {}).get(meta.name)
+        if known is None:
+            raise LookupError(f"{found.kind} {meta.name!r} is not known; only what there is can be assumed to change")
+        self._real.setdefault((meta.namespace, meta.name), known)
+        self._set(found)
+
+    def restore(self, namespace: str, name: str) -> None:
+        real = self._real.pop((namespace, name), None)
+        if real is not None:
+            self._set(real)
+
+    def _set(self, found: Any) -> None:
+        self.by_namespace.setdefault(found.metadata.namespace, {})[found.metadata.name] = found
+        self._mark()
+
+    def _mark(self) -> None:
+        self.version += 1
+        self.journal.mark_all()
 
 
 class Objects:
-    """All such objects by kind; implements `framework.handle.Listers`."""
+    """All such objects by kind; implements `framework.handle.Listers` and `Assumptions`."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -46,6 +89,17 @@ class Objects:
     def remove(self, kind: str, namespace: str, name: str) -> None:
         """Drop an object; nothing happens if it is not there."""
         self._store(kind).remove(namespace, name)
+
+    def assume(self, found: Any) -> None:
+        """Show an object as it is about to be, until the cluster shows another version of it."""
+        self._store(found.kind).assume(found)
+
+    def restore(self, kind: str, namespace: str, name: str) -> None:
+        """Show an object as the cluster has it again; nothing happens if nothing is assumed of it."""
+        self._store(kind).restore(namespace, name)
+
+    def version(self, kind: str) -> int:
+        return self._read(kind).version
 
     def get(self, kind: str, namespace: str, name: str) -> Any | None:
         """Return one object of any kind."""
@@ -85,11 +139,56 @@ class Objects:
         found: PersistentVolumeClaim | None = self.get("PersistentVolumeClaim", namespace, name)
         return found
 
+    def persistent_volume(self, name: str) -> PersistentVolume | None:
+        found: PersistentVolume | None = self.get("PersistentVolume", "", name)
+        return found
+
+    def persistent_volumes(self) -> Iterable[PersistentVolume]:
+        return self.list("PersistentVolume", "")
+
+    def storage_class(self, name: str) -> StorageClass | None:
+        found: StorageClass | None = self.get("StorageClass", "", name)
+        return found
+
+    def csi_node(self, name: str) -> CSINode | None:
+        found: CSINode | None = self.get("CSINode", "", name)
+        return found
+
+    def csi_nodes(self) -> Iterable[CSINode]:
+        return self.list("CSINode", "")
+
+    def csi_driver(self, name: str) -> CSIDriver | None:
+        found: CSIDriver | None = self.get("CSIDriver", "", name)
+        return found
+
+    def csi_storage_capacities(self) -> Iterable[CSIStorageCapacity]:
+        return self._everywhere("CSIStorageCapacity")
+
+    def volume_attachments(self) -> Iterable[VolumeAttachment]:
+        return self.list("VolumeAttachment", "")
+
+    def device_class(self, name: str) -> DeviceClass | None:
+        found: DeviceClass | None = self.get("DeviceClass", "", name)
+        return found
+
     def device_classes(self) -> Iterable[DeviceClass]:
         return self.list("DeviceClass", "")
 
+    def resource_slices(self) -> Iterable[ResourceSlice]:
+        return self.list("ResourceSlice", "")
+
+    def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
+        found: ResourceClaim | None = self.get("ResourceClaim", namespace, name)
+        return found
+
+    def resource_claims(self) -> Iterable[ResourceClaim]:
+        return self._everywhere("ResourceClaim")
+
     def pod_disruption_budgets(self) -> Iterable[PodDisruptionBudget]:
-        return chain.from_iterable(each.values() for each in self._read("PodDisruptionBudget").by_namespace.values())
+        return self._everywhere("PodDisruptionBudget")
+
+    def _everywhere(self, kind: str) -> Iterable[Any]:
+        return chain.from_iterable(each.values() for each in self._read(kind).by_namespace.values())
 
     def _store(self, kind: str) -> Store:
         return self._stores.setdefault(kind, Store())

@@ -10,6 +10,7 @@ from stowplan.cache.cache import Cache
 from stowplan.engine.choose import Field
 from stowplan.engine.extended import Extended
 from stowplan.engine.intake import Intake
+from stowplan.engine.news import News
 from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Listener, Report, Writer
 from stowplan.engine.statuses import Statuses
@@ -42,6 +43,8 @@ class Parts:
     now_ns: Callable[[], int]
     waiting: WaitingPods = dataclasses.field(default_factory=WaitingPods)
     patience: Patience = dataclasses.field(default_factory=Patience)
+    #: Told when changes were applied.
+    news: News = dataclasses.field(default_factory=News)
     tell: Listener = _nobody
     note_point: PointNote = _unnoted
     #: The extenders, if any have a say.

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from stowplan.framework.handle import ObjectWriter
 from stowplan.framework.verdict import Rejection
 from stowplan.model.binding import Binding
 from stowplan.model.meta import Condition
@@ -41,6 +42,10 @@ class Writer(Protocol):
 
     def record(self, note: Note) -> None:
         """Record an event; best effort, never waits."""
+
+    @property
+    def object_writer(self) -> ObjectWriter:
+        """Write access to what is no pod, for plugins."""
 
 
 class Placed(msgspec.Struct, frozen=True):

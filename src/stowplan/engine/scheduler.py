@@ -80,12 +80,15 @@ class Scheduler:
 
     def apply_changes(self, most: int | None = None) -> None:
         """Apply what has been submitted, or the first of it."""
-        for _ in range(len(self._inbox) if most is None else min(most, len(self._inbox))):
+        count = len(self._inbox) if most is None else min(most, len(self._inbox))
+        for _ in range(count):
             change = self._inbox.popleft()
             try:
                 change(self._parts.now_ns())
             except Exception as error:
                 self._parts.tell(Trouble(f"a change of the cluster could not be taken in: {error!r}"))
+        if count:
+            self._parts.news.tell()
 
     @property
     def is_idle(self) -> bool:

@@ -6,16 +6,25 @@ when Services change. Plugins that bind or preempt are handed more: what they ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.waiting import WaitingPods
 from stowplan.model.binding import Binding
-from stowplan.model.dra import DeviceClass
+from stowplan.model.device_pool import ResourceSlice
+from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.namespace import Namespace
 from stowplan.model.pod import Pod
-from stowplan.model.storage import PersistentVolumeClaim
+from stowplan.model.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.table.shape import PodShape
 
@@ -40,7 +49,36 @@ class Listers(Protocol):
 
     def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None: ...
 
+    def persistent_volume(self, name: str) -> PersistentVolume | None: ...
+
+    def persistent_volumes(self) -> Iterable[PersistentVolume]: ...
+
+    def storage_class(self, name: str) -> StorageClass | None: ...
+
+    def csi_node(self, name: str) -> CSINode | None: ...
+
+    def csi_nodes(self) -> Iterable[CSINode]: ...
+
+    def csi_driver(self, name: str) -> CSIDriver | None: ...
+
+    def csi_storage_capacities(self) -> Iterable[CSIStorageCapacity]:
+        """Return the capacities of all namespaces."""
+
+    def volume_attachments(self) -> Iterable[VolumeAttachment]: ...
+
+    def device_class(self, name: str) -> DeviceClass | None: ...
+
     def device_classes(self) -> Iterable[DeviceClass]: ...
+
+    def resource_slices(self) -> Iterable[ResourceSlice]: ...
+
+    def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None: ...
+
+    def resource_claims(self) -> Iterable[ResourceClaim]:
+        """Return the claims of all namespaces."""
+
+    def version(self, kind: str) -> int:
+        """Return a number that grows whenever an object of a kind changes, for what a plugin derives from them."""
 
     def pod_disruption_budgets(self) -> Iterable[PodDisruptionBudget]:
         """Return the budgets of all namespaces."""
@@ -69,6 +107,62 @@ class BindingHandle(Handle, Protocol):
 
     @property
     def binder(self) -> Binder: ...
+
+
+class Assumptions(Protocol):
+    """Objects other than pods, as a plugin is about to make them: listers show these until they come true.
+
+    An assumption ends when the cluster shows another version of its object, or when it is taken back.
+    """
+
+    def assume(self, found: Any) -> None:
+        """Take an object to be like this. It must be known already; its version stays the one that is known."""
+
+    def restore(self, kind: str, namespace: str, name: str) -> None:
+        """Take back an assumption; nothing happens if there is none (any more)."""
+
+
+class ConflictError(Exception):
+    """An object has changed since it was read: read it again and decide anew. The text is the cluster's."""
+
+
+class ObjectWriter(Protocol):
+    """Write access to objects other than pods. Every method raises if the cluster does not take the write."""
+
+    async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
+        """Merge a patch (JSON merge patch) into an object, if it still is the version we know; return the new one.
+
+        Raise ConflictError if it is another version by now.
+        """
+
+    async def create(self, found: Any) -> Any:
+        """Create an object; return it as the cluster has it."""
+
+    async def delete(self, found: Any) -> None:
+        """Delete an object, if it is still the one we know; one that is gone already is what was wanted."""
+
+
+class News(Protocol):
+    """What the cluster tells, for those who wait for it outside of cycles."""
+
+    async def until(self, holds: Callable[[], bool], timeout_seconds: float) -> bool:
+        """Wait until `holds()` after some change of the cluster; return False if it does not in time.
+
+        What it raises is raised.
+        """
+
+
+class PreparingHandle(Handle, Protocol):
+    """The handle of a scheduler that acts on a cluster, for plugins that change objects before a pod is bound."""
+
+    @property
+    def assumptions(self) -> Assumptions: ...
+
+    @property
+    def writes(self) -> ObjectWriter: ...
+
+    @property
+    def news(self) -> News: ...
 
 
 class PermittingHandle(Handle, Protocol):

@@ -1,6 +1,7 @@
 """What the scheduler changes in a cluster: bindings, the status of pods, and the end of victims.
 
-`bindings.py` does the first, `events.py` tells the user. Every write is refused once somebody else leads.
+`bindings.py` does the first, `object_writes.py` whatever is no pod, `events.py` tells the user. Every write is refused
+once somebody else leads.
 """
 
 from __future__ import annotations
@@ -12,23 +13,18 @@ from typing import Any
 
 import msgspec
 
-from stowplan.kube.backoff import Backoff, Draw
+from stowplan.kube.backoff import Draw
 from stowplan.kube.bindings import Binder, PodGoneError
 from stowplan.kube.client import STRATEGIC_MERGE_PATCH, Client
 from stowplan.kube.errors import ApiError, RequestError
+from stowplan.kube.object_writes import ObjectWrites
 from stowplan.kube.pool import Request
 from stowplan.kube.resources import PODS
+from stowplan.kube.tries import Tries
 from stowplan.model.binding import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.model.timestamps import format_time
-
-# As client-go's DefaultBackoff: four tries.
-_PAUSES_SECONDS = (0.01, 0.05, 0.25)
-_JITTER = 0.1
-# While nobody answers, writes wait for as long as an API server takes to restart: nobody would say it again.
-_OUTAGE_SECONDS = 60.0
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 5.0
 
 
 class NotLeadingError(Exception):
@@ -46,6 +42,8 @@ class Writes:
     ) -> None:
         self._client, self._now, self._draw, self._may_write = client, now, draw, may_write
         self._binder = Binder(client, draw, self._check)
+        #: For what is no pod.
+        self.objects = ObjectWrites(client, draw, self._check)
 
     async def bind(self, binding: Binding) -> None:
         """Bind a pod to a node; see `bindings.py` for what may be raised."""
@@ -84,7 +82,7 @@ class Writes:
 
     async def _persist(self, pod: Pod, request: Request) -> None:
         """Send a request that may be sent twice, and do so on conflicts and faults that may pass."""
-        tries = _Tries(self._draw)
+        tries = Tries(self._draw)
         while True:
             try:
                 await self._client.send(request, self._check)
@@ -115,26 +113,6 @@ class Writes:
     def _check(self) -> None:
         if not self._may_write():
             raise NotLeadingError("the lease is lost; nothing is written any more")
-
-
-class _Tries:
-    """How often one write is sent: four times if what went wrong may pass, for a minute if nobody answers."""
-
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-        self._pauses = iter(_PAUSES_SECONDS)
-        self._backoff = Backoff(draw, _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
-        self._given_up_at: float | None = None
-
-    def pause_after(self, error: RequestError, now: float) -> float | None:
-        """Return the seconds to wait before the next try; None if there is none."""
-        if not isinstance(error, ApiError):
-            self._given_up_at = self._given_up_at or now + _OUTAGE_SECONDS
-        elif self._given_up_at is None or not error.is_forbidden:
-            pause = next(self._pauses, None) if error.is_conflict or error.is_server_fault else None
-            return pause and pause * (1 + _JITTER * self._draw())
-        # A server that has just come up does not know anybody's rights yet.
-        return self._backoff.delay(now) if now < self._given_up_at else None
 
 
 def _order_after(pod: Pod, condition: Condition) -> dict[str, Any]:

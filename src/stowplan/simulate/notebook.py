@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -18,7 +18,9 @@ import msgspec
 from stowplan.engine.parts import Parts
 from stowplan.engine.ports import Note
 from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.handle import ConflictError
 from stowplan.model.binding import Binding
+from stowplan.model.merge_patch import patched
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.model.pod_status import PodStatus
@@ -61,17 +63,19 @@ class Notebook:
 
     # What the outside world does
 
-    def create(self, found: Any) -> None:
-        """Add an object of any kind."""
+    def create(self, found: Any) -> Any:
+        """Add an object of any kind; return it with its version."""
         found = self._stamped(found)
         self._put(found)
         self._tell(_added(found))
+        return found
 
-    def update(self, found: Any) -> None:
-        """Replace an object by a new version."""
+    def update(self, found: Any) -> Any:
+        """Replace an object by a new version, and return that."""
         old, new = self._find(found), self._stamped(found)
         self._put(new)
         self._tell(lambda parts, now_ns: parts.intake.update(old, new, now_ns))
+        return new
 
     def delete(self, found: Any) -> None:
         """Drop an object at once; nothing happens if it is not there."""
@@ -134,6 +138,17 @@ class Notebook:
     def record(self, note: Note) -> None:
         self.notes.append(note)
 
+    @property
+    def object_writer(self) -> ObjectNotes:
+        return ObjectNotes(self)
+
+    def known(self, found: Any) -> Any:
+        """Return an object as it is now; raise if it is gone."""
+        try:
+            return self._find(found)
+        except KeyError:
+            raise LookupError(f'{found.kind} "{found.metadata.name}" not found') from None
+
     # Keeping and telling
 
     def _end(self, pod: Pod) -> None:
@@ -176,6 +191,31 @@ class Notebook:
         if self._watcher is not None:
             scheduler, parts = self._watcher
             scheduler.submit(lambda now_ns: told(parts, now_ns))
+
+
+class ObjectNotes:
+    """What plugins write that is no pod, in a notebook; implements `framework.handle.ObjectWriter`."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        self._notebook = notebook
+
+    async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
+        key = found.metadata.name
+        await self._notebook.fault("patch", key)
+        known = self._notebook.known(found)
+        if known.metadata.resource_version != found.metadata.resource_version:
+            raise ConflictError(f'{found.kind} "{key}": the object has been modified')
+        changed = self._notebook.update(patched(known, patch))
+        await self._notebook.fault("patched", key)
+        return changed
+
+    async def create(self, found: Any) -> Any:
+        await self._notebook.fault("create", found.metadata.name)
+        return self._notebook.create(found)
+
+    async def delete(self, found: Any) -> None:
+        await self._notebook.fault("delete", found.metadata.name)
+        self._notebook.delete(found)
 
 
 def _added(found: Any) -> Told:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.model.binding import Binding
 from stowplan.model.kinds import ApiObject
+from stowplan.model.merge_patch import patched
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
 from stowplan.table.journal import Reads
@@ -19,6 +23,8 @@ class LocalHandle:
         self.listers: Objects = Objects(Reads())
         self.groups = Groups()
         self.bindings: list[Binding] = []
+        #: What was written that is no pod, as `("patch", "PersistentVolume/disk")`.
+        self.written: list[tuple[str, str]] = []
         #: Set other gates before the plugin is made: `feature_gates.parse("A=true")`.
         self.feature_gates = DEFAULT_GATES
         self.put(*objects)
@@ -48,3 +54,39 @@ class LocalHandle:
 
     async def bind(self, binding: Binding) -> None:
         self.bindings.append(binding)
+
+    # What plugins prepare before a pod is bound
+
+    @property
+    def assumptions(self) -> Objects:
+        return self.listers
+
+    @property
+    def writes(self) -> LocalHandle:
+        return self
+
+    @property
+    def news(self) -> LocalHandle:
+        return self
+
+    async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
+        """Change an object at once."""
+        meta = found.metadata
+        self.written.append(("patch", f"{found.kind}/{meta.name}"))
+        self.listers.restore(found.kind, meta.namespace, meta.name)
+        changed = patched(self.listers.get(found.kind, meta.namespace, meta.name), patch)
+        self.listers.put(changed)
+        return changed
+
+    async def create(self, found: Any) -> Any:
+        self.written.append(("create", f"{found.kind}/{found.metadata.name}"))
+        self.listers.put(found)
+        return found
+
+    async def delete(self, found: Any) -> None:
+        self.written.append(("delete", f"{found.kind}/{found.metadata.name}"))
+        self.listers.remove(found.kind, found.metadata.namespace, found.metadata.name)
+
+    async def until(self, holds: Callable[[], bool], timeout_seconds: float) -> bool:
+        """Say whether it holds: nothing happens here by waiting."""
+        return holds()

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from stowplan.cache.objects import Objects
-from stowplan.model.meta import NamespacedMeta, ObjectMeta
+from stowplan.model.meta import NamespacedMeta, ObjectMeta, ObjectReference
 from stowplan.model.namespace import Namespace
+from stowplan.model.storage import PersistentVolume, PersistentVolumeSpec
 from stowplan.model.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.table.journal import Reads
 
@@ -105,3 +106,88 @@ def test_removing_what_is_not_there_voids_nothing() -> None:
     objects.remove("Service", "shop", "web")
     ((journal, position),) = noted.items()
     assert journal.since(position) == []
+
+
+# Assumptions
+
+
+def volume(version: str, claim: str = "") -> PersistentVolume:
+    spec = PersistentVolumeSpec(claim_ref=ObjectReference(name=claim)) if claim else PersistentVolumeSpec()
+    return PersistentVolume(metadata=ObjectMeta(name="disk", resource_version=version), spec=spec)
+
+
+def claimed(objects: Objects) -> str:
+    found = objects.persistent_volume("disk")
+    assert found is not None
+    return found.spec.claim_ref.name if found.spec.claim_ref is not None else ""
+
+
+def test_what_is_assumed_is_listed_until_it_is_taken_back() -> None:
+    objects = Objects(Reads())
+    objects.put(volume("1"))
+    objects.assume(volume("1", "data"))
+    assert claimed(objects) == "data"
+    objects.restore("PersistentVolume", "", "disk")
+    assert claimed(objects) == ""
+    objects.restore("PersistentVolume", "", "disk")
+    assert claimed(objects) == ""
+
+
+@pytest.mark.parametrize(
+    ("seen", "left"),
+    [
+        pytest.param(volume("2", "other"), "other", id="another version ends an assumption"),
+        pytest.param(volume("1"), "data", id="the version it was made of does not"),
+    ],
+)
+def test_an_assumption_ends_when_the_cluster_shows_another_version(seen: PersistentVolume, left: str) -> None:
+    objects = Objects(Reads())
+    objects.put(volume("1"))
+    objects.assume(volume("1", "data"))
+    objects.put(seen)
+    assert claimed(objects) == left
+
+
+def test_an_assumption_that_has_ended_is_not_taken_back() -> None:
+    objects = Objects(Reads())
+    objects.put(volume("1"))
+    objects.assume(volume("1", "data"))
+    objects.put(volume("2", "data"))
+    objects.restore("PersistentVolume", "", "disk")
+    assert claimed(objects) == "data"
+
+
+def test_a_second_assumption_of_an_object_is_taken_back_with_the_first() -> None:
+    objects = Objects(Reads())
+    objects.put(volume("1"))
+    objects.assume(volume("1", "data"))
+    objects.assume(volume("1", "more"))
+    assert claimed(objects) == "more"
+    objects.restore("PersistentVolume", "", "disk")
+    assert claimed(objects) == ""
+
+
+def test_what_is_removed_is_not_restored() -> None:
+    objects = Objects(Reads())
+    objects.put(volume("1"))
+    objects.assume(volume("1", "data"))
+    objects.remove("PersistentVolume", "", "disk")
+    objects.restore("PersistentVolume", "", "disk")
+    assert objects.persistent_volume("disk") is None
+
+
+def test_nothing_is_assumed_of_what_is_not_there() -> None:
+    with pytest.raises(LookupError, match="PersistentVolume 'disk' is not known"):
+        Objects(Reads()).assume(volume("1", "data"))
+
+
+def test_versions_grow_with_every_change_of_their_kind() -> None:
+    objects = Objects(Reads())
+    objects.put(Service(metadata=META))
+    assert (objects.version("Service"), objects.version("PersistentVolume")) == (1, 0)
+    objects.put(volume("1"))
+    objects.assume(volume("1", "data"))
+    objects.put(volume("1"))
+    objects.restore("PersistentVolume", "", "disk")
+    objects.remove("PersistentVolume", "", "disk")
+    assert (objects.version("Service"), objects.version("PersistentVolume")) == (1, 4)

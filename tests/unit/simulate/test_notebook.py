@@ -12,9 +12,12 @@ from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.engine.parts import Parts
 from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.handle import ConflictError
+from stowplan.model import decode
 from stowplan.model.binding import Binding
 from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod
+from stowplan.model.storage import PersistentVolume
 from stowplan.simulate import virtual_time
 from stowplan.simulate.notebook import Notebook
 from stowplan.simulate.virtual_time import VirtualTimeLoop
@@ -194,5 +197,20 @@ def test_a_fault_strikes_before_or_after_the_write() -> None:
             await book.bind(binding(POD, "n"))
         assert struck == ["bind default/p", "bound default/p"]
         assert book.pods["default/p"].spec.node_name == "n"
+
+    run(main)
+
+
+def test_other_objects_are_patched_only_in_the_version_they_were_read_in() -> None:
+    async def main() -> None:
+        book = Notebook()
+        disk = book.create(decode.convert(PersistentVolume, {"metadata": {"name": "disk"}}))
+        claimed = await book.object_writer.patch(disk, {"spec": {"claimRef": {"name": "data"}}})
+        assert claimed.spec.claim_ref.name == "data"
+        with pytest.raises(ConflictError, match='PersistentVolume "disk": the object has been modified'):
+            await book.object_writer.patch(disk, {"spec": {"claimRef": {"name": "other"}}})
+        await book.object_writer.delete(disk)
+        with pytest.raises(LookupError, match='PersistentVolume "disk" not found'):
+            await book.object_writer.patch(claimed, {})
 
     run(main)

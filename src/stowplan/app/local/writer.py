@@ -18,6 +18,7 @@ from stowplan.embedded.following import resources
 from stowplan.embedded.request import TRUSTED, Target
 from stowplan.embedded.subresources import binding as bindings
 from stowplan.engine.ports import Note, Writer
+from stowplan.framework.handle import ObjectWriter
 from stowplan.kube.events import Occurrence, reference_to
 from stowplan.kube.series import SeriesBook
 from stowplan.model import decode
@@ -64,6 +65,10 @@ class LocalWriter:
 
     async def evict(self, victim: Pod, condition: Condition) -> None:
         await self._others.evict(victim, condition)
+
+    @property
+    def object_writer(self) -> ObjectWriter:
+        return self._others.object_writer
 
     def record(self, note: Note) -> None:
         if note.reason != _ONCE:

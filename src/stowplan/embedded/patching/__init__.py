@@ -20,7 +20,6 @@ from stowplan.embedded.patching import (
     json_patch,
     managed_fields,
     merge_keys,
-    merge_patch,
     owning,
     strategic,
     tracking,
@@ -31,6 +30,7 @@ from stowplan.embedded.patching.plain import as_object, copied, describe, read_j
 from stowplan.embedded.patching.server_side_apply import Application, applied
 from stowplan.embedded.patching.shapes import Shape
 from stowplan.embedded.resource import Object, Resource
+from stowplan.model import merge_patch
 
 __all__ = [
     "APPLY_PATCH",

@@ -15,6 +15,7 @@ from stowplan.embedded.controllers import bootstrap
 from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.store import Store
 from stowplan.engine.ports import Note
+from stowplan.framework.handle import ObjectWriter
 from stowplan.model import decode
 from stowplan.model.binding import Binding
 from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
@@ -40,6 +41,10 @@ class Others:
 
     def record(self, note: Note) -> None:
         self.asked.append(f"record {note.reason}")
+
+    @property
+    def object_writer(self) -> ObjectWriter:
+        raise AssertionError("nobody writes anything but pods here")
 
 
 class Stage:

@@ -18,11 +18,11 @@ from stowplan.embedded.patching import (
     apply,
     field_sets,
     merge_keys,
-    merge_patch,
 )
 from stowplan.embedded.patching.owning import MalformedValueError, difference
 from stowplan.embedded.patching.plain import without_nulls
 from stowplan.embedded.resource import Object, Resource
+from stowplan.model import merge_patch
 from tests.unit.embedded.patching.resources import DEPLOYMENT, POD, WIDGET, applying, make, owners
 
 # The names that mean something in an object or a patch, so that random documents hit upon each other.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.patching.merge_patch import merged
+from stowplan.model.merge_patch import merged
 
 
 @pytest.mark.parametrize(
