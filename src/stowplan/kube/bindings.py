@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from stowplan.kube import binding_message
 from stowplan.kube.backoff import Backoff, Draw
 from stowplan.kube.client import Client
-from stowplan.kube.errors import ApiError, RequestError, TransportError
+from stowplan.kube.errors import UNSUPPORTED_MEDIA_TYPE, ApiError, RequestError, TransportError
 from stowplan.kube.pool import Request
 from stowplan.kube.resources import PODS
 from stowplan.model import decode
@@ -47,6 +48,8 @@ class Binder:
 
     def __init__(self, client: Client, draw: Draw, check: Callable[[], None]) -> None:
         self._client, self._draw, self._check = client, draw, check
+        #: Turned off by a server that reads nothing but JSON.
+        self._is_binary = True
 
     async def bind(self, binding: Binding) -> None:
         """Return once the pod is bound to the node; raise if it is not, or if nobody can tell."""
@@ -66,16 +69,25 @@ class Binder:
 
     async def _post(self, binding: Binding) -> RequestError | None:
         """Post, and return what leaves it open whether the pod is bound."""
-        path = f"{PODS.path_of(binding.metadata.namespace, binding.metadata.name)}/binding"
         try:
-            await self._client.send(Request("POST", path, body=decode.encode(binding)), self._check)
+            await self._client.send(self._request(binding), self._check)
         except ApiError as error:
+            if self._is_binary and error.code == UNSUPPORTED_MEDIA_TYPE:
+                self._is_binary = False
+                return await self._post(binding)
             if error.is_conflict or error.is_server_fault:
                 return error
             raise
         except TransportError as fault:
             return fault
         return None
+
+    def _request(self, binding: Binding) -> Request:
+        path = f"{PODS.path_of(binding.metadata.namespace, binding.metadata.name)}/binding"
+        if not self._is_binary:
+            return Request("POST", path, body=decode.encode(binding))
+        body = binding_message.write(binding)
+        return Request("POST", path, body=body, content_type=binding_message.MEDIA_TYPE)
 
     async def _has_landed(self, binding: Binding, fault: RequestError, deadline: float) -> bool:
         """Look the pod up until the server answers, or the time is over."""

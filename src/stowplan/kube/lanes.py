@@ -10,7 +10,7 @@ import asyncio
 import socket
 import ssl
 from collections import deque
-from typing import Final
+from typing import Final, cast
 from urllib.parse import urlsplit
 
 from stowplan.kube.answers import Answer, AnswerReader, BrokenAnswerError
@@ -61,8 +61,8 @@ class Lane(asyncio.Protocol):
     # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport, self.is_open = transport, True
+        # Not every loop's transports are instances of the class that they behave like.
+        self._transport, self.is_open = cast(asyncio.Transport, transport), True
         made = transport.get_extra_info("socket")
         made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in _KEEP_ALIVE:

@@ -15,6 +15,7 @@ from typing import Any
 
 from aiohttp import web
 
+from stowplan.embedded.protobuf import reading as protobuf
 from stowplan.kube.identity import Credentials
 from stowplan.kube.tokens import Fixed
 
@@ -133,7 +134,7 @@ class FakeApi:
         self.requests.append(f"{request.method} {request.path_qs}")
         self.headers.append(dict(request.headers))
         body = await request.read()
-        self.bodies.append(json.loads(body) if body else {})
+        self.bodies.append(_read(request.content_type, body))
         if self.intercept is not None:
             answer = await self.intercept(request)
             if answer is not None:
@@ -239,7 +240,7 @@ class FakeApi:
         namespace, name = key.split("/")
         if found is None:
             return refusal(404, "NotFound", f'{resource.rpartition("/")[2]} "{name}" not found')
-        body: Json = json.loads(await request.read() or b"{}")
+        body = _read(request.content_type, await request.read())
         if rest == ["binding"]:
             return self._bind(found, name, body)
         uid = body.get("metadata", {}).get("uid") or body.get("preconditions", {}).get("uid")
@@ -289,6 +290,10 @@ async def serving(api: FakeApi | None = None, port: int = 0) -> AsyncIterator[Fa
         await site.stop()
         api.hang_up()
         await runner.cleanup()
+
+
+def _read(content_type: str, body: bytes) -> Json:
+    return protobuf.read(body) if content_type == protobuf.MEDIA_TYPE else json.loads(body or b"{}")
 
 
 def _mistaken(method: str, uid: str) -> web.Response:

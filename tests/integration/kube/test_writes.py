@@ -161,6 +161,28 @@ def test_a_fault_of_the_server_fails_only_if_the_pod_is_not_bound(is_carried_out
     assert writing(work).requests == [BINDING, LOOK]
 
 
+def test_a_server_that_reads_only_json_is_sent_json_from_then_on() -> None:
+    sent: list[str] = []
+
+    async def only_json(request: web.Request) -> web.StreamResponse | None:
+        sent.append(request.content_type)
+        is_json = request.content_type == "application/json"
+        return (
+            None
+            if is_json
+            else refusal(415, "UnsupportedMediaType", "the body was in an unknown format")
+        )
+
+    async def work(api: FakeApi, writes: Writes) -> None:
+        api.intercept = only_json
+        await writes.bind(binding())
+        api.put(PODS_PATH, "web", metadata={"uid": "u1"}, spec={})
+        await writes.bind(binding("n2"))
+
+    assert node_of(writing(work)) == "n2"
+    assert sent == ["application/vnd.kubernetes.protobuf", "application/json", "application/json"]
+
+
 def test_a_pod_that_another_scheduler_bound_is_left_to_it() -> None:
     async def work(api: FakeApi, writes: Writes) -> None:
         api.put(PODS_PATH, "web", spec={"nodeName": "n9"})

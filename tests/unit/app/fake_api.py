@@ -6,6 +6,8 @@ from typing import Any
 
 from aiohttp import web
 
+from stowplan.embedded.protobuf import reading as protobuf
+
 Object = dict[str, Any]
 
 
@@ -92,7 +94,7 @@ class FakeApi:
             await response.write(json.dumps(await watcher.get()).encode() + b"\n")
 
     async def _bind(self, request: web.Request) -> web.Response:
-        binding = await request.json()
+        binding = protobuf.read(await request.read())
         name, node = binding["metadata"]["name"], binding["target"]["name"]
         pod = json.loads(json.dumps(self.objects["/api/v1/pods"][name]))
         pod["spec"]["nodeName"] = node
