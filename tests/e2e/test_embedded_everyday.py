@@ -102,6 +102,7 @@ def workloads(cluster: Kubectl) -> Iterator[Kubectl]:
         kubectl("wait", "--for=condition=Ready", "pod/alone", "--timeout=60s")
         kubectl("wait", "--for=condition=complete", "job/sum", "--timeout=60s")
         kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/web", "--timeout=60s")
+        kubectl("wait", "--for=jsonpath={.status.phase}=Bound", "pvc/data-db-0", "--timeout=60s")
         yield kubectl
 
 
@@ -149,7 +150,7 @@ def test_what_is_created_says_who_did_it(kubectl: Kubectl) -> None:
         pytest.param("quota/most", ["services    1     5"], id="quota"),
         pytest.param("service/web", ["app=web", "8080/TCP"], id="service"),
         pytest.param("statefulset/db", ["data", "1Gi", "create Claim data-db-0 Pod db-0"], id="stateful-set"),
-        pytest.param("pvc/data-db-0", ["Pending"], id="volume-claim"),
+        pytest.param("pvc/data-db-0", ["Bound", "standard", "ProvisioningSucceeded"], id="volume-claim"),
         pytest.param("namespace/workloads", ["Active", "most"], id="namespace"),
         pytest.param("node/node-0001", ["KubeletReady", "Allocated resources:"], id="node"),
     ],

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @click.option(
     "--without",
     multiple=True,
-    type=click.Choice(["controllers", "kubelets", "scheduler"]),
+    type=click.Choice(["controllers", "kubelets", "provisioner", "scheduler"]),
     help="Leave this out, for another program to play it; can be given several times.",
 )
 @click.option("--seed", type=int, default=None, help="Draw names and ties from this, so that a run can be repeated.")
@@ -126,6 +126,8 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
 
     names = ("bind_address", "port", "token", "cert", "key", "client_ca")
     entrance = Entrance(*(given[name] for name in names))
+    # Claims are bound by the controllers: without those nobody would get to see the volumes.
+    has_provisioner = not {"controllers", "provisioner"} & set(given["without"])
     cluster = ClusterOptions(
         entrance,
         given["data"],
@@ -139,7 +141,7 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
     )
     return UpOptions(
         cluster,
-        Beginning(given["nodes"], given["shapes"], given["copied_from"], given["manifests"]),
+        Beginning(given["nodes"], given["shapes"], given["copied_from"], given["manifests"], has_provisioner),
         _kubeconfig(given),
         given["timeout"],
         given["explains"],

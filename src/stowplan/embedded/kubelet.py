@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.embedded import addresses, pod_statuses
+from stowplan.embedded import addresses, pod_needs, pod_statuses
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Key
 from stowplan.embedded.following.nodes import KnownNode
@@ -19,6 +19,7 @@ from stowplan.embedded.following.pods import DURATION, EXIT_CODE, KnownPod
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
 from stowplan.embedded.parts import STATUS
+from stowplan.embedded.pod_needs import Need
 from stowplan.embedded.pod_statuses import Addresses
 from stowplan.embedded.request import TRUSTED, Target
 from stowplan.embedded.resource import Object
@@ -98,6 +99,10 @@ class Kubelet:
         if left > _TOLERANCE_SECONDS:
             return left
         obj = self._setting.api.get(self._pods, *pod.key)
+        need = pod_needs.missing(self._setting.api, obj)
+        if need is not None:
+            self._hold(obj, node, need)
+            return pod_needs.LOOK_AGAIN_SECONDS
         is_on_host = bool(obj["spec"].get("hostNetwork"))
         # The version of the store is never the same twice, so neither is the address.
         own = node.address if is_on_host else addresses.of_pod(self._setting.api.store.version)
@@ -109,6 +114,12 @@ class Kubelet:
             message = f"annotation {DURATION}: {pod.annotations[DURATION]!r} is no duration; write one such as 30s"
             self._recorder.warning(self._pods, obj, "InvalidDuration", message)
         return self._seconds(pod)
+
+    def _hold(self, obj: Object, node: KnownNode, need: Need) -> None:
+        """Say, once, that a pod was taken on and what it still waits for."""
+        if pod_statuses.hold(obj, node.address, self._moment()):
+            self._write(obj)
+            self._recorder.warning(self._pods, obj, need.reason, need.message)
 
     def _carry_on(self, pod: KnownPod, node: KnownNode) -> float | None:
         """Keep the readiness of a running pod, and end it when its time has come."""

@@ -21,6 +21,25 @@ class Addresses:
     node: str
 
 
+def hold(pod: Object, node_address: str, moment: str) -> bool:
+    """Take on a pod whose containers cannot be made yet; return False if that was said before."""
+    status = pod.setdefault("status", {})
+    if status.get("startTime"):
+        return False
+    containers = [_waiting(container) for container in pod["spec"]["containers"]]
+    status |= {
+        "phase": "Pending",
+        "hostIP": node_address,
+        "hostIPs": [{"ip": node_address}],
+        "startTime": moment,
+        "containerStatuses": containers,
+    }
+    _put(status, "PodReadyToStartContainers", "False", moment)
+    _put(status, "Initialized", "True", moment)
+    _set_containers_ready(pod, moment, "False")
+    return True
+
+
 def start(pod: Object, addresses: Addresses, moment: str, is_node_ready: bool = True) -> None:
     """Let all containers of a pod run."""
     status = pod.setdefault("status", {})
@@ -115,6 +134,19 @@ def _put(status: Object, kind: str, value: str, moment: str, why: tuple[str, str
     return conditions.put(status, condition)
 
 
+def _waiting(container: Object) -> Object:
+    return {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "ready": False,
+        "started": False,
+        "restartCount": 0,
+        "state": {"waiting": {"reason": "ContainerCreating"}},
+        "lastState": {},
+    }
+
+
 def _running(pod: Object, container: Object, moment: str) -> Object:
     return {
         "name": container["name"],
@@ -148,7 +180,8 @@ def _termination(status: Object, exit_code: int, moment: str) -> Object:
         "reason": "Error" if exit_code else "Completed",
         "startedAt": status["state"].get("running", {}).get("startedAt", moment),
         "finishedAt": moment,
-        "containerID": status["containerID"],
+        # One that never ran has none.
+        "containerID": status.get("containerID", ""),
     }
 
 

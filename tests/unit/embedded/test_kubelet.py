@@ -7,6 +7,7 @@ import pytest
 from stowplan.embedded.kubelet import Timing
 from stowplan.embedded.resource import Object
 from tests.unit.embedded.controllers.small_cluster import SmallCluster, condition, ready_count, tell, template
+from tests.unit.embedded.controllers.storage_objects import add_claim, add_volume
 from tests.unit.embedded.given import NODES, PODS
 
 
@@ -46,6 +47,31 @@ def test_a_bound_pod_runs_with_all_that_a_kubelet_reports() -> None:
             each for each in cluster.get(NODES, "node-0")["status"]["addresses"] if each["type"] == "InternalIP"
         ]
         assert status["hostIP"] == address["address"]
+
+    tell(story, nodes=1)
+
+
+def test_a_pod_is_taken_on_and_held_until_its_volume_is_bound() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+        cluster.create(PODS, "web", spec(volumes=[volume], nodeName="node-0"))
+        await cluster.pass_time(2)
+        status = cluster.get(PODS, "web")["status"]
+        assert (status["phase"], status["startTime"]) == ("Pending", "2026-01-01T12:00:00Z")
+        assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "ContainerCreating"}}
+        assert condition(cluster.get(PODS, "web"), "ContainersReady") == {
+            "type": "ContainersReady",
+            "status": "False",
+            "reason": "ContainersNotReady",
+            "message": "containers with unready status: [main]",
+        }
+        missing = 'Unable to attach or mount volumes: persistentvolumeclaim "data" not found'
+        assert cluster.events("FailedMount") == [missing]
+        add_volume(cluster, "disk")
+        add_claim(cluster, "data")
+        await cluster.pass_time(1)
+        assert cluster.get(PODS, "web")["status"]["phase"] == "Running"
+        assert ready_count(cluster.pods()) == 1
 
     tell(story, nodes=1)
 

@@ -40,7 +40,7 @@ from stowplan.kube.tls import CredentialsError
 from stowplan.observe.logs import Logging
 
 #: What works in a cluster beside its API.
-Part = Literal["controllers", "kubelets", "scheduler"]
+Part = Literal["controllers", "kubelets", "provisioner", "scheduler"]
 
 #: What makes a start impossible; each says what to do.
 UNSTARTABLE: Final = (

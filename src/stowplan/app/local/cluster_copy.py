@@ -38,6 +38,7 @@ _COPIED: Final = (
     ("/api/v1/persistentvolumes", "PersistentVolume"),
     ("/api/v1/persistentvolumeclaims", "PersistentVolumeClaim"),
     ("/apis/resource.k8s.io/v1/resourceclaims", "ResourceClaim"),
+    ("/apis/resource.k8s.io/v1/resourceclaimtemplates", "ResourceClaimTemplate"),
     ("/api/v1/serviceaccounts", "ServiceAccount"),
     ("/api/v1/limitranges", "LimitRange"),
     ("/api/v1/resourcequotas", "ResourceQuota"),

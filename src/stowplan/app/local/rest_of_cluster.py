@@ -27,6 +27,7 @@ class RestOfCluster:
         self._options = Options(
             clients.now,
             has_controllers="controllers" not in without,
+            has_provisioner="provisioner" not in without,
             has_kubelets="kubelets" not in without,
             precedence=precedence,
         )

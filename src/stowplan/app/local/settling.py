@@ -1,6 +1,7 @@
 """When an embedded cluster has nothing more to do: controllers and kubelet are done, and every pod is decided on.
 
-A pod that is refused may wait for ever; a pod that runs may end some day. Neither keeps a cluster from being quiet.
+A pod that is refused may wait for ever, one that was placed may wait for its volumes; a pod that runs may end some day.
+None of them keeps a cluster from being quiet.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 from typing import Final
 
 from stowplan.app.local.cluster import LocalCluster
+from stowplan.embedded import reading
 from stowplan.embedded.resource import Object
 
 _LOOK_AGAIN_SECONDS: Final = 0.02
@@ -57,10 +59,11 @@ class Settling:
         return kind == "Pod" and fields[self._phase_at] in ("Succeeded", "Failed")
 
     def _is_running(self) -> bool:
-        """Say whether every bound pod has been started, and every pod that is to go has gone."""
+        """Say whether every bound pod has been taken on by a kubelet, and every pod that is to go has gone."""
         cluster = self._cluster
         for stored in cluster.api.store.list(cluster.pods):
-            if stored.fields[self._node_at] and stored.fields[self._phase_at] in ("", "Pending"):
+            is_pending = stored.fields[self._node_at] and stored.fields[self._phase_at] in ("", "Pending")
+            if is_pending and not reading.text(stored.object, "status", "startTime"):
                 return False
             if _MARK in stored.body and _is_going(stored.object["metadata"]):
                 return False

@@ -1,4 +1,5 @@
-"""What an embedded cluster begins with: a copy of another one, nodes of some shapes, and manifests, in this order.
+"""What an embedded cluster begins with: a copy of another one, nodes of some shapes, a storage class, and manifests, in
+this order.
 
 A cluster that was kept on disk begins with what it had: only the manifests are applied again.
 """
@@ -15,6 +16,8 @@ from stowplan.app.local import cluster_copy, manifest_files, node_shapes
 from stowplan.app.local.applying import Applier
 from stowplan.app.local.manifest_files import Manifest
 from stowplan.embedded.api import Api
+from stowplan.embedded.controllers.volume_provisioning import standard_class
+from stowplan.embedded.following.storage import DEFAULT_CLASS
 
 T = TypeVar("T")
 
@@ -41,6 +44,8 @@ class Beginning:
     shapes: str = ""
     copied_from: str = ""
     manifests: tuple[str, ...] = ()
+    #: Whether there is somebody who makes volumes for claims.
+    has_provisioner: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class Contents:
     """What was read and made, ready to be put in."""
 
     nodes: Sequence[Manifest]
+    classes: Sequence[Manifest]
     copied: Sequence[Manifest]
     manifests: Sequence[Manifest]
 
@@ -58,14 +64,25 @@ async def read(beginning: Beginning, progress: Progress, has_data: bool) -> Cont
     if has_data:
         if beginning.nodes is not None or beginning.shapes or beginning.copied_from:
             progress.note("the cluster that was kept goes on; --nodes, --shapes and --from are for a new one")
-        return Contents((), (), manifests)
+        return Contents((), (), (), manifests)
     copied = await cluster_copy.read(beginning.copied_from, progress.note) if beginning.copied_from else []
     shapes = node_shapes.read(beginning.shapes) if beginning.shapes else node_shapes.DEFAULT
     has_nodes = any(manifest.kind == "Node" for manifest in (*copied, *manifests))
     wanted = beginning.nodes if beginning.nodes is not None else 0 if has_nodes else DEFAULT_NODES
     origin = beginning.shapes or "--nodes"
     nodes = [Manifest(origin, node) for node in node_shapes.make_nodes(shapes, wanted)]
-    return Contents(nodes, copied, manifests)
+    has_class = not beginning.has_provisioner or _offers_volumes(copied, manifests)
+    classes = [] if has_class else [Manifest("--without provisioner", standard_class())]
+    return Contents(nodes, classes, copied, manifests)
+
+
+def _offers_volumes(copied: Iterable[Manifest], manifests: Iterable[Manifest]) -> bool:
+    """Say whether a class of ours would be in the way: a copy has its own, and there is but one default."""
+    return any(one.kind == "StorageClass" for one in copied) or any(
+        one.kind == "StorageClass"
+        and ((one.content.get("metadata") or {}).get("annotations") or {}).get(DEFAULT_CLASS) == "true"
+        for one in manifests
+    )
 
 
 def put_copied(api: Api, contents: Contents, progress: Progress) -> None:
@@ -74,6 +91,8 @@ def put_copied(api: Api, contents: Contents, progress: Progress) -> None:
     seen = [manifest for manifest in contents.copied if applier.is_from_a_server(manifest)]
     for manifest in _followed(progress, "copying objects", seen):
         applier.take_over(manifest)
+    for manifest in contents.classes:
+        applier.apply(manifest)
     for manifest in _followed(progress, "making nodes", contents.nodes):
         applier.apply(manifest)
 

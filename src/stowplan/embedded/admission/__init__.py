@@ -24,6 +24,7 @@ from stowplan.embedded.admission import (
     shapes,
     storage_classes,
     topology_labels,
+    use_protection,
     validation,
 )
 from stowplan.embedded.admission.defaults.jobs import select_own_pods
@@ -124,3 +125,6 @@ def _give(resource: Resource, obj: Object, api: Surroundings) -> None:
             select_own_pods(obj)
         case "persistentvolumeclaims":
             storage_classes.assign(obj, api)
+            use_protection.protect(obj)
+        case "persistentvolumes":
+            use_protection.protect(obj)

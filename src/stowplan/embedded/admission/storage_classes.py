@@ -17,5 +17,7 @@ def assign(claim: Object, api: Surroundings) -> None:
     classes = [stored.object["metadata"] for stored in api.store.list(served("storage.k8s.io", "storageclasses"))]
     defaults = [each for each in classes if (each.get("annotations") or {}).get(_MARK) == "true"]
     if defaults:
-        youngest = max(defaults, key=lambda each: (each.get("creationTimestamp", ""), each["name"]))
+        defaults.sort(key=lambda each: str(each["name"]))
+        # Of those that were made in the same second the first by name.
+        youngest = max(defaults, key=lambda each: str(each.get("creationTimestamp", "")))
         claim["spec"]["storageClassName"] = youngest["name"]

@@ -14,6 +14,7 @@ from stowplan.embedded.controllers.cron_jobs import CronJobs
 from stowplan.embedded.controllers.daemon_sets import DaemonSets
 from stowplan.embedded.controllers.deployments import Deployments
 from stowplan.embedded.controllers.disruption_budgets import DisruptionBudgets
+from stowplan.embedded.controllers.ephemeral_volumes import EphemeralVolumes
 from stowplan.embedded.controllers.event_expiry import EventExpiry
 from stowplan.embedded.controllers.garbage import GarbageCollector
 from stowplan.embedded.controllers.job_orphans import JobOrphans
@@ -21,14 +22,23 @@ from stowplan.embedded.controllers.jobs import Jobs
 from stowplan.embedded.controllers.namespaces import Namespaces
 from stowplan.embedded.controllers.node_lifecycle import NodeLifecycle
 from stowplan.embedded.controllers.pod_garbage import PodGarbage
+from stowplan.embedded.controllers.pod_resource_claims import PodResourceClaims
 from stowplan.embedded.controllers.replica_sets import ReplicaSets
+from stowplan.embedded.controllers.resource_claims import ResourceClaims
 from stowplan.embedded.controllers.service_accounts import ServiceAccounts
 from stowplan.embedded.controllers.stateful_sets import StatefulSets
 from stowplan.embedded.controllers.taint_eviction import TaintEviction
+from stowplan.embedded.controllers.volume_claims import VolumeClaims
+from stowplan.embedded.controllers.volume_protection import VolumeProtection
+from stowplan.embedded.controllers.volume_provisioning import VolumeProvisioning
+from stowplan.embedded.controllers.volumes import Volumes
 from stowplan.embedded.following import resources
+from stowplan.embedded.following.claiming_pods import ClaimingPods
+from stowplan.embedded.following.device_claims import DeviceClaims
 from stowplan.embedded.following.nodes import Nodes
 from stowplan.embedded.following.pods import Pods
 from stowplan.embedded.following.setting import Setting
+from stowplan.embedded.following.storage import Storage
 from stowplan.embedded.heartbeats import Heartbeats
 from stowplan.embedded.kubelet import Kubelet, Timing
 from stowplan.embedded.precedence import Precedence
@@ -45,6 +55,8 @@ class Options:
     gone_node_seconds: float = 5.0
     #: Without, nothing follows from an object being there: somebody else plays the controllers.
     has_controllers: bool = True
+    #: Without, claims wait until somebody else makes volumes for them; the controllers bind those all the same.
+    has_provisioner: bool = True
     #: Without, pods stay as they are bound: somebody else plays the kubelets.
     has_kubelets: bool = True
     #: Whom everybody gives way to.
@@ -101,4 +113,22 @@ def controllers_of(setting: Setting, options: Options) -> list[Part]:
         CronJobs(setting, jobs.follower),
         DisruptionBudgets(setting),
         EventExpiry(setting),
+        *claim_controllers_of(setting, options),
     ]
+
+
+def claim_controllers_of(setting: Setting, options: Options) -> list[Part]:
+    """Make what looks after claims, for volumes and for devices, and after what they are given."""
+    storage, devices, pods = Storage(setting.api), DeviceClaims(setting.api), ClaimingPods(setting.api)
+    parts: list[Part] = [
+        storage,
+        devices,
+        pods,
+        EphemeralVolumes(setting, storage, pods),
+        VolumeClaims(setting, storage),
+        Volumes(setting, storage),
+        VolumeProtection(setting, storage, pods),
+        PodResourceClaims(setting, devices, pods),
+        ResourceClaims(setting, devices, pods),
+    ]
+    return [*parts, VolumeProvisioning(setting, storage)] if options.has_provisioner else parts

@@ -42,7 +42,7 @@ def pod_at(claimant: Claimant, ordinal: int, revision: Object) -> Object:
 
 
 def claims_of(claimant: Claimant, ordinal: int) -> list[Object]:
-    """Make the PersistentVolumeClaims of an ordinal. Nobody binds them here: they wait until somebody does."""
+    """Make the PersistentVolumeClaims of an ordinal."""
     made = []
     for template in claimant.obj["spec"].get("volumeClaimTemplates") or []:
         meta = deepcopy(template.get("metadata") or {})

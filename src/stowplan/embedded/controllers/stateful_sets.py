@@ -1,6 +1,6 @@
 """StatefulSets: numbered pods, made and updated one after the other, or all at once if the set allows it.
 
-PersistentVolumeClaims are made from the set's templates and kept; binding them is left to whoever plays the storage.
+PersistentVolumeClaims are made from the set's templates and kept; `volume_claims` binds them.
 """
 
 from __future__ import annotations

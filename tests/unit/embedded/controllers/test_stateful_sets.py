@@ -4,9 +4,9 @@ from typing import Any
 
 from stowplan.embedded.resource import Object
 from tests.unit.embedded.controllers.small_cluster import STATEFUL_SETS, SmallCluster, annotated, tell, template
+from tests.unit.embedded.controllers.storage_objects import CLAIMS, add_class
 from tests.unit.embedded.given import PODS, resource
 
-CLAIMS = resource("persistentvolumeclaims")
 REVISIONS = resource("controllerrevisions.apps")
 
 
@@ -160,6 +160,7 @@ def test_a_template_that_comes_back_is_the_latest_revision_again() -> None:
 
 def test_claims_are_made_for_each_pod_and_stay() -> None:
     async def story(cluster: SmallCluster) -> None:
+        add_class(cluster, "fast", is_default=True)
         wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         claim = {"metadata": {"name": "data"}, "spec": wanted}
         cluster.create(STATEFUL_SETS, "db", spec(2, volumeClaimTemplates=[claim]))

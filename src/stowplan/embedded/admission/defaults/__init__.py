@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from stowplan.embedded.admission.defaults import cluster, jobs, pods, services, storage, workloads
+from stowplan.embedded.admission.defaults import cluster, devices, jobs, pods, services, storage, workloads
 from stowplan.embedded.resource import Object, Resource
 
 
@@ -34,6 +34,8 @@ _BY_RESOURCE: Final[Mapping[str, Callable[[Object], None]]] = MappingProxyType(
         "persistentvolumes": storage.complete_volume,
         "storageclasses.storage.k8s.io": storage.complete_class,
         "csidrivers.storage.k8s.io": storage.complete_driver,
+        "resourceclaims.resource.k8s.io": devices.complete_claim,
+        "resourceclaimtemplates.resource.k8s.io": devices.complete_template,
         "namespaces": cluster.complete_namespace,
         "nodes": cluster.complete_node,
         "secrets": cluster.complete_secret,

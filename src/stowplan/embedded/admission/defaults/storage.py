@@ -1,7 +1,4 @@
-"""Defaults of volumes, claims and their classes.
-
-The finalizers that protect claims and volumes in use are not set: nothing here would take them off again.
-"""
+"""Defaults of volumes, claims and their classes."""
 
 from __future__ import annotations
 
