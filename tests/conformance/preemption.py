@@ -7,19 +7,15 @@ a change of the cluster, and that is compared with what is decided without them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
-from stowplan.app.cluster import Cluster
-from stowplan.config.points import IN_TREE
-from stowplan.config.resolve import resolve
 from stowplan.engine import choose
 from stowplan.engine.choose import Field
 from stowplan.framework.contract import Attempt, Preemption
 from stowplan.framework.post_filtering import PostFiltered, attempt_of, run_post_filter
 from stowplan.framework.verdict import Verdict
 from stowplan.plugins.default_preemption import DefaultPreemption
-from tests.conformance import cycle, recorded
+from tests.conformance import cycle
 from tests.conformance.answers import Answer, Question, said
 
 Difference = tuple[str, Any, Any]
@@ -31,24 +27,15 @@ SCHEDULABLE: Answer = {"outcome": "schedulable"}
 
 def check(case: Case) -> list[Difference]:
     """Give (field, theirs, ours) for everything that differs in one case."""
-    cluster, question = build(case)
+    cluster, question = cycle.build(case)
     ours = answer(cycle.without_memo(cluster), question)
     return [*compare(case["expect"], ours), *cycle.check_memo(cluster, question, ours, answer)]
 
 
 def check_fresh(case: Case) -> list[Difference]:
     """Check a case without kept answers only."""
-    cluster, question = build(case)
-    return list(compare(case["expect"], answer(cycle.without_memo(cluster), question)))
-
-
-def build(case: Case) -> tuple[Cluster, Question]:
-    """Build the cluster of a case, and the question about its pod, with stand-ins for plugins that are missing."""
     cluster, question = cycle.build(case)
-    name = question.pod.spec.scheduler_name
-    listed = next(profile for profile in cluster.config.profiles if profile.scheduler_name == name)
-    order = [plugin for plugin, _ in resolve(listed, IN_TREE)["post_filter"]]
-    return cluster, replace(question, profile=recorded.with_post_filter(question.profile, order))
+    return list(compare(case["expect"], answer(cycle.without_memo(cluster), question)))
 
 
 def compare(theirs: Answer, ours: Answer) -> Iterator[Difference]:

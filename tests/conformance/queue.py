@@ -1,7 +1,7 @@
 """Cases of kind `queue`: a sequence of operations, and who is where after each.
 
 The operations go the way that watch events go, through `engine.intake`; after each one the queue re-derives its
-invariants. Plugins that are not built yet are stood in for by the changes they await, and by their gate.
+invariants. Plugins that are not built yet are stood in for by the changes they await.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ from typing import Any
 
 from stowplan.app.cluster import Cluster
 from stowplan.engine.intake import Intake
-from stowplan.framework import claim_changes, volume_changes
-from stowplan.framework.contract import Awaited, refuse
+from stowplan.framework import volume_changes
+from stowplan.framework.contract import Awaited
 from stowplan.framework.profile import Profile
 from stowplan.framework.requeueing import awaited_by, complete
-from stowplan.framework.verdict import Rejection
 from stowplan.model import decode
-from stowplan.model.dra import ResourceClaim
-from stowplan.model.pod import Pod
 from stowplan.plugins import NOT_BUILT
 from stowplan.queue.backoff import SECOND
 from stowplan.queue.entry import Place, QueuedPod
@@ -54,7 +51,7 @@ class Replay:
         profile = next(iter(self._cluster.profiles.values()))
         self._sort_key = profile.queue_sort[0].sort_key
         self._queue = SchedulingQueue(
-            Rules(lambda pod: profile.run_pre_enqueue(pod) or self._gate_of_missing(pod), self._sort_key),
+            Rules(profile.run_pre_enqueue, self._sort_key),
             awaited_by={profile.name: self._awaited_by(profile)},
         )
         self._intake = Intake(self._cluster.cache, self._queue, self._cluster.profiles)
@@ -147,18 +144,9 @@ class Replay:
             "NodeVolumeLimits": volume_changes.for_node_volume_limits(),
             "VolumeBinding": volume_changes.for_volume_binding(),
             "VolumeZone": volume_changes.for_volume_zone(),
-            "DynamicResources": claim_changes.awaited(self._find_claim),
         }
         missing = {name: complete(stand_ins.get(name, ())) for name in NOT_BUILT}
         return {**missing, **awaited_by(profile)}
-
-    def _gate_of_missing(self, pod: Pod) -> Rejection | None:
-        problem = claim_changes.problem(self._find_claim, pod) if "DynamicResources" in NOT_BUILT else ""
-        return Rejection((problem,), refuse().code, "DynamicResources") if problem else None
-
-    def _find_claim(self, namespace: str, name: str) -> ResourceClaim | None:
-        found: ResourceClaim | None = self._cluster.cache.objects.get("ResourceClaim", namespace, name)
-        return found
 
 
 def _compare(theirs: State, ours: State) -> Iterator[Difference]:

@@ -11,19 +11,15 @@ from typing import Any
 
 from stowplan.app.cluster import Cluster
 from stowplan.config.points import IN_TREE
-from stowplan.framework.contract import Attempt, Filter, PostFilter, Reject, reject
+from stowplan.framework.contract import Filter, Reject, reject
 from stowplan.framework.profile import Profile
 from stowplan.framework.registry import Registry
-from stowplan.framework.verdict import Code, Rejection
+from stowplan.framework.verdict import Code
 from stowplan.model.pod import Pod
 from stowplan.plugins import NOT_BUILT, in_tree
 from stowplan.table.nodes import Nodes
 
 Expected = dict[str, Any]
-
-DYNAMIC_RESOURCES = "DynamicResources"
-# In PreFilter they come after it, so that it was prepared if they refuse a pod.
-AFTER_DYNAMIC_RESOURCES = ("NodeDeclaredFeatures",)
 
 
 class Recorded(Filter):
@@ -57,27 +53,6 @@ def with_recorded(profile: Profile, order: list[str], expect: Expected) -> Profi
     filters: dict[str, Filter] = {plugin.name: plugin for plugin in profile.filter}
     filters |= {name: Recorded(name, said) for name, said in refused.items()}
     return replace(profile, filter=tuple(filters[name] for name in order if name in filters))
-
-
-class RecordedDynamicResources(PostFilter):
-    """Says what DynamicResources says of a pod without claims: nothing to give up, or that it was never prepared."""
-
-    def __init__(self) -> None:
-        self.name = DYNAMIC_RESOURCES
-
-    def post_filter(self, pod: Pod, attempt: Attempt) -> Rejection:
-        refused = attempt.verdict.pre_filter
-        if refused is not None and refused.plugin not in AFTER_DYNAMIC_RESOURCES:
-            return Rejection(("not found",), Code.ERROR)
-        return Rejection(("no new claims to deallocate",))
-
-
-def with_post_filter(profile: Profile, order: list[str]) -> Profile:
-    """Put a stand-in for DynamicResources, while it is missing, at its place among the PostFilter plugins."""
-    plugins: dict[str, PostFilter] = {plugin.name: plugin for plugin in profile.post_filter}
-    if DYNAMIC_RESOURCES in NOT_BUILT:
-        plugins[DYNAMIC_RESOURCES] = RecordedDynamicResources()
-    return replace(profile, post_filter=tuple(plugins[name] for name in order if name in plugins))
 
 
 def decided_early(expect: Expected) -> str:
@@ -120,20 +95,3 @@ def decides_best(expect: Expected) -> bool:
 
 def _missing_part(expect: Expected, node: str) -> int:
     return sum(score["weighted"] for plugin, score in expect["scores"][node].items() if plugin in NOT_BUILT)
-
-
-def hands_over(case: dict[str, Any]) -> str:
-    """Name DynamicResources if the pod requests an extended resource that a DeviceClass serves.
-
-    NodeResourcesFit then leaves nodes without that resource to DynamicResources. As long as nobody allocates devices,
-    leaving them to nobody would place the pod where there are none, so that half of the rule is missing with it.
-    """
-    if "DynamicResources" not in NOT_BUILT:
-        return ""
-    classes = [found for found in case["objects"] if found["kind"] == "DeviceClass"]
-    served = {found["spec"].get("extendedResourceName") for found in classes}
-    served |= {f"deviceclass.resource.kubernetes.io/{found['metadata']['name']}" for found in classes}
-    spec = case["pod"]["spec"]
-    containers = spec["containers"] + spec.get("initContainers", [])
-    requested = {name for container in containers for name in container.get("resources", {}).get("requests", {})}
-    return "DynamicResources" if requested & served else ""

@@ -144,7 +144,7 @@ def _check_line(line: Line, check: Check | None) -> Outcome:
     spoke: frozenset[str] = frozenset()
     if line.kind in FRESH_CHECKS:
         spoke = recorded.spoke(case["expect"])
-        waits_for = recorded.decided_early(case["expect"]) or recorded.hands_over(case)
+        waits_for = recorded.decided_early(case["expect"])
         if waits_for:
             return Outcome(line.kind, case["id"], tags, waits_for=waits_for, spoke=spoke)
     differences = _differences(check, case)

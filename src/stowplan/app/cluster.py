@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from stowplan.app.settings import installed_plugins
 from stowplan.app.standalone import Standalone
 from stowplan.cache.cache import Cache, Placed
@@ -23,6 +25,7 @@ from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import default_configuration
 from stowplan.config.types import Configuration
+from stowplan.devices.in_flight import InFlight
 from stowplan.engine import choose
 from stowplan.engine.choose import Field
 from stowplan.engine.eviction import Evictions
@@ -45,6 +48,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
 from stowplan.observe.explain import Explanation, explain
 from stowplan.queue.nominations import Nominations
+from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
 
 Ties = Literal["random", "upstream"]
@@ -84,6 +88,8 @@ class Cluster:
         self.stopwatch = Stopwatch()
         #: Told when changes were applied.
         self.news = News()
+        #: The resource claims on their way to the cluster.
+        self.claims = InFlight(self.cache.objects, self.cache.table.reads, feature_gates)
         #: What plugins write to; without one, what they write is done here.
         self.writer: Writer | None = None
         self.profiles: Mapping[str, Profile] = self.build_profiles(self.config)
@@ -121,6 +127,10 @@ class Cluster:
         """Where plugins that place gangs find the pod groups and their members."""
         return self.cache.groups
 
+    def now_ns(self) -> int:
+        """Return the time by the scheduler's clock; 0 as long as there is none."""
+        return self.stopwatch.now_ns()
+
     def asks_before_preempting(self, pod: Pod) -> bool:
         """Say whether an extender has to agree before room is made for `pod`."""
         return any(extender.is_preemptor and extender.is_interested(pod) for extender in self.extenders)
@@ -139,6 +149,15 @@ class Cluster:
     def assumptions(self) -> Objects:
         """Where plugins say what they are about to make of objects."""
         return self.cache.objects
+
+    def row_of(self, node_name: str) -> Nodes:
+        """Return a node as filters are given it, or no row."""
+        nodes = Nodes(self.cache.table)
+        return nodes.take(np.flatnonzero(nodes.with_names(frozenset((node_name,)))))
+
+    def is_placed(self, pod: Pod) -> bool:
+        """Say whether a pod counts on a node."""
+        return self.cache.placed(pod) is not None
 
     # Objects
 

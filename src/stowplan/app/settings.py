@@ -13,7 +13,6 @@ from stowplan.config.points import IN_TREE
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry
 from stowplan.plugins import NOT_BUILT, in_tree
-from stowplan.plugins.unserved import STAND_INS
 from stowplan.queue.backoff import Limits
 
 
@@ -24,7 +23,7 @@ def read_configuration(text: str, gates: FeatureGates = DEFAULT_GATES) -> Config
 
 def installed_plugins() -> Registry:
     """Return the in-tree plugins, stand-ins for those that are not built, and what installed packages offer."""
-    registry = Registry((*in_tree(), *STAND_INS), {name: IN_TREE[name] for name in NOT_BUILT})
+    registry = Registry(in_tree(), {name: IN_TREE[name] for name in NOT_BUILT})
     registry.add_entry_points()
     return registry
 

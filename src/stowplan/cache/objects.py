@@ -24,17 +24,21 @@ from stowplan.model.storage import (
 from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.table.journal import Journal, Reads
 
+REMEMBERED = 1 << 12
+
 
 class Store:
     """The objects of one kind, by namespace and name; an assumed one stands in the place of the one it is to replace.
 
-    `version` counts the changes.
+    `version` counts the changes; the last of them are remembered.
     """
 
     def __init__(self) -> None:
         self.journal = Journal()
         self.by_namespace: dict[str, dict[str, Any]] = {}
         self.version = 0
+        # Namespace and name by change; the last one led to `version`.
+        self._changed: list[tuple[str, str]] = []
         #: What the cluster has, where it is assumed to be another.
         self._real: dict[tuple[str, str], Any] = {}
 
@@ -51,7 +55,7 @@ class Store:
     def remove(self, namespace: str, name: str) -> None:
         self._real.pop((namespace, name), None)
         if self.by_namespace.get(namespace, {}).pop(name, None) is not None:
-            self._mark()
+            self._mark(namespace, name)
 
     def assume(self, found: Any) -> None:
         meta = found.metadata
@@ -67,12 +71,23 @@ class Store:
             self._set(real)
 
     def _set(self, found: Any) -> None:
-        self.by_namespace.setdefault(found.metadata.namespace, {})[found.metadata.name] = found
-        self._mark()
+        meta = found.metadata
+        self.by_namespace.setdefault(meta.namespace, {})[meta.name] = found
+        self._mark(meta.namespace, meta.name)
 
-    def _mark(self) -> None:
+    def changed(self, since: int) -> list[tuple[str, str]] | None:
+        """Return what changed after a version; None if that is not remembered."""
+        behind = self.version - since
+        if behind > len(self._changed):
+            return None
+        return self._changed[len(self._changed) - behind :]
+
+    def _mark(self, namespace: str, name: str) -> None:
         self.version += 1
         self.journal.mark_all()
+        self._changed.append((namespace, name))
+        if len(self._changed) > 2 * REMEMBERED:
+            del self._changed[:REMEMBERED]
 
 
 class Objects:
@@ -100,6 +115,9 @@ class Objects:
 
     def version(self, kind: str) -> int:
         return self._read(kind).version
+
+    def changed(self, kind: str, since: int) -> list[tuple[str, str]] | None:
+        return self._read(kind).changed(since)
 
     def get(self, kind: str, namespace: str, name: str) -> Any | None:
         """Return one object of any kind."""
@@ -161,8 +179,16 @@ class Objects:
         found: CSIDriver | None = self.get("CSIDriver", "", name)
         return found
 
+    def csi_storage_capacity(self, namespace: str, name: str) -> CSIStorageCapacity | None:
+        found: CSIStorageCapacity | None = self.get("CSIStorageCapacity", namespace, name)
+        return found
+
     def csi_storage_capacities(self) -> Iterable[CSIStorageCapacity]:
         return self._everywhere("CSIStorageCapacity")
+
+    def volume_attachment(self, name: str) -> VolumeAttachment | None:
+        found: VolumeAttachment | None = self.get("VolumeAttachment", "", name)
+        return found
 
     def volume_attachments(self) -> Iterable[VolumeAttachment]:
         return self.list("VolumeAttachment", "")
@@ -191,7 +217,10 @@ class Objects:
         return chain.from_iterable(each.values() for each in self._read(kind).by_namespace.values())
 
     def _store(self, kind: str) -> Store:
-        return self._stores.setdefault(kind, Store())
+        store = self._stores.get(kind)
+        if store is None:
+            store = self._stores[kind] = Store()
+        return store
 
     def _read(self, kind: str) -> Store:
         store = self._store(kind)

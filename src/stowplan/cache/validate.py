@@ -18,6 +18,7 @@ def validate(cache: Cache) -> None:
     fresh = _rebuilt(cache)
     _check_resources(cache, fresh)
     _check_columns(cache, fresh)
+    _check_holdings(cache, fresh)
     _check_standings(cache)
     _check_images(cache)
 
@@ -79,6 +80,15 @@ def _check_columns(cache: Cache, fresh: Cache) -> None:
         carriers = [sum(p.shape.terms.count(term) for p in cache.pods_on(n.metadata.name)) for n in cache.table.nodes]
         assert term.column.view.tolist() == carriers, f"carriers of a term over {term.term.topology_key} differ"
         assert term.column.total == sum(carriers), "the total of carriers differs"
+
+
+def _check_holdings(cache: Cache, fresh: Cache) -> None:
+    for held, holding in cache.table.holdings.by_rule.items():
+        rebuilt = fresh.table.holdings.find(held)
+        for row in range(len(cache.table)):
+            assert holding.on(row) == rebuilt.on(row), f"row {row}: what its pods hold under {held!r} differs"
+            for thing in rebuilt.on(row):
+                assert holding.rows_with(thing) == rebuilt.rows_with(thing), f"who holds {thing!r} differs"
 
 
 def _check_standings(cache: Cache) -> None:

@@ -5,7 +5,6 @@ Its flags are kube-scheduler's and are read by `flag_parser`; what runs is `app.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import platform
 import sys
@@ -84,11 +83,11 @@ def warnings(options: Options) -> list[str]:
 
 
 def _run(options: Options, logging: Logging) -> int:
-    from stowplan.app import live
+    from stowplan.app import event_loop, live
     from stowplan.observe.logs import log_for
 
     try:
-        return asyncio.run(live.run(options, logging))
+        return event_loop.run(live.run(options, logging))
     except live.UNSTARTABLE as error:
         log_for(__name__).error(error, "command failed")
         return 1

@@ -6,6 +6,11 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from stowplan.engine.parts import Parts
+from stowplan.engine.ports import Trouble
+from stowplan.framework.contract import Errand
+from stowplan.model.pod import Pod
+
 
 class Errands:
     """The tasks under way; `on_end` is called when one is done, for it may have put pods where they can be tried."""
@@ -32,3 +37,13 @@ class Errands:
     def _end(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._on_end()
+
+
+async def carry_out(parts: Parts, pod: Pod, errand: Errand) -> None:
+    """Do what a plugin left to be done about a pod; nobody waits for it, so what goes wrong is only told."""
+    try:
+        async with parts.patience.for_a_write():
+            await errand()
+    except Exception as error:
+        text = str(error) or type(error).__name__
+        parts.tell(Trouble(f"pod {pod.key!r}: what a plugin left to be done failed: {text}"))

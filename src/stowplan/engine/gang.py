@@ -24,7 +24,7 @@ from stowplan.engine import failure, with_extenders
 from stowplan.engine.failure import Failure
 from stowplan.engine.parts import Parts
 from stowplan.engine.party import Parties
-from stowplan.engine.ports import GangTried, Placed, Trouble
+from stowplan.engine.ports import GangTried, Placed
 from stowplan.engine.results import Chosen, Failed
 from stowplan.framework import placing
 from stowplan.framework.gangs import Gang, gang_of
@@ -48,6 +48,8 @@ class Flow(Protocol):
     def start_binding(self, profile: Profile, entry: QueuedPod, node_name: str, held: dict[str, float]) -> None: ...
 
     def give_back(self, entry: QueuedPod, why: Failure) -> None: ...
+
+    def unreserve(self, profile: Profile, pod: Pod, node_name: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +212,7 @@ class GangCycle:
     def _unseat(self, profile: Profile, seat: Seat) -> None:
         """Take a member off its node. Nobody else has seen it there, so nobody need hear of it."""
         pod = seat.entry.pod
-        for problem in placing.run_unreserve(profile, pod, seat.node_name):
-            self._parts.tell(Trouble(problem))
+        self._flow.unreserve(profile, pod, seat.node_name)
         self._parts.cache.forget(pod)
 
     def _abandon(self, profile: Profile, members: Sequence[QueuedPod], error: Exception) -> None:

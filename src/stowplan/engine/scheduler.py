@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from stowplan.engine import failure, permission, points, with_extenders
-from stowplan.engine.errands import Errands
+from stowplan.engine.errands import Errands, carry_out
 from stowplan.engine.eviction import Evictions
 from stowplan.engine.failure import Failure
 from stowplan.engine.gang import GangCycle
@@ -33,7 +33,7 @@ from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.engine.room import make_room
 from stowplan.framework import changes, placing
 from stowplan.framework.changes import Event
-from stowplan.framework.contract import Nominated
+from stowplan.framework.contract import Errand, Nominated
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.framework.waiting import WaitingPod
@@ -147,6 +147,7 @@ class Scheduler:
     async def _refuse(self, profile: Profile, entry: QueuedPod, refused: Refused) -> None:
         """See whether room can be made, and give the pod back."""
         made = await make_room(self._parts, profile, refused)
+        self.start_errands(entry.pod, made.errands)
         if made.nominated is not None:
             self._start_evictions(entry.pod, made.nominated)
         self.give_back(entry, failure.of_refused(refused, made))
@@ -236,8 +237,7 @@ class Scheduler:
         """Give up the node, give the pod back, and tell those who may want the room."""
         pod, parts = entry.pod, self._parts
         self._parties.forget(pod)
-        for problem in placing.run_unreserve(profile, pod, node_name):
-            parts.tell(Trouble(problem))
+        self.unreserve(profile, pod, node_name)
         placed = parts.cache.placed(pod)
         if placed is None or not placed.is_assumed:
             # It was deleted while we tried, or the cluster has bound it all the same.
@@ -251,12 +251,24 @@ class Scheduler:
         event = Event(changes.ASSIGNED_POD_DELETE, msgspec.structs.replace(pod, spec=spec), None)
         parts.queue.on_change(event, parts.now_ns(), only=lambda other: pod_id(other) != pod_id(pod))
 
+    def unreserve(self, profile: Profile, pod: Pod, node_name: str) -> None:
+        """Let the plugins give back what they took for a pod, and have done what that leaves to be done."""
+        unreserved = placing.run_unreserve(profile, pod, node_name)
+        for problem in unreserved.problems:
+            self._parts.tell(Trouble(problem))
+        self.start_errands(pod, unreserved.errands)
+
     def _rescue(self, entry: QueuedPod, error: Exception) -> None:
         """Give a pod back whose attempt broke off by a fault of our own; the loop goes on."""
         placed = self._parts.cache.placed(entry.pod)
         if placed is not None and placed.is_assumed:
             self._parts.cache.forget(entry.pod)
         self.give_back(entry, failure.of_error(f"the attempt broke off: {error!r}"))
+
+    def start_errands(self, pod: Pod, errands: Iterable[Errand]) -> None:
+        """Do beside the loop what plugins left to be done about a pod."""
+        for errand in errands:
+            self._errands.start(carry_out(self._parts, pod, errand))
 
     def give_back(self, entry: QueuedPod, why: Failure) -> None:
         """Put a pod back into the queue, and tell the cluster why beside the loop."""

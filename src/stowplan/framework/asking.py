@@ -12,7 +12,7 @@ import numpy as np
 
 from stowplan.framework.contract import Filter, Normalize, Reject, Score
 from stowplan.framework.stopwatch import Blame, Stopwatch
-from stowplan.framework.verdict import Code, Rejection, Vocabulary, Words
+from stowplan.framework.verdict import Code, Rejection, Vocabulary, WordedError, Words
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.journal import Journal, Reads
@@ -27,10 +27,17 @@ SIGN = "sign"
 class PluginError(Exception):
     """A plugin failed: it raised, answered with something that is no answer, or answered too late."""
 
-    def __init__(self, plugin: str, point: str, pod: Pod, problem: str) -> None:
-        super().__init__(f"plugin {plugin!r} failed in {point} for pod {pod.key!r}: {problem}")
+    def __init__(self, plugin: str, point: str, pod: Pod, problem: str | WordedError) -> None:
+        super().__init__(_wording(plugin, point, pod, problem))
         self.plugin = plugin
         self.point = point
+
+
+def _wording(plugin: str, point: str, pod: Pod, problem: str | WordedError) -> str:
+    if isinstance(problem, str):
+        return f"plugin {plugin!r} failed in {point} for pod {pod.key!r}: {problem}"
+    who = f'"{plugin}" filter plugin' if point == "Filter" else f'{point} plugin "{plugin}"'
+    return f"running {who}: {problem}"
 
 
 class Watch:
@@ -71,6 +78,8 @@ class Watch:
             answer = question(*details)
         except PluginError:
             raise
+        except WordedError as fault:
+            raise PluginError(*blame, fault) from fault
         except Exception as error:
             raise PluginError(*blame, f"{type(error).__name__}: {error}") from error
         finally:

@@ -23,7 +23,7 @@ through `nodes` and the handle, and look only at the rows you are given. `stowpl
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -35,6 +35,9 @@ from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
 MAX_SCORE: Final = 100
+
+#: Work that a plugin leaves behind, to be done beside the cycle; what it raises is told, and changes nothing.
+Errand = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Skip:
@@ -69,6 +72,8 @@ class Attempt:
     nodes: Nodes
     #: What the filters would say of hypothetical rows (`nodes.after`), as numbers in the vocabulary of the verdict.
     suppose: Callable[[Nodes], Words]
+    #: The plugins that PreFilter got to before it was over; None for all of them.
+    prepared: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,14 @@ class Withdrawn:
     """Answer of `post_filter`: nothing helps, and a node nominated for the pod earlier is no longer meant for it."""
 
     rejection: Rejection
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """Answer of `post_filter`: no node is named, but something is done beside the cycle that may help. Others go on."""
+
+    rejection: Rejection
+    errand: Errand
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +202,7 @@ class Filter(Plugin):
 
 class PostFilter(Plugin):
     @abstractmethod
-    def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
+    def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Arranged | Rejection:
         """Called when no node can take the pod, to find a way to make room. Decide only; others carry it out.
 
         The first plugin that names a node ends the round, and so does a refusal that is unresolvable or an error.
@@ -245,10 +258,10 @@ class Reserve(Plugin):
         """Called when a node is chosen and the pod counted there. Take what the pod needs, or refuse."""
 
     @abstractmethod
-    def unreserve(self, pod: Pod, node_name: str) -> None:
+    def unreserve(self, pod: Pod, node_name: str) -> Errand | None:
         """Take back `reserve`, whatever came of it: called for every plugin, in reverse order, when the pod fails.
 
-        Must not fail, and must do no harm if `reserve` was not called.
+        Must not fail, and must do no harm if `reserve` was not called. What the cluster has to be told is returned.
         """
 
 

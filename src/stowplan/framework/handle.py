@@ -26,6 +26,7 @@ from stowplan.model.storage import (
     VolumeAttachment,
 )
 from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
+from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
 
 
@@ -61,8 +62,12 @@ class Listers(Protocol):
 
     def csi_driver(self, name: str) -> CSIDriver | None: ...
 
+    def csi_storage_capacity(self, namespace: str, name: str) -> CSIStorageCapacity | None: ...
+
     def csi_storage_capacities(self) -> Iterable[CSIStorageCapacity]:
         """Return the capacities of all namespaces."""
+
+    def volume_attachment(self, name: str) -> VolumeAttachment | None: ...
 
     def volume_attachments(self) -> Iterable[VolumeAttachment]: ...
 
@@ -79,6 +84,9 @@ class Listers(Protocol):
 
     def version(self, kind: str) -> int:
         """Return a number that grows whenever an object of a kind changes, for what a plugin derives from them."""
+
+    def changed(self, kind: str, since: int) -> Sequence[tuple[str, str]] | None:
+        """Return namespace and name of what changed after a version, repeats included; None if it is too long ago."""
 
     def pod_disruption_budgets(self) -> Iterable[PodDisruptionBudget]:
         """Return the budgets of all namespaces."""
@@ -132,7 +140,7 @@ class ObjectWriter(Protocol):
     async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
         """Merge a patch (JSON merge patch) into an object, if it still is the version we know; return the new one.
 
-        Raise ConflictError if it is another version by now.
+        Raise ConflictError if it is another version by now. One without a version is changed whatever version it is.
         """
 
     async def create(self, found: Any) -> Any:
@@ -163,6 +171,12 @@ class PreparingHandle(Handle, Protocol):
 
     @property
     def news(self) -> News: ...
+
+    def row_of(self, node_name: str) -> Nodes:
+        """Return a node as filters are given it: one row, or none if it is not known (any more)."""
+
+    def is_placed(self, pod: Pod) -> bool:
+        """Say whether a pod still counts on its node; one that was deleted meanwhile does not."""
 
 
 class PermittingHandle(Handle, Protocol):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Any, Final
 
-from stowplan.framework.contract import Plugin, PreBind, Skip, Wait
+from stowplan.framework.contract import Errand, Plugin, PreBind, Skip, Wait
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
@@ -34,15 +35,26 @@ def run_reserve(profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
     return None
 
 
-def run_unreserve(profile: Profile, pod: Pod, node_name: str) -> list[str]:
-    """Let every plugin give back what it took, in reverse order; return what went wrong, which stops nobody."""
-    problems = []
+@dataclass(frozen=True, slots=True)
+class Unreserved:
+    """What went wrong when plugins gave back what they took, which stopped nobody, and what is left to be done."""
+
+    problems: list[str]
+    errands: list[Errand]
+
+
+def run_unreserve(profile: Profile, pod: Pod, node_name: str) -> Unreserved:
+    """Let every plugin give back what it took, in reverse order."""
+    unreserved = Unreserved([], [])
     for plugin in reversed(profile.reserve):
         try:
-            _ask(profile, (plugin.name, "Unreserve", pod), plugin.unreserve, pod, node_name)
+            errand = _ask(profile, (plugin.name, "Unreserve", pod), plugin.unreserve, pod, node_name)
         except Exception as error:
-            problems.append(f"plugin {plugin.name!r} failed in Unreserve for pod {pod.key!r}: {_spelled(error)}")
-    return problems
+            problem = f"plugin {plugin.name!r} failed in Unreserve for pod {pod.key!r}: {_spelled(error)}"
+            unreserved.problems.append(problem)
+        else:
+            unreserved.errands.extend(() if errand is None else (errand,))
+    return unreserved
 
 
 def run_permit(profile: Profile, pod: Pod, node_name: str) -> Rejection | dict[str, float]:

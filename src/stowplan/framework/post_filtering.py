@@ -7,13 +7,22 @@ from dataclasses import dataclass
 from functools import partial
 
 from stowplan.framework.asking import PluginError
-from stowplan.framework.contract import Attempt, Nominated, PostFilter, Preemption, Proposed, Withdrawn
+from stowplan.framework.contract import (
+    Arranged,
+    Attempt,
+    Errand,
+    Nominated,
+    PostFilter,
+    Preemption,
+    Proposed,
+    Withdrawn,
+)
 from stowplan.framework.filtering import Filtering
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection, Verdict
 from stowplan.model.pod import Pod
 
-Answer = Nominated | Proposed | Withdrawn | Rejection
+Answer = Nominated | Proposed | Withdrawn | Arranged | Rejection
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +35,8 @@ class PostFiltered:
     withdraws: bool = False
     #: Nodes that others have to agree to first; `settled` goes on from there.
     proposed: Proposed | None = None
+    #: What is to be done beside the cycle, whatever else came of it.
+    errands: tuple[Errand, ...] = ()
 
     @property
     def message(self) -> str:
@@ -39,42 +50,46 @@ def settled(made: PostFiltered, candidates: Sequence[Preemption]) -> PostFiltere
         return made
     answer = made.proposed.settle(candidates)
     if isinstance(answer, Nominated):
-        return PostFiltered(nominated=answer)
+        return PostFiltered(nominated=answer, errands=made.errands)
     earlier = made.rejection.reasons if made.rejection is not None else ()
     plugin = made.rejection.plugin if made.rejection is not None else ""
-    return PostFiltered(None, Rejection((*earlier, *answer.reasons), answer.code, plugin), made.withdraws)
+    rejection = Rejection((*earlier, *answer.reasons), answer.code, plugin)
+    return PostFiltered(None, rejection, made.withdraws, errands=made.errands)
 
 
 def attempt_of(filtering: Filtering, verdict: Verdict, pod: Pod) -> Attempt:
     """Return what the plugins are told about an attempt that the filters ended."""
-    return Attempt(verdict, filtering.nodes, partial(filtering.suppose, pod))
+    return Attempt(verdict, filtering.nodes, partial(filtering.suppose, pod), filtering.pre.prepared)
 
 
 def run_post_filter(profile: Profile, pod: Pod, attempt: Attempt) -> PostFiltered:
     """Ask the plugins in order: a node, an error or an unresolvable refusal ends it, other refusals add up."""
     reasons: list[str] = []
+    errands: tuple[Errand, ...] = ()
     withdraws = False
     for plugin in profile.post_filter:
         answer = _ask(profile, plugin, pod, attempt)
         if isinstance(answer, Nominated):
-            return PostFiltered(nominated=answer)
+            return PostFiltered(nominated=answer, errands=errands)
         if isinstance(answer, Proposed):
             said = Rejection(tuple(reasons), Code.UNSCHEDULABLE, profile.post_filter[0].name)
-            return PostFiltered(None, said, withdraws, answer)
-        rejection = answer.rejection if isinstance(answer, Withdrawn) else answer
+            return PostFiltered(None, said, withdraws, answer, errands)
+        if isinstance(answer, Arranged):
+            errands += (answer.errand,)
+        rejection = answer if isinstance(answer, Rejection) else answer.rejection
         if rejection.code in (Code.ERROR, Code.UNRESOLVABLE):
             is_withdrawn = isinstance(answer, Withdrawn) and rejection.code is not Code.ERROR
-            return PostFiltered(None, Rejection(rejection.reasons, rejection.code, plugin.name), is_withdrawn)
+            said = Rejection(rejection.reasons, rejection.code, plugin.name)
+            return PostFiltered(None, said, is_withdrawn, errands=errands)
         reasons += rejection.reasons
         withdraws = withdraws or isinstance(answer, Withdrawn)
     if not profile.post_filter:
         return PostFiltered()
-    return PostFiltered(None, Rejection(tuple(reasons), Code.UNSCHEDULABLE, profile.post_filter[0].name), withdraws)
+    said = Rejection(tuple(reasons), Code.UNSCHEDULABLE, profile.post_filter[0].name)
+    return PostFiltered(None, said, withdraws, errands=errands)
 
 
-def _ask(
-    profile: Profile, plugin: PostFilter, pod: Pod, attempt: Attempt
-) -> Nominated | Proposed | Withdrawn | Rejection:
+def _ask(profile: Profile, plugin: PostFilter, pod: Pod, attempt: Attempt) -> Answer:
     started_ns = profile.stopwatch.now_ns()
     try:
         answer = plugin.post_filter(pod, attempt)
@@ -86,7 +101,7 @@ def _ask(
         late = profile.stopwatch.stop(started_ns, (plugin.name, "PostFilter", pod))
     if late:
         raise PluginError(plugin.name, "PostFilter", pod, late)
-    if not isinstance(answer, Nominated | Proposed | Withdrawn | Rejection):
-        problem = f"it answers with Nominated, Proposed, Withdrawn or refuse(...), got {answer!r:.60}"
+    if not isinstance(answer, Answer):
+        problem = f"it answers with Nominated, Proposed, Withdrawn, Arranged or refuse(...), got {answer!r:.60}"
         raise PluginError(plugin.name, "PostFilter", pod, problem)
     return answer

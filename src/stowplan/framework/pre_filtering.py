@@ -29,6 +29,8 @@ class PreFiltering:
         self.narrowed: frozenset[str] | None = None
         self.narrowed_by: tuple[str, ...] = ()
         self.skipped: frozenset[str] = frozenset()
+        #: The plugins that were asked before a refusal, or a contradiction, made it pointless to ask on.
+        self.prepared: frozenset[str] = frozenset()
         #: What each plugin prepared for its filter.
         self.states: dict[str, Any] = {}
         #: Whose state is new since the last time; None if that is not all that is new.
@@ -84,9 +86,13 @@ class PreFiltering:
 
     def _conclude(self) -> None:
         self.rejection, self.states = None, {}
-        skipped, narrowings = [], {}
+        skipped: list[str] = []
+        narrowings: dict[str, frozenset[str]] = {}
+        prepared: list[str] = []
         for plugin, value in zip(self._plugins, self._answers, strict=False):
             name = plugin.name
+            if not narrowings or frozenset.intersection(*narrowings.values()):
+                prepared.append(name)
             match value:
                 case Skip():
                     skipped.append(name)
@@ -97,7 +103,7 @@ class PreFiltering:
                     self.states[name] = value.state
                 case _:
                     self.states[name] = value
-        self.skipped = frozenset(skipped)
+        self.skipped, self.prepared = frozenset(skipped), frozenset(prepared)
         self.narrowed = frozenset.intersection(*narrowings.values()) if narrowings else None
         self.narrowed_by = tuple(narrowings)
         if self.rejection is None and self.narrowed is not None and not self.narrowed:

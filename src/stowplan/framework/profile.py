@@ -49,6 +49,8 @@ class Profile:
     percentage_of_nodes_to_score: int | None = None
     #: Plugins that may read more of a pod than its signature holds: all of the spec, annotations, and what they `sign`.
     foreign: tuple[Plugin, ...] = ()
+    #: In-tree plugins that tell pods apart by more than their signature.
+    signing: tuple[Plugin, ...] = ()
     stopwatch: Stopwatch = field(default_factory=Stopwatch, compare=False)
 
     @property
@@ -75,10 +77,11 @@ class Profile:
 
     def sign(self, pod: Pod) -> Hashable:
         """Return what tells two pods of one shape apart for this profile."""
+        signed = tuple([_signed_by(plugin, pod) for plugin in self.signing])
         if not self.foreign:
-            return pod.spec.node_name
+            return pod.spec.node_name, signed
         annotations = tuple(sorted(pod.metadata.annotations.items()))
-        return _unsigned(pod.spec), annotations, tuple(_signed_by(plugin, pod) for plugin in self.foreign)
+        return _unsigned(pod.spec), annotations, signed, tuple(_signed_by(plugin, pod) for plugin in self.foreign)
 
 
 def _failed(blame: Blame, problem: str) -> Rejection:

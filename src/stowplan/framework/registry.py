@@ -25,6 +25,7 @@ from stowplan.framework.contract import POINTS, Filter, FilterNode, Plugin, Scor
 from stowplan.framework.handle import Handle
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.profile import Profile
+from stowplan.framework.telling_apart import TellsApart
 
 GROUP = "stowplan.plugins"
 
@@ -99,6 +100,7 @@ class Registry:
             score=tuple(at["score"]),
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
             foreign=tuple(plugin for name, plugin in instances.items() if name not in self._in_tree),
+            signing=tuple(plugin for plugin in instances.values() if isinstance(plugin, TellsApart)),
             **plain,
         )
 

@@ -58,7 +58,7 @@ def has_room(device_classes: List, pod: Pod, old: Node | None, new: Node) -> boo
     has = _allocatable(new)
     wanted = {name: amount for name, amount in _amounts(requests.incoming(pod)).items() if amount}
     lacking = [name for name, amount in wanted.items() if amount > has.get(name, 0)]
-    served = [name for name in wanted if not has.get(name, 0) and _is_served(device_classes, name)]
+    served = [name for name in wanted if not has.get(name, 0) and is_served(device_classes, name)]
     if has.get(PODS, 0) < 1 or not set(served).issuperset(lacking):
         return False
     if old is None or served:
@@ -77,7 +77,8 @@ def is_served_by(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> bool:
     return new.spec.extended_resource_name in wanted
 
 
-def _is_served(device_classes: List, name: str) -> bool:
+def is_served(device_classes: List, name: str) -> bool:
+    """Say whether a device class stands for a resource."""
     return any(name in (one.spec.extended_resource_name, DEVICE_CLASS_PREFIX + one.name) for one in device_classes())
 
 

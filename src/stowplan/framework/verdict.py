@@ -34,6 +34,10 @@ class Rejection:
     plugin: str = ""
 
 
+class WordedError(Exception):
+    """A plugin cannot answer, for a reason that upstream has words for: users are told these, and not who raised it."""
+
+
 Words = NDArray[np.int32]
 
 

@@ -117,10 +117,10 @@ def waits_for_first_consumer(pod: Pod, old: StorageClass | None, new: StorageCla
 
 def is_zone_new(pod: Pod, old: PersistentVolume | None, new: PersistentVolume) -> bool:
     """A new volume may help, and so may one that was moved to other zones."""
-    return old is None or _zones(old) != _zones(new)
+    return old is None or zones(old) != zones(new)
 
 
-def _zones(volume: PersistentVolume) -> dict[str, frozenset[str]]:
+def zones(volume: PersistentVolume) -> dict[str, frozenset[str]]:
     """Read the zones and regions of a volume; a list with an empty name in it counts as none."""
     labels = volume.metadata.labels
     listed = {key: [zone.strip() for zone in labels[key].split(ZONE_SEPARATOR)] for key in ZONE_LABELS if key in labels}
@@ -168,7 +168,7 @@ def _limits(node: CSINode) -> dict[str, int]:
 
 def had_attached_volumes(pod: Pod, old: Pod, new: None) -> bool:
     """A pod that goes helps if it was on a node and had anything attached there."""
-    return changes.counts_on_a_node(old) and any(map(_is_attached, old.spec.volumes))
+    return changes.counts_on_a_node(old) and any(map(is_attached, old.spec.volumes))
 
 
 def may_attach_instead(pod: Pod, old: VolumeAttachment, new: None) -> bool:
@@ -179,7 +179,8 @@ def may_attach_instead(pod: Pod, old: VolumeAttachment, new: None) -> bool:
     return False
 
 
-def _is_attached(volume: Volume) -> bool:
+def is_attached(volume: Volume) -> bool:
+    """Say whether a volume of a pod is one that may have to be attached to its node."""
     has_claim = volume.persistent_volume_claim is not None or volume.ephemeral is not None
     return has_claim or any(_migrated_to(volume))
 

@@ -124,10 +124,11 @@ class CSINode(Named, frozen=True, kw_only=True):
 
 
 class CSIDriverSpec(Part, frozen=True, kw_only=True):
-    """`attach_required` defaults to true, `storage_capacity` to false."""
+    """`attach_required` defaults to true, the others to false."""
 
     attach_required: bool = True
     storage_capacity: bool = False
+    prevent_pod_scheduling_if_missing: bool = False
     volume_lifecycle_modes: tuple[str, ...] = ("Persistent",)
 
 

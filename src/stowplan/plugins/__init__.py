@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from stowplan.framework.contract import Plugin
 
-#: Known by name, so that configuration files naming them load. `unserved` refuses the pods that need one of them.
+#: Known by name, so that configuration files naming them load. What they do is asked for by alpha features only.
 NOT_BUILT = (
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "DynamicResources",
     "TopologyPlacementGenerator",
     "PodGroupPodsCount",
 )
@@ -23,6 +19,7 @@ def in_tree() -> tuple[type[Plugin], ...]:
     from stowplan.plugins.coscheduling import Coscheduling
     from stowplan.plugins.default_binder import DefaultBinder
     from stowplan.plugins.default_preemption import DefaultPreemption
+    from stowplan.plugins.dynamic_resources import DynamicResources
     from stowplan.plugins.gang_scheduling import GangScheduling
     from stowplan.plugins.image_locality import ImageLocality
     from stowplan.plugins.inter_pod_affinity import InterPodAffinity
@@ -33,11 +30,14 @@ def in_tree() -> tuple[type[Plugin], ...]:
     from stowplan.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
     from stowplan.plugins.node_resources_fit import NodeResourcesFit
     from stowplan.plugins.node_unschedulable import NodeUnschedulable
+    from stowplan.plugins.node_volume_limits import NodeVolumeLimits
     from stowplan.plugins.pod_topology_spread import PodTopologySpread
     from stowplan.plugins.priority_sort import PrioritySort
     from stowplan.plugins.scheduling_gates import SchedulingGates
     from stowplan.plugins.taint_toleration import TaintToleration
+    from stowplan.plugins.volume_binding import VolumeBinding
     from stowplan.plugins.volume_restrictions import VolumeRestrictions
+    from stowplan.plugins.volume_zone import VolumeZone
 
     return (
         SchedulingGates,
@@ -49,8 +49,12 @@ def in_tree() -> tuple[type[Plugin], ...]:
         NodePorts,
         NodeResourcesFit,
         VolumeRestrictions,
+        NodeVolumeLimits,
+        VolumeBinding,
+        VolumeZone,
         PodTopologySpread,
         InterPodAffinity,
+        DynamicResources,
         DefaultPreemption,
         NodeResourcesBalancedAllocation,
         ImageLocality,

@@ -50,6 +50,8 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     row: int
     amount: int
     reason: str
+    #: Whether devices serve the resource, so that a node without any is for DynamicResources to judge.
+    is_served: bool = False
 
 
 class Demands(tuple[Demand, ...], Successive):
@@ -62,7 +64,8 @@ class Demands(tuple[Demand, ...], Successive):
             return None
         others = NO_ROWS
         for now, then in zip(self, before, strict=True):
-            if now.row != then.row or now.reason != then.reason or max(now.amount, then.amount) > LARGEST:
+            is_other = now.row != then.row or now.reason != then.reason or now.is_served != then.is_served
+            if is_other or max(now.amount, then.amount) > LARGEST:
                 return None
             if now.amount != then.amount:
                 rows = _rows_between(then.amount, now.amount, now.row, nodes)
@@ -74,7 +77,8 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
     """Refuse nodes without room for the pod; of the others prefer the emptiest, or the fullest.
 
     Rejects: `Too many pods`, and `Insufficient <resource>` for every resource of which the pod requests more than the
-        node has left. Unresolvable if the pod requests more of a resource than the node has in all.
+        node has left. Unresolvable if the pod requests more of a resource than the node has in all. Where the node has
+        none at all of a resource that a device class serves, DynamicResources decides.
     Scores: the weighted average over the resources of how much is free (LeastAllocated), used (MostAllocated), or of a
         curve over the used percentage (RequestedToCapacityRatio), as if the pod were there. A container that says
         nothing about cpu or memory counts 100m and 200Mi; pod-level requests of the pod itself do not count. A resource
@@ -95,7 +99,8 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         handle: Handle | None = None,
     ) -> None:
         """Without a handle no device class is known."""
-        self._device_classes = handle.listers.device_classes if handle is not None else tuple
+        is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
+        self._device_classes = handle.listers.device_classes if handle is not None and is_served else tuple
         self._resources = scoring_strategy.resources
         self._rule = _rule_of(scoring_strategy)
         self._is_least_allocated = scoring_strategy.type == "LeastAllocated"
@@ -112,7 +117,8 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         ]
         for name, amount in sorted(wanted.scalar.items()):
             if not self._is_ignored(name):
-                demands.append(Demand(nodes.resource(name), amount, f"Insufficient {name}"))
+                is_served = resource_changes.is_served(self._device_classes, name)
+                demands.append(Demand(nodes.resource(name), amount, f"Insufficient {name}", is_served))
         # A node that is overcommitted still takes a pod that requests nothing of what it lacks.
         return Demands(demand for demand in demands if demand.amount)
 
@@ -129,14 +135,16 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         for demand in state:
             has = allocatable[demand.row]
             is_short = has - requested[demand.row] < demand.amount
+            if demand.is_served:
+                is_short &= has != 0
             if np.count_nonzero(is_short):
                 # Evicting pods always makes room for one more, however few the node takes.
                 unresolvable = demand.row != PODS and has < demand.amount
                 yield reject(is_short, demand.reason, unresolvable=unresolvable)
 
     def fits(self, state: Demands, has: list[int], taken: list[int]) -> bool:
-        for demand in state:  # noqa: SIM110 - a generator costs more than the loop
-            if has[demand.row] - taken[demand.row] < demand.amount:
+        for demand in state:
+            if has[demand.row] - taken[demand.row] < demand.amount and (has[demand.row] or not demand.is_served):
                 return False
         return True
 

@@ -64,8 +64,12 @@ class Notebook:
     # What the outside world does
 
     def create(self, found: Any) -> Any:
-        """Add an object of any kind; return it with its version."""
+        """Add an object of any kind; return it with its version, and with a name if it had none."""
         found = self._stamped(found)
+        if not found.metadata.name:
+            name = f"{found.metadata.generate_name}{found.metadata.resource_version}"
+            metadata = msgspec.structs.replace(found.metadata, name=name, uid=f"uid-{name}")
+            found = msgspec.structs.replace(found, metadata=metadata)
         self._put(found)
         self._tell(_added(found))
         return found
@@ -203,7 +207,7 @@ class ObjectNotes:
         key = found.metadata.name
         await self._notebook.fault("patch", key)
         known = self._notebook.known(found)
-        if known.metadata.resource_version != found.metadata.resource_version:
+        if found.metadata.resource_version not in ("", known.metadata.resource_version):
             raise ConflictError(f'{found.kind} "{key}": the object has been modified')
         changed = self._notebook.update(patched(known, patch))
         await self._notebook.fault("patched", key)

@@ -6,6 +6,7 @@ given: the same row gives the same answer alone, among others, and in a hypothet
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
 from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, Counted, Mask, Rows, Scores, Summed
+from stowplan.table.holdings import Held, Holding, changes_of
 from stowplan.table.images import Images
 from stowplan.table.journal import Journal
 from stowplan.table.resources import Matrix
@@ -284,6 +286,16 @@ class Nodes:
     def gone(self) -> list[list[Pod]] | None:
         """Return the pods supposed to be gone from each hypothetical row; None when nothing is supposed."""
         return None if self._moves is None else self._moves.gone()
+
+    def holding(self, held: Held) -> Holding:
+        """Return what the pods of all nodes hold under a rule, however few are given; nothing supposed is in it."""
+        holding = self._table.holdings.find(held)
+        self._note(holding.journal)
+        return holding
+
+    def change_of_holding(self, held: Held) -> dict[int, Counter[Hashable]]:
+        """Return, by position, by how many pods more or less than in fact each thing is held on hypothetical rows."""
+        return {} if self._moves is None else changes_of(self._moves, held)
 
     def terms(self, kind: TermKind, labels: Mapping[str, str]) -> list[CarriedTerm]:
         """Return the distinct terms carried by pods that may be about a pod with these labels; see `carriers(term)`."""

@@ -84,14 +84,23 @@ class Moves:
         bounds = self.offsets.tolist()
         return [[pod for pod in pods[start:end] if pod is not None] for start, end in pairwise(bounds)]
 
+    def entries_of(self, counted: Counted) -> NDArray[np.intp]:
+        """Return which of the pods come or go for good and count under a rule."""
+        amounts = self._by_shape(counted, lambda shape: counted.amount(shape.pod))
+        return np.flatnonzero(amounts[self.codes] * self.signs)
+
     def _sum(self, rule: Hashable, amount: Callable[[PodShape], int]) -> Scores:
+        amounts = self._by_shape(rule, amount)
+        if not amounts.any():
+            return np.zeros(len(self), dtype=np.int64)
+        return sum_rows(amounts[self.codes] * self.signs, self.offsets)
+
+    def _by_shape(self, rule: Hashable, amount: Callable[[PodShape], int]) -> NDArray[np.int64]:
         amounts = self._amounts.get(rule)
         if amounts is None:
             each = map(amount, self.shapes)
             amounts = self._amounts[rule] = np.fromiter(each, dtype=np.int64, count=len(self.shapes))
-        if not amounts.any():
-            return np.zeros(len(self), dtype=np.int64)
-        return sum_rows(amounts[self.codes] * self.signs, self.offsets)
+        return amounts
 
     def _requests(self, resources: int) -> Matrix:
         """Return what a pod of each shape requests. # (resources, shapes)"""

@@ -21,6 +21,7 @@ from stowplan.model.requests import Requests
 from stowplan.table.columns import CodedColumn, Column, CountColumn, Counted, FactColumn, Rows
 from stowplan.table.counts import Counts
 from stowplan.table.facts import Facts
+from stowplan.table.holdings import Holdings
 from stowplan.table.images import Images
 from stowplan.table.journal import Journal, Reads
 from stowplan.table.order import NodeTree
@@ -50,6 +51,7 @@ class Table:
         self._shapes: WeakValueDictionary[bytes, PodShape] = WeakValueDictionary()
         self.facts = Facts(self.nodes, FIRST_CAPACITY)
         self.counts = Counts(self._shapes, FIRST_CAPACITY)
+        self.holdings = Holdings(self.nodes, self.row_of, self.shapes_on)
         self._tree = NodeTree()
         self._order: Rows | None = None
         self._names: list[str] | None = None
@@ -73,6 +75,7 @@ class Table:
             self._capacity *= 2
         self._relayout()
         self._write_node(row, None, node)
+        self.holdings.mark(row)
         return row
 
     def update_node(self, node: Node) -> None:
@@ -97,6 +100,7 @@ class Table:
         self.resources.clear(last)
         self.nodes.pop()
         self.shapes_on.pop()
+        self.holdings.mark(last)
         self._relayout()
 
     def names(self) -> list[str]:
@@ -126,6 +130,7 @@ class Table:
         for shape in self.shapes_on[target]:
             shape.rows[target] = shape.rows.pop(source)
         self.resources.move(source, target)
+        self.holdings.move(source, target)
         for column in self._columns():
             column.move(source, target)
 
@@ -182,6 +187,7 @@ class Table:
         shape.rows[row] = self.shapes_on[row][shape] = shape.rows.get(row, 0) + 1
         for column, amount in self.counts.deltas(shape):
             column.add(row, amount)
+        self.holdings.add(row, shape, 1)
         self._count_terms(row, shape, 1)
 
     def remove_pod(self, row: int, shape: PodShape) -> None:
@@ -194,6 +200,7 @@ class Table:
             del shape.rows[row], self.shapes_on[row][shape]
         for column, amount in self.counts.deltas(shape):
             column.add(row, -amount)
+        self.holdings.add(row, shape, -1)
         self._count_terms(row, shape, -1)
 
     def _count_terms(self, row: int, shape: PodShape, amount: int) -> None:

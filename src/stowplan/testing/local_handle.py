@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
+
+import msgspec
+import numpy as np
 
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES
+from stowplan.devices.in_flight import InFlight
 from stowplan.model.binding import Binding
 from stowplan.model.kinds import ApiObject
 from stowplan.model.merge_patch import patched
+from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
-from stowplan.table.journal import Reads
+from stowplan.table.nodes import Nodes
+from stowplan.table.table import Table
 
 
 class LocalHandle:
     """Hand this to a plugin that takes a `handle`; `put` objects for its listers, look at `bindings` afterwards."""
 
     def __init__(self, *objects: ApiObject) -> None:
-        self.listers: Objects = Objects(Reads())
+        self.table = Table()
+        self.listers: Objects = Objects(self.table.reads)
         self.groups = Groups()
         self.bindings: list[Binding] = []
         #: What was written that is no pod, as `("patch", "PersistentVolume/disk")`.
         self.written: list[tuple[str, str]] = []
+        #: What time it is; nothing but you moves the clock.
+        self.time_ns = 0
         #: Set other gates before the plugin is made: `feature_gates.parse("A=true")`.
         self.feature_gates = DEFAULT_GATES
         self.put(*objects)
@@ -33,6 +43,8 @@ class LocalHandle:
         """Let the listers know objects, or new versions of them."""
         for found in objects:
             match found:
+                case Node():
+                    self.table.add_node(found)
                 case Pod():
                     self.groups.put_pod(found)
                 case PodGroup() | CommunityPodGroup():
@@ -69,17 +81,38 @@ class LocalHandle:
     def news(self) -> LocalHandle:
         return self
 
+    def row_of(self, node_name: str) -> Nodes:
+        """Return a node that was put here, or no row."""
+        nodes = Nodes(self.table)
+        return nodes.take(np.flatnonzero(nodes.with_names(frozenset((node_name,)))))
+
+    @cached_property
+    def claims(self) -> InFlight:
+        return InFlight(self.listers, self.table.reads, self.feature_gates)
+
+    def now_ns(self) -> int:
+        return self.time_ns
+
+    def is_placed(self, pod: Pod) -> bool:
+        """Say whether a pod counts on its node: nobody deletes one here."""
+        return True
+
     async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
         """Change an object at once."""
         meta = found.metadata
         self.written.append(("patch", f"{found.kind}/{meta.name}"))
         self.listers.restore(found.kind, meta.namespace, meta.name)
-        changed = patched(self.listers.get(found.kind, meta.namespace, meta.name), patch)
+        changed = patched(self.listers.get(found.kind, meta.namespace, meta.name) or found, patch)
         self.listers.put(changed)
         return changed
 
     async def create(self, found: Any) -> Any:
-        self.written.append(("create", f"{found.kind}/{found.metadata.name}"))
+        """Add an object at once; one without a name is given one."""
+        meta = found.metadata
+        if not meta.name:
+            meta = msgspec.structs.replace(meta, name=f"{meta.generate_name}1", uid=f"uid-{meta.generate_name}1")
+            found = msgspec.structs.replace(found, metadata=meta)
+        self.written.append(("create", f"{found.kind}/{meta.name}"))
         self.listers.put(found)
         return found
 

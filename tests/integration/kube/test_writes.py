@@ -167,11 +167,7 @@ def test_a_server_that_reads_only_json_is_sent_json_from_then_on() -> None:
     async def only_json(request: web.Request) -> web.StreamResponse | None:
         sent.append(request.content_type)
         is_json = request.content_type == "application/json"
-        return (
-            None
-            if is_json
-            else refusal(415, "UnsupportedMediaType", "the body was in an unknown format")
-        )
+        return None if is_json else refusal(415, "UnsupportedMediaType", "the body was in an unknown format")
 
     async def work(api: FakeApi, writes: Writes) -> None:
         api.intercept = only_json

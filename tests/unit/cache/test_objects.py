@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.cache.objects import Objects
+from stowplan.cache.objects import REMEMBERED, Objects
 from stowplan.model.meta import NamespacedMeta, ObjectMeta, ObjectReference
 from stowplan.model.namespace import Namespace
 from stowplan.model.storage import PersistentVolume, PersistentVolumeSpec
@@ -191,3 +191,26 @@ def test_versions_grow_with_every_change_of_their_kind() -> None:
     objects.restore("PersistentVolume", "", "disk")
     objects.remove("PersistentVolume", "", "disk")
     assert (objects.version("Service"), objects.version("PersistentVolume")) == (1, 4)
+
+
+def test_changes_are_remembered_by_name_for_those_who_follow() -> None:
+    objects = Objects(Reads())
+    objects.put(Service(metadata=META))
+    objects.put(volume("1"))
+    seen = objects.version("PersistentVolume")
+    assert objects.changed("PersistentVolume", seen) == []
+    objects.assume(volume("1", "data"))
+    objects.remove("PersistentVolume", "", "disk")
+    objects.remove("PersistentVolume", "", "disk")
+    assert objects.changed("PersistentVolume", seen) == [("", "disk"), ("", "disk")]
+    assert objects.changed("Service", 0) == [(META.namespace, META.name)]
+
+
+def test_changes_of_long_ago_are_not_remembered() -> None:
+    objects = Objects(Reads())
+    for number in range(3 * REMEMBERED):
+        objects.put(volume(str(number)))
+    assert objects.changed("PersistentVolume", 0) is None
+    assert objects.changed("PersistentVolume", -1) is None
+    recent = objects.changed("PersistentVolume", 3 * REMEMBERED - 2)
+    assert recent == [("", "disk"), ("", "disk")]

@@ -15,6 +15,7 @@ from stowplan.cache.validate import validate as validate_cache
 from stowplan.engine.failure import Failure
 from stowplan.engine.gang import GangCycle
 from stowplan.engine.party import Parties
+from stowplan.framework import placing
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import QueuedPod
@@ -56,6 +57,9 @@ class Recorder:
     def start_binding(self, profile: Profile, entry: QueuedPod, node_name: str, held: dict[str, float]) -> None:
         self.going.append(entry.pod.name)
         self.parts.queue.done(entry.pod)
+
+    def unreserve(self, profile: Profile, pod: Pod, node_name: str) -> None:
+        assert placing.run_unreserve(profile, pod, node_name) == placing.Unreserved([], [])
 
     def give_back(self, entry: QueuedPod, why: Failure) -> None:
         self.back[entry.pod.name] = why

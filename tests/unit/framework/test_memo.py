@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,14 @@ def test_other_pods_find_another(other: PodBuilder) -> None:
     kept = keep(stand, WEB)
     assert find(stand, other) is not kept
     assert find(stand, WEB) is kept
+
+
+def test_an_in_tree_plugin_may_tell_pods_apart() -> None:
+    stand = Stand(nodes("a"), Quiet())
+    stand.profile = replace(stand.profile, foreign=(), signing=(Quiet(),))
+    kept = keep(stand, WEB)
+    assert find(stand, WEB.annotation("note", "x")) is kept
+    assert find(stand, WEB.phase("Running")) is not kept
 
 
 def test_a_signature_is_kept_from_its_second_pod_on() -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from stowplan.framework import placing
-from stowplan.framework.contract import Wait
+from stowplan.framework.contract import Errand, Reserve, Wait
 from stowplan.framework.profile import Profile
 from stowplan.framework.stopwatch import Stopwatch
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.pod import Pod
 from stowplan.simulate import virtual_time
 from stowplan.testing import make_pod
 from tests.scenarios import plugins
@@ -65,9 +66,24 @@ def test_a_reserve_plugin(line: str, rejection: Rejection | None) -> None:
 
 def test_unreserve_asks_everybody_in_reverse_whatever_happens() -> None:
     scene = Scene((plugins.Reserver, []), (plugins.ClumsyReserver, []), (plugins.OtherReserver, []))
-    problems = placing.run_unreserve(scene.profile("reserve"), POD, "n")
+    problems = placing.run_unreserve(scene.profile("reserve"), POD, "n").problems
     assert scene.calls == ["OtherReserver.unreserve p", "ClumsyReserver.unreserve p", "Reserver.unreserve p"]
     assert problems == ["plugin 'ClumsyReserver' failed in Unreserve for pod 'default/p': nothing to give back"]
+
+
+def test_unreserve_hands_on_what_is_left_to_be_done() -> None:
+    async def errand() -> None:
+        """Do nothing: nobody does it here."""
+
+    class Leaving(Reserve):
+        def reserve(self, pod: Pod, node_name: str) -> None:
+            """Take nothing."""
+
+        def unreserve(self, pod: Pod, node_name: str) -> Errand:
+            return errand
+
+    unreserved = placing.run_unreserve(Profile("p", reserve=(Leaving(),)), POD, "n")
+    assert unreserved == placing.Unreserved([], [errand])
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from stowplan.framework.contract import (
     ScoreNode,
     reject,
 )
+from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -203,6 +204,31 @@ def test_a_fault_is_named_and_the_next_pod_is_scheduled(plugin: Any, problem: st
     assert re.search(problem, result.message), result.message
     plugin.fault = None
     assert isinstance(stand.choose(POD), Chosen)
+
+
+def has_words_for_it(_: Any) -> Any:
+    raise WordedError("claim default/gpu: no such key")
+
+
+@pytest.mark.parametrize(
+    ("plugin", "message"),
+    [
+        pytest.param(
+            BrokenFilter(has_words_for_it),
+            'running "BrokenFilter" filter plugin: claim default/gpu: no such key',
+            id="a filter",
+        ),
+        pytest.param(
+            BrokenPreFilter(has_words_for_it),
+            'running PreFilter plugin "BrokenPreFilter": claim default/gpu: no such key',
+            id="a pre-filter",
+        ),
+    ],
+)
+def test_a_fault_that_upstream_has_words_for_is_told_in_them(plugin: Any, message: str) -> None:
+    result = Stand(nodes("a"), plugin, Even()).choose(POD)
+    assert isinstance(result, Failed), result
+    assert (result.message, result.plugin) == (message, type(plugin).__name__)
 
 
 class Moody(Filter):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stowplan.framework.asking import PluginError
-from stowplan.framework.contract import Attempt, Nominated, PostFilter, Withdrawn
-from stowplan.framework.post_filtering import PostFiltered, run_post_filter
+from stowplan.framework.contract import Arranged, Attempt, Nominated, PostFilter, Proposed, Withdrawn
+from stowplan.framework.post_filtering import PostFiltered, run_post_filter, settled
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
 from stowplan.model.pod import Pod
@@ -15,7 +15,7 @@ from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 from stowplan.testing import make_pod
 
-Answer = Nominated | Withdrawn | Rejection
+Answer = Nominated | Proposed | Withdrawn | Arranged | Rejection
 
 POD = make_pod("pod").build()
 ATTEMPT = Attempt(
@@ -49,6 +49,10 @@ NEITHER = Rejection(("nor I",))
 NODE = Nominated("node")
 
 
+async def errand() -> None:
+    """Do nothing: nobody does it here."""
+
+
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
@@ -74,10 +78,29 @@ NODE = Nominated("node")
             PostFiltered(None, Rejection(("no", "nor I"), Code.UNSCHEDULABLE, "First"), withdraws=True),
             id="one that withdraws is enough",
         ),
+        pytest.param(
+            (Arranged(NO, errand), NEITHER),
+            PostFiltered(None, Rejection(("no", "nor I"), Code.UNSCHEDULABLE, "First"), errands=(errand,)),
+            id="what is arranged is a refusal too, and others are asked",
+        ),
+        pytest.param(
+            (Arranged(NO, errand), NODE), PostFiltered(NODE, errands=(errand,)), id="it is done whatever others find"
+        ),
+        pytest.param(
+            (Arranged(NO, errand), Rejection(("not found",), Code.ERROR)),
+            PostFiltered(None, Rejection(("not found",), Code.ERROR, "Second"), errands=(errand,)),
+            id="even if they fail",
+        ),
     ],
 )
 def test_plugins_are_asked_in_order(answers: tuple[Answer, Answer], expected: PostFiltered) -> None:
     assert run(First(answers[0]), Second(answers[1])) == expected
+
+
+def test_what_is_arranged_is_done_whatever_becomes_of_a_proposal() -> None:
+    for proposed in (Proposed((), lambda _: NODE), Proposed((), lambda _: NEITHER)):
+        made = run(First(Arranged(NO, errand)), Second(proposed))
+        assert settled(made, ()).errands == (errand,)
 
 
 def test_messages_are_joined() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from stowplan.engine.results import Chosen, Refused
 from stowplan.framework.contract import SKIP, Filter, Narrowed, PreFilter, Reject, refuse, reject
+from stowplan.framework.pre_filtering import PreFiltering
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.table.nodes import Nodes
@@ -161,3 +163,27 @@ def test_an_answer_of_another_kind_takes_the_place_of_the_old_one() -> None:
         rejected, feasible, _ = expected[pods - 1]
         assert stand.verdict(POD).rejected == rejected
         assert stand.verdict(POD).feasible.tolist() == feasible
+
+
+@pytest.mark.parametrize(
+    ("answers", "prepared"),
+    [
+        pytest.param(("first", SKIP, "third"), {"First", "Second", "Third"}, id="all of them"),
+        pytest.param(("first", refuse("no"), "third"), {"First", "Second"}, id="up to the first that refuses"),
+        pytest.param(
+            (Narrowed(frozenset("a")), Narrowed(frozenset("b")), "third"),
+            {"First", "Second"},
+            id="up to the first that leaves no node",
+        ),
+    ],
+)
+def test_who_was_prepared(answers: tuple[Any, ...], prepared: set[str]) -> None:
+    plugins = [cls(partial(_say, answer)) for cls, answer in zip((First, Second, Third), answers, strict=True)]
+    stand = Stand(nodes("a", "b"), *plugins)
+    pre = PreFiltering(stand.profile, stand.cache.table.reads)
+    pre.refresh(POD, Nodes(stand.cache.table))
+    assert pre.prepared == prepared
+
+
+def _say(answer: Any, nodes: Nodes) -> Any:
+    return answer

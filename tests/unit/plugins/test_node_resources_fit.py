@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from stowplan.config import feature_gates
 from stowplan.model.pod import Pod
 from stowplan.plugins.node_resources_fit import NodeResourcesFit
+from stowplan.testing import LocalHandle
+from tests.unit.devices.claim_objects import device_class
 from tests.unit.plugins.resource_cluster import GPU, ResourceCluster, Said, node_of, pod_of
 from tests.unit.plugins.small_cluster import make_pod
 
@@ -140,3 +143,25 @@ def test_a_filter_enabled_without_its_preparation_is_a_fault() -> None:
     cluster = ResourceCluster(node_of(cpu="4"))
     with pytest.raises(LookupError, match='error reading "PreFilterNodeResourcesFit" from cycleState: not found'):
         list(NodeResourcesFit().filter(pod_of(cpu="1"), cluster.nodes, None))
+
+
+@pytest.mark.parametrize(
+    ("has", "wanted", "said"),
+    [
+        pytest.param({}, "1", (), id="a node without any is left to DynamicResources"),
+        pytest.param({"gpu": "0"}, "1", (), id="and so is one that says it has none"),
+        pytest.param({"gpu": "2"}, "1", (), id="a node that has enough"),
+        pytest.param({"gpu": "2"}, "3", ("unresolvable", f"Insufficient {GPU}"), id="a node that has too few"),
+    ],
+)
+def test_a_resource_that_devices_serve(has: dict[str, str], wanted: str, said: Said) -> None:
+    plugin = NodeResourcesFit(handle=LocalHandle(device_class("gpu", serves=GPU)))
+    cluster = ResourceCluster(node_of(**has))
+    assert cluster.said(plugin, pod_of(gpu=wanted)) == ({"node": said} if said else {})
+
+
+def test_without_the_feature_devices_serve_nothing() -> None:
+    handle = LocalHandle(device_class("gpu", serves=GPU))
+    handle.feature_gates = feature_gates.parse("DRAExtendedResource=false")
+    expected = {"node": ("unresolvable", f"Insufficient {GPU}")}
+    assert ResourceCluster(node_of()).said(NodeResourcesFit(handle=handle), pod_of(gpu="1")) == expected

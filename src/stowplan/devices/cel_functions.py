@@ -1,0 +1,187 @@
+"""The functions that Kubernetes adds to CEL for quantities, versions, patterns, lists and sets.
+
+Those for addresses and URLs are missing, which devices do not have, and those of lists whose names the library has for
+strings alone (`indexOf`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from stowplan.devices import versions
+from stowplan.devices.cel_values import (
+    QUANTITY,
+    VERSION,
+    Carrier,
+    NoOverloadError,
+    kind_of,
+    of_quantity,
+    of_version,
+    quantity_in,
+    version_in,
+)
+from stowplan.devices.versions import Version, VersionError
+from stowplan.model.quantity import Quantity, QuantityError
+
+_MOST_INCLUDED: Final = 48
+
+
+class Function(NamedTuple):
+    """One overload; a member is written `value.name(...)`, its value being the first parameter."""
+
+    name: str
+    is_member: bool
+    parameters: tuple[str, ...]
+    result: str
+    answer: Callable[..., Any]
+
+
+def of_kubernetes() -> list[Function]:
+    """Return all of them. Those of features that are off are there too, as for expressions that are stored already."""
+    return [
+        Function("quantity", False, ("string",), "carrier", _quantity),
+        Function("isQuantity", False, ("string",), "bool", _is_quantity),
+        Function("sign", False, ("dyn",), "int", _of_quantity("sign", lambda number: number.sign)),
+        Function("isInteger", True, ("dyn",), "bool", _of_quantity("isInteger", _is_integer)),
+        Function("asInteger", True, ("dyn",), "int", _of_quantity("asInteger", _as_integer)),
+        Function("asApproximateFloat", True, ("dyn",), "double", _of_quantity("asApproximateFloat", _as_float)),
+        Function("add", True, ("dyn", "dyn"), "carrier", _combining("add", 1)),
+        Function("sub", True, ("dyn", "dyn"), "carrier", _combining("sub", -1)),
+        Function("semver", False, ("string",), "carrier", _semver),
+        Function("semver", False, ("string", "bool"), "carrier", _semver),
+        Function("isSemver", False, ("string",), "bool", _is_semver),
+        Function("isSemver", False, ("string", "bool"), "bool", _is_semver),
+        Function("major", True, ("dyn",), "int", _of_version("major", lambda version: version.major)),
+        Function("minor", True, ("dyn",), "int", _of_version("minor", lambda version: version.minor)),
+        Function("patch", True, ("dyn",), "int", _of_version("patch", lambda version: version.patch)),
+        Function("compareTo", True, ("dyn", "dyn"), "int", _comparing("compareTo", lambda order: order)),
+        Function("isGreaterThan", True, ("dyn", "dyn"), "bool", _comparing("isGreaterThan", lambda order: order > 0)),
+        Function("isLessThan", True, ("dyn", "dyn"), "bool", _comparing("isLessThan", lambda order: order < 0)),
+        Function("find", True, ("string", "string"), "string", _find),
+        Function("findAll", True, ("string", "string"), "strings", _find_all),
+        Function("includes", True, ("dyn", "dyn"), "bool", _includes),
+        Function("isSorted", True, ("list",), "bool", lambda listed: all(a <= b for a, b in pairwise(listed))),
+        Function("sum", True, ("list",), "dyn", sum),
+        Function("min", True, ("list",), "dyn", _of_some("min", min)),
+        Function("max", True, ("list",), "dyn", _of_some("max", max)),
+        Function("sets.contains", False, ("list", "list"), "bool", _contains),
+        Function("sets.equivalent", False, ("list", "list"), "bool", lambda a, b: _contains(a, b) and _contains(b, a)),
+        Function("sets.intersects", False, ("list", "list"), "bool", lambda a, b: any(each in a for each in b)),
+    ]
+
+
+def _quantity(text: str) -> Carrier:
+    return of_quantity(Quantity.parse(text))
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        Quantity.parse(text)
+    except QuantityError:
+        return False
+    return True
+
+
+def _semver(text: str, normalises: bool = False) -> Carrier:
+    return of_version(versions.parse(versions.normalise(text) if normalises else text))
+
+
+def _is_semver(text: str, normalises: bool = False) -> bool:
+    try:
+        _semver(text, normalises)
+    except VersionError:
+        return False
+    return True
+
+
+def _comparing(name: str, answer: Callable[[int], Any]) -> Callable[[Any, Any], Any]:
+    """Return a function of the order of two quantities or two versions."""
+
+    def compare(value: Any, other: Any) -> Any:
+        if kind_of(value) == kind_of(other) == QUANTITY:
+            return answer(quantity_in(value).compare(quantity_in(other)))
+        if kind_of(value) == kind_of(other) == VERSION:
+            return answer(version_in(value).compare(version_in(other)))
+        raise NoOverloadError(name, value, other)
+
+    return compare
+
+
+def _combining(name: str, sign: int) -> Callable[[Any, Any], Carrier]:
+    """Return a function that adds a quantity or an integer to a quantity, or takes it away."""
+
+    def combine(value: Any, other: Any) -> Carrier:
+        if kind_of(value) != QUANTITY or kind_of(other) not in (QUANTITY, "int"):
+            raise NoOverloadError(name, value, other)
+        change = Quantity.of(other) if isinstance(other, int) else quantity_in(other)
+        return of_quantity(quantity_in(value) + (change if sign > 0 else -change))
+
+    return combine
+
+
+def _of_quantity(name: str, answer: Callable[[Quantity], Any]) -> Callable[[Any], Any]:
+    def ask(value: Any) -> Any:
+        if kind_of(value) != QUANTITY:
+            raise NoOverloadError(name, value)
+        return answer(quantity_in(value))
+
+    return ask
+
+
+def _of_version(name: str, answer: Callable[[Version], Any]) -> Callable[[Any], Any]:
+    def ask(value: Any) -> Any:
+        if kind_of(value) != VERSION:
+            raise NoOverloadError(name, value)
+        return answer(version_in(value))
+
+    return ask
+
+
+def _is_integer(number: Quantity) -> bool:
+    return Quantity.of(number.value) == number
+
+
+def _as_integer(number: Quantity) -> int:
+    if not _is_integer(number):
+        raise ValueError("cannot convert value to integer")
+    return number.value
+
+
+def _as_float(number: Quantity) -> float:
+    return float(number.value) if _is_integer(number) else number.milli_value / 1000
+
+
+def _find(text: str, pattern: str) -> str:
+    found = re.search(pattern, text)
+    return found.group() if found else ""
+
+
+def _find_all(text: str, pattern: str) -> list[str]:
+    return [found.group() for found in re.finditer(pattern, text)]
+
+
+def _of_some(name: str, answer: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    def ask(listed: list[Any]) -> Any:
+        if not listed:
+            raise ValueError(f"{name} called on empty list")
+        return answer(listed)
+
+    return ask
+
+
+def _contains(listed: list[Any], wanted: list[Any]) -> bool:
+    return all(each in listed for each in wanted)
+
+
+def _includes(value: Any, wanted: Any) -> bool:
+    """Say whether a list has a value, or a single value is it."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return bool(value == wanted)
+    if wanted in value[:_MOST_INCLUDED]:
+        return True
+    if len(value) > _MOST_INCLUDED:
+        raise ValueError(f"'includes' function cannot be applied to lists longer than {_MOST_INCLUDED} values")
+    return False

@@ -1,0 +1,81 @@
+"""Quantities and versions inside CEL expressions; what can be done with them is in `cel_functions.py`.
+
+The CEL library has no types of ours, so both travel as maps of one entry, spelled the same if they are equal. Maps can
+be compared for equality, and nothing else, which is just what these types allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stowplan.devices import versions
+from stowplan.devices.versions import Version, VersionError
+from stowplan.model.device_pool import DeviceAttribute
+from stowplan.model.quantity import Quantity
+
+QUANTITY: Final = "kubernetes.Quantity"
+VERSION: Final = "kubernetes.Semver"
+_ONE: Final = Quantity.of(1)
+
+Carrier = Mapping[str, str]
+
+
+class NoOverloadError(TypeError):
+    """A function that does not take what it was given."""
+
+    def __init__(self, function: str, *arguments: object) -> None:
+        kinds = ", ".join(map(kind_of, arguments))
+        super().__init__(f"no such overload: {function}({kinds})")
+
+
+def of_quantity(quantity: Quantity) -> Carrier:
+    """Return what stands for a quantity."""
+    # Adding and taking away makes it decimal, so that equal amounts have one spelling.
+    return {QUANTITY: (_ONE + quantity - _ONE).canonical}
+
+
+def of_version(version: Version) -> Carrier:
+    """Return what stands for a version."""
+    return {VERSION: version.text}
+
+
+def of_attribute(attribute: DeviceAttribute, has_lists: bool) -> Any:
+    """Return what stands for the value of an attribute. Raise ValueError if it has none that is known."""
+    if has_lists:
+        for listed in (attribute.int_values, attribute.bool_values, attribute.string_values):
+            if listed:
+                return list(listed)
+        if attribute.version_values:
+            return [_version_of(text) for text in attribute.version_values]
+    for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
+        if value is not None:
+            return value
+    if attribute.version_value is not None:
+        return _version_of(attribute.version_value)
+    raise ValueError("unsupported attribute value")
+
+
+def kind_of(value: object) -> str:
+    """Return what CEL calls the type of a value."""
+    if isinstance(value, Mapping):
+        return next((kind for kind in (QUANTITY, VERSION) if kind in value), "map")
+    names = {bool: "bool", int: "int", float: "double", str: "string", bytes: "bytes", list: "list"}
+    return names.get(type(value), "dyn")
+
+
+def quantity_in(carrier: Carrier) -> Quantity:
+    """Return the quantity that something stands for."""
+    return Quantity.parse(carrier[QUANTITY])
+
+
+def version_in(carrier: Carrier) -> Version:
+    """Return the version that something stands for."""
+    return versions.parse(carrier[VERSION])
+
+
+def _version_of(text: str) -> Carrier:
+    try:
+        return of_version(versions.parse(text))
+    except VersionError as error:
+        raise ValueError(f"parse semantic version: {error}") from error

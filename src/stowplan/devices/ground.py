@@ -1,0 +1,81 @@
+"""What allocations are decided on: the pools, the classes, and what is taken, each as of now.
+
+A `Ground` is brought up to date before it is used; `Mark` is where it stood at some moment, to tell later what moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.devices import extended
+from stowplan.devices.allocator import Allocator
+from stowplan.devices.features import Features
+from stowplan.devices.in_flight import InFlight
+from stowplan.devices.inventory import Inventory
+from stowplan.devices.selection import CelPrograms
+from stowplan.framework.handle import Listers
+from stowplan.model.dra import ResourceClaim
+from stowplan.model.duration import Duration
+
+#: Time is counted in devices that are tried, so that the same question has the same answer whoever asks.
+TRIES_PER_SECOND: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Versions of the slices and classes, and the position in what is taken."""
+
+    slices: int = -1
+    classes: int = -1
+    taken: int = 0
+
+
+class Ground:
+    """Everything that allocations depend on, but for the node."""
+
+    def __init__(self, listers: Listers, claims: InFlight, gates: FeatureGates, limit: Duration) -> None:
+        """`limit` is how long allocating on a node may take; none if it is zero."""
+        is_limited = bool(limit) and gates.enabled("DRASchedulerFilterTimeout")
+        tries = max(1, round(limit.seconds * TRIES_PER_SECOND)) if is_limited else 0
+        self.features = replace(Features.from_gates(gates), most_tries=tries)
+        self.inventory = Inventory((), self.features)
+        self.mark = Mark()
+        #: The class that serves each resource; empty if devices serve no resources at all.
+        self.served: dict[str, str] = {}
+        self._serves_resources = gates.enabled("DRAExtendedResource")
+        self._listers = listers
+        self._claims = claims
+        self._cel = CelPrograms(self.features)
+
+    def refresh(self) -> Mark:
+        """Bring everything up to date, and return where it stands. Everything that was read is noted."""
+        self._claims.refresh()
+        self.refresh_classes()
+        slices = self._listers.version("ResourceSlice")
+        if slices != self.mark.slices:
+            self.inventory.refresh(self._listers.resource_slices())
+        self.mark = Mark(slices, self.mark.classes, self._claims.usage.position)
+        return self.mark
+
+    def refresh_classes(self) -> None:
+        """Bring up to date which class serves which resource."""
+        classes = self._listers.version("DeviceClass") if self._serves_resources else 0
+        if classes != self.mark.classes:
+            found = self._listers.device_classes() if self._serves_resources else ()
+            self.served = extended.classes_by_resource(found)
+            self.mark = Mark(self.mark.slices, classes, self.mark.taken)
+
+    def allocator(self, claims: Sequence[ResourceClaim]) -> Allocator:
+        """Return who allocates these claims, node by node."""
+        return Allocator(claims, self._listers.device_class, self.inventory, self._claims.usage.in_use, self._cel)
+
+    def nodes_touched(self, since: Mark) -> frozenset[str] | None:
+        """Return the nodes of whose devices more or less is taken since then; None if any may be."""
+        pools = self._claims.usage.touched_since(since.taken)
+        if pools is None:
+            return None
+        homes = {self.inventory.home(pool) for pool in set(pools)}
+        return None if None in homes else frozenset(home for home in homes if home is not None)

@@ -1,0 +1,19 @@
+"""The port through which the plugin that allocates devices sees its scheduler."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from stowplan.devices.in_flight import InFlight
+from stowplan.framework.handle import PreparingHandle
+
+
+class DevicesHandle(PreparingHandle, Protocol):
+    """The handle of a scheduler that gives devices away."""
+
+    @property
+    def claims(self) -> InFlight:
+        """The claims on their way to the cluster, shared by all profiles."""
+
+    def now_ns(self) -> int:
+        """Return the time in nanoseconds since the epoch; 0 where no time passes."""

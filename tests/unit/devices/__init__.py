@@ -1,0 +1,1 @@
+"""One rule of device allocation at a time."""

@@ -1,0 +1,72 @@
+"""What a claim says about itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.devices import claims
+from stowplan.devices.claims import UnsupportedRequestError
+from tests.unit.devices.claim_objects import claim, device_class, exactly, first_of, user_of
+
+KNOWN = {"gpu": device_class("gpu")}
+
+
+@pytest.mark.parametrize(
+    ("request_", "allows_alternatives", "expected"),
+    [
+        pytest.param(exactly(), True, "", id="a class that there is"),
+        pytest.param(
+            exactly(class_name="nope"), True, "request r: device class nope does not exist", id="no such class"
+        ),
+        pytest.param(first_of(2, 1), True, "", id="alternatives"),
+        pytest.param(
+            {"name": "r", "firstAvailable": [{"name": "a", "deviceClassName": "nope"}]},
+            True,
+            "request r/a: device class nope does not exist",
+            id="an alternative of no such class",
+        ),
+        pytest.param(
+            first_of(2, 1),
+            False,
+            "resource claim default/claim, request r: has subrequests, but the DRAPrioritizedList feature is disabled",
+            id="alternatives without the feature",
+        ),
+        pytest.param(
+            {"name": "r"}, True, "resource claim default/claim, request r: unknown request type", id="nothing known"
+        ),
+    ],
+)
+def test_why_nothing_can_be_allocated(request_: dict[str, Any], allows_alternatives: bool, expected: str) -> None:
+    found = claims.problem(claim("claim", request_), KNOWN.get, allows_alternatives=allows_alternatives)
+    assert found == expected
+
+
+def test_a_request_without_a_class_is_a_fault() -> None:
+    with pytest.raises(UnsupportedRequestError, match="request r: unsupported request type"):
+        claims.problem(claim("claim", exactly(class_name="")), KNOWN.get, allows_alternatives=True)
+
+
+@pytest.mark.parametrize(
+    ("reserved", "is_idle", "can_be_reserved"),
+    [
+        pytest.param([], True, True, id="nobody's"),
+        pytest.param(["pod"], True, True, id="the pod's alone"),
+        pytest.param(["other"], False, True, id="another's"),
+        pytest.param(["pod", "other"], False, True, id="the pod's and another's"),
+        pytest.param([f"p{number}" for number in range(255)], False, True, id="room for one more"),
+        pytest.param([f"p{number}" for number in range(256)], False, False, id="as many as may share it"),
+    ],
+)
+def test_who_uses_a_claim(reserved: list[str], is_idle: bool, can_be_reserved: bool) -> None:
+    found = claim("claim", reserved=reserved)
+    pod = user_of("claim")
+    assert claims.is_idle_but_for(pod, found) is is_idle
+    assert claims.can_be_reserved(found) is can_be_reserved
+    assert claims.is_reserved_for(pod, found) is ("pod" in reserved)
+
+
+def test_claims_that_ask_for_the_same_have_the_same_key_whatever_they_are_called() -> None:
+    assert claims.request_key([claim("a", exactly(2))]) == claims.request_key([claim("b", exactly(2))])
+    assert claims.request_key([claim("a", exactly(2))]) != claims.request_key([claim("a", exactly(1))])
