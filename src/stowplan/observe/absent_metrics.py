@@ -15,7 +15,7 @@ _HINT: Final = exponential(0.00001, 2, 12)
 _NO_BATCHES: Final = "never: the kept answers for alike pods are in the place of batches"
 _NO_DISPATCHER: Final = "never: every write goes beside the loop at once, there is no dispatcher"
 _NO_DEVICES: Final = "never: what DynamicResources does beside the cycle is not counted yet"
-_NO_VOLUMES: Final = "never: the plugin VolumeBinding is not built"
+_NO_VOLUMES: Final = "never: what VolumeBinding does is not counted by its stages"
 
 ABSENT: Final = (
     Definition(
