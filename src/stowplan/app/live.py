@@ -10,7 +10,6 @@ the parts.
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import random
 import signal
@@ -21,7 +20,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final
 
-from stowplan.app import clients, effective, startup
+from stowplan.app import clients, effective, garbage, startup
 from stowplan.app.configuration_source import ConfigurationSource, SourceError
 from stowplan.app.effective import OptionError
 from stowplan.app.endpoints import open_endpoints
@@ -156,9 +155,7 @@ class Live:
         """Start to watch, and wait until the cluster is known."""
         self._start(self._replica.watching.run(), "watches")
         await self._replica.watching.settled()
-        # What is known now stays; in a large cluster, looking through it for garbage would hold up pods time and again.
-        gc.collect()
-        gc.freeze()
+        garbage.settle_down()
         self._has_synced = True
         _log.v(3).info("Handlers synced")
 

@@ -32,7 +32,7 @@ EVENTS = Resource("Event", "/apis/events.k8s.io/v1", "events", Event)
 # A burst of that many pods may be bound before the first event is written; upstream queues without a limit here.
 MAX_QUEUED = 10_000
 _MAX_UNDERWAY = 16
-_MAX_UNDERWAY_IF_BUSY = 2
+_MAX_UNDERWAY_IF_BUSY = 1
 # With more than that waiting, events do not give way any longer: late is better than never.
 MAX_PUT_OFF = MAX_QUEUED // 2
 _MAX_TRIES = 12

@@ -7,12 +7,12 @@ gives way to clients.
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from stowplan.app import garbage
 from stowplan.app.clients import told_to
 from stowplan.app.inspection import Inspection
 from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS, steady_clock
@@ -35,8 +35,6 @@ from stowplan.observe.metrics import Metrics
 
 #: Below zero there is no limit: the server is nobody else's.
 UNLIMITED: Final = -1.0
-#: New objects before the youngest are looked through, and rounds of that before older ones are.
-_GARBAGE_PACE: Final = (50_000, 20, 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +102,7 @@ class LocalScheduler:
             self._begin(self._shortcut.run())
         self._begin(replica.watching.run())
         await replica.watching.settled()
-        # Nearly all that is made stays; looking for garbage at the usual pace would take a tenth of the time.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*_GARBAGE_PACE)
+        garbage.settle_down()
         replica.is_scheduling = True
         self._cycles = self._begin(replica.scheduler.run())
         self._begin(run_timers(replica.scheduler, replica.parts))
