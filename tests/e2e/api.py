@@ -91,6 +91,11 @@ class Api:
         """Create many objects, several at a time."""
         return self.all(self._create(item) for item in items)
 
+    def path_of(self, item: Object) -> str:
+        """Return where an object of any kind the server knows is read and written."""
+        resource = self.run(self._resource(item))
+        return f"{resource.path(item['metadata'].get('namespace', 'default'))}/{item['metadata']['name']}"
+
     def all(self, works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
         """Do many pieces of asynchronous work; the number of connections bounds how many at a time."""
         return self.run(_gather(works))
@@ -150,11 +155,14 @@ class Api:
         )
 
     async def _create(self, item: Object) -> Object:
+        resource = await self._resource(item)
+        return await self.call("POST", resource.path(item["metadata"].get("namespace", "default")), item)
+
+    async def _resource(self, item: Object) -> Resource:
         version, kind = item["apiVersion"], item["kind"]
         if (version, kind) not in self._resources:
             await self._discover(version)
-        resource = self._resources[version, kind]
-        return await self.call("POST", resource.path(item["metadata"].get("namespace", "default")), item)
+        return self._resources[version, kind]
 
     async def _discover(self, version: str) -> None:
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"

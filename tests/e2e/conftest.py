@@ -18,6 +18,7 @@ from tests.e2e.plane import Plane
 from tests.e2e.processes import BINARIES
 from tests.e2e.real_plane import RealPlane
 from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler, stowplan
+from tests.e2e.stage import Stage
 
 _TIMINGS = pytest.StashKey[dict[str, float]]()
 _KINDS: dict[str, type[Plane]] = {"real": RealPlane, "embedded": EmbeddedPlane}
@@ -80,6 +81,14 @@ def namespace(plane: Plane, request: pytest.FixtureRequest) -> str:
     return plane.create_namespace(words[-63:].strip("-"))
 
 
+@pytest.fixture
+def stage(plane: Plane, namespace: str) -> Iterator[Stage]:
+    """Objects around nodes and pods; they go when the test ends, and so do the claims of its namespace."""
+    stage = Stage(plane.api, namespace)
+    yield stage
+    stage.clear()
+
+
 @pytest.fixture(params=[kube_scheduler, stowplan], ids=["kube-scheduler", "stowplan"])
 def scheduler(plane: Plane, request: pytest.FixtureRequest) -> Iterator[SchedulerProcess]:
     """The real kube-scheduler with its defaults, and Stowplan in its place: what holds for one holds for the other."""
@@ -87,6 +96,26 @@ def scheduler(plane: Plane, request: pytest.FixtureRequest) -> Iterator[Schedule
     try:
         seconds = scheduler.start()
         plane.timings.setdefault(request.param.__name__, seconds)
+        yield scheduler
+    finally:
+        scheduler.stop()
+
+
+@pytest.fixture(scope="module")
+def controllers(plane: Plane) -> Iterator[None]:
+    """Controllers that work throughout a module."""
+    with plane.controllers():
+        yield
+
+
+@pytest.fixture(scope="module", params=[kube_scheduler, stowplan], ids=["kube-scheduler", "stowplan"])
+def scheduler_beside_controllers(
+    plane: Plane, controllers: None, request: pytest.FixtureRequest
+) -> Iterator[SchedulerProcess]:
+    """Like `scheduler`, for a whole module in which controllers work."""
+    scheduler: SchedulerProcess = request.param(plane, name=f"{request.param.__name__}-beside-controllers")
+    try:
+        scheduler.start()
         yield scheduler
     finally:
         scheduler.stop()

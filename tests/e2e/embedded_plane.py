@@ -20,10 +20,10 @@ class EmbeddedPlane(Plane):
 
     @contextmanager
     def controllers(self) -> Iterator[None]:
-        """Run with the controllers of the embedded cluster for a while."""
+        """Run with the controllers of the embedded cluster for a while; volumes are for tests to make."""
         usual = self._api_server
         usual.stop()
-        self._api_server = self._up("kubelets", "scheduler")
+        self._api_server = self._up("kubelets", "scheduler", "provisioner")
         try:
             self._start_api_server()
             yield

@@ -1,7 +1,7 @@
-"""A manifest of 200 pods: eight of each of 25 families, which between them use all that a pod can ask of a scheduler.
+"""A manifest of 200 pods: five of each of 40 families, which between them use all that a pod can ask of a scheduler.
 
 Requests are odd on purpose, so that totals differ, and yet many tie: both the scores and the rule between equals are
-put to the test. What needs a volume or a claim is not among them.
+put to the test. `claim_families.py` has those that need volumes or devices.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tests.e2e import manifests
+from tests.e2e import claim_families, manifests
 from tests.e2e.api import Object
+from tests.e2e.manifests import HOST, ZONE
 
 GATE: Final = "example.test/later"
 SIZE: Final = 200
 
-ZONE: Final = "topology.kubernetes.io/zone"
-HOST: Final = "kubernetes.io/hostname"
 GPU: Final = "example.test/gpu"
 DISK: Final = "example.test/disk"
 RANK: Final = "example.test/rank"
@@ -71,7 +70,7 @@ def surroundings(namespace: str) -> list[Object]:
 
 
 def pods(namespace: str) -> list[Object]:
-    """Describe the pods, in the order of their names; their priorities put them into another. Every 20th is gated."""
+    """Describe the pods, in the order of their names; their priorities put them into another. Every 19th is gated."""
     return [_pod(namespace, number) for number in range(SIZE)]
 
 
@@ -82,7 +81,7 @@ def _pod(namespace: str, number: int) -> Object:
     made = manifests.pod(namespace, f"p{number:03}-{family}", requests, **spec)
     made["metadata"]["labels"] = {"app": family, "tier": f"t{number % 3}"}
     made["spec"]["automountServiceAccountToken"] = False
-    if number % 20 == 19:
+    if number % 19 == 18:
         made["spec"]["schedulingGates"] = [{"name": GATE}]
     rank = (number * 3) % 5
     if rank:
@@ -226,6 +225,7 @@ FAMILIES: Final[tuple[tuple[str, Callable[[int, Spec], Spec]], ...]] = (
     ("sidecar", _sidecar),
     ("overhead", _overhead),
     ("pod-level", _pod_level),
+    *claim_families.FAMILIES,
 )
 
 

@@ -6,12 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from tests.e2e.accounting import read_metrics
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.manifests import pod
 from tests.e2e.plane import Plane
 from tests.e2e.scenes import NAMESPACE, WANTED, Scene
+from tests.e2e.scheduler_process import SchedulerProcess
 
+_HELD: Final = 'scheduler_pending_pods{queue="gated"}'
 _SCOUT: Final = "scout"
 _CORDON: Final = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
 _EVENT: Final = re.compile(r"  (?P<type>\S+) +(?P<reason>\S+) +.+?  +(?P<origin>\S+)  (?P<message>.*)")
@@ -27,11 +30,15 @@ class Said:
     events: list[tuple[str, ...]]
 
 
-def listen(plane: Plane, kubelets: Kubelets, scene: Scene) -> dict[str, Said]:
+def listen(plane: Plane, kubelets: Kubelets, scene: Scene, scheduler: SchedulerProcess) -> dict[str, Said]:
     """Return what the scheduler that runs now says of the pods of a scene."""
     _set_up(plane.api, kubelets, scene)
     try:
         plane.api.create(scene.wanted)
+        if scene.is_held:
+            scheduler.process.wait_until(lambda: read_metrics(plane, scheduler).get(_HELD) == 1)
+        else:
+            plane.api.wait_for(_path(WANTED), is_judged)
         return {name: _hear(plane, name, count) for name, count in scene.awaited.items()}
     finally:
         _clear_up(plane.api, kubelets, scene)
@@ -65,14 +72,13 @@ def _scout(api: Api, last: Object) -> None:
 
 
 def _hear(plane: Plane, name: str, count: int) -> Said:
-    item = plane.api.wait_for(_path(name), is_judged if name == WANTED else lambda item: True)
-    uid = item["metadata"]["uid"]
+    uid = plane.api.get(_path(name))["metadata"]["uid"]
     events = f"/api/v1/namespaces/{NAMESPACE}/events?fieldSelector=involvedObject.uid%3D{uid}"
     plane.api.wait_for(events, lambda listing: len(listing["items"]) >= count)
-    item = plane.api.get(_path(name))
+    item = plane.api.wait_for(_path(name), _is_at_rest)
     conditions = [
         {key: value for key, value in condition.items() if not key.endswith("Time")}
-        for condition in item["status"]["conditions"]
+        for condition in item["status"].get("conditions", ())
     ]
     wanted = plane.api.get(_path(WANTED))["metadata"]["uid"]
     described = plane.kubectl("describe", "pod", name, "--namespace", NAMESPACE).replace(wanted, "the wanted pod")
@@ -85,7 +91,14 @@ def _hear(plane: Plane, name: str, count: int) -> Said:
 
 
 def is_judged(item: Object) -> bool:
-    return any(condition["type"] == "PodScheduled" for condition in item["status"].get("conditions", ()))
+    """Tell whether a scheduler has placed a pod or refused it, or is about to bind it."""
+    found = {condition["type"] for condition in item["status"].get("conditions", ())}
+    return "PodScheduled" in found or "nominatedNodeName" in item["status"]
+
+
+def _is_at_rest(item: Object) -> bool:
+    """Tell whether a kubelet has nothing more to say of a pod."""
+    return not item["spec"].get("nodeName") or item["status"]["phase"] == "Running"
 
 
 def _section(described: str, title: str) -> list[str]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from tests.e2e.api import Object
 
+ZONE: Final = "topology.kubernetes.io/zone"
+HOST: Final = "kubernetes.io/hostname"
 CAPACITY = {"cpu": "4", "memory": "16Gi", "pods": "110"}
 
 
@@ -20,7 +23,7 @@ def node(
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
+        "metadata": {"name": name, "labels": {HOST: name, **(labels or {})}},
         "spec": {"taints": [dict(taint) for taint in taints]},
         "status": {"capacity": amounts, "allocatable": amounts},
     }

@@ -1,7 +1,7 @@
 """Small clusters in which a pod called `wanted` finds no node, or only one that has to be cleared first.
 
 Each scene is about one family of reasons. `says` is a part of what kube-scheduler answers, so that a scene which does
-not show what it is meant to show is noticed.
+not show what it is meant to show is noticed. `volume_scenes.py` and `device_scenes.py` have more.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from tests.e2e import manifests
 from tests.e2e.api import Object
-from tests.e2e.families import DATABASE, GPU, HOST, ZONE
-from tests.e2e.manifests import node
+from tests.e2e.families import DATABASE, GPU
+from tests.e2e.manifests import HOST, ZONE, node
 
 NAMESPACE: Final = "parity"
 WANTED: Final = "wanted"
@@ -53,10 +53,14 @@ class Scene:
     budgets: Sequence[Object] = ()
     #: Pods of which something is said, and how many events that takes.
     events: Mapping[str, int] | None = None
+    #: What is there before the scheduler comes, and means nothing to other scenes.
+    objects: Sequence[Object] = ()
+    #: The pod is not even tried, and nothing is said of it.
+    is_held: bool = False
 
     @property
     def awaited(self) -> Mapping[str, int]:
-        return {WANTED: 1} if self.events is None else self.events
+        return {WANTED: 0 if self.is_held else 1} if self.events is None else self.events
 
 
 def pod(name: str, requests: Mapping[str, str] | None = None, **spec: Any) -> Object:

@@ -13,7 +13,14 @@ import yaml
 
 from tests.e2e import permissions
 from tests.e2e.access import fetch, grant_monitoring, token, wait_until_allowed
-from tests.e2e.api import ApiError, Object
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.claim_errands import (
+    choose_where_a_volume_is_made,
+    clear_a_claim_away,
+    give_a_device,
+    give_a_volume,
+    serve_a_resource,
+)
 from tests.e2e.errands import lose_an_answer, make_room, place_a_pod, repeat_a_refusal, runs
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.manifests import node, pod
@@ -21,6 +28,8 @@ from tests.e2e.permissions import Permission
 from tests.e2e.plane import Plane
 from tests.e2e.processes import Process, free_port
 from tests.e2e.scheduler_process import USER, SchedulerProcess
+from tests.e2e.stage import Stage
+from tests.e2e.storekeeper import Storekeeper
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 SECOND, REPLACEMENT = DEPLOY / "overlays" / "second-scheduler", DEPLOY / "overlays" / "replace-default"
@@ -87,6 +96,7 @@ def test_it_needs_its_permissions_and_no_others(
         place_a_pod(plane.api, namespace)
         repeat_a_refusal(plane.api, namespace)
         make_room(plane.api, namespace)
+        have_claims_served(plane.api, namespace)
         if plane.calls_webhooks:
             lose_an_answer(plane.api, namespace)
         plane.create_service_account(namespace, "nobody")
@@ -181,6 +191,20 @@ def test_without_pods_or_nodes_it_is_not_ready_and_says_why(
         assert fetch(f"{scheduler.url}/readyz") == (200, "ok")
     finally:
         scheduler.stop()
+
+
+def have_claims_served(api: Api, namespace: str) -> None:
+    storekeeper, stage = Storekeeper(api, namespace), Stage(api, namespace)
+    storekeeper.start()
+    try:
+        give_a_volume(api, stage, namespace)
+        choose_where_a_volume_is_made(api, stage, namespace)
+        give_a_device(api, stage, namespace)
+        serve_a_resource(api, stage, namespace)
+        clear_a_claim_away(api, namespace)
+    finally:
+        storekeeper.stop()
+        stage.clear()
 
 
 def kube_scheduler_command() -> list[str | Path]:

@@ -9,16 +9,22 @@ from typing import Any, Final
 
 import pytest
 
-from tests.e2e import families, manifests, scenes
+from tests.e2e import claim_families, families, scenes
 from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.device_scenes import DEVICE_SCENES
 from tests.e2e.families import is_gated
 from tests.e2e.kubelets import Kubelets
-from tests.e2e.listening import Said, is_judged, listen
+from tests.e2e.listening import Said, listen
 from tests.e2e.plane import Plane
-from tests.e2e.scenes import SCENES, WANTED, Scene
+from tests.e2e.scenes import WANTED, Scene
 from tests.e2e.scheduler_process import USER, SchedulerProcess, kube_scheduler, stowplan
+from tests.e2e.stage import Stage
+from tests.e2e.storekeeper import Storekeeper
+from tests.e2e.volume_scenes import VOLUME_SCENES
 
 Heard = dict[str, dict[str, Said]]
+
+SCENES: Final = (*scenes.SCENES, *VOLUME_SCENES, *DEVICE_SCENES)
 
 # With more workers, kube-scheduler's choice between equals is a matter of luck.
 ONE_WORKER: Final[dict[str, Any]] = {
@@ -28,17 +34,10 @@ ONE_WORKER: Final[dict[str, Any]] = {
     "clientConnection": {"qps": 1000, "burst": 1000},
 }
 
-CLAIM: Final[Object] = {
-    "apiVersion": "v1",
-    "kind": "PersistentVolumeClaim",
-    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-}
-
 
 def test_the_same_200_pods_land_on_the_same_nodes(plane: Plane, kubelets: Kubelets, namespace: str) -> None:
     with created(plane.api, families.surroundings(namespace)):
         theirs = landing(plane, kubelets, namespace, reading_in_order(plane))
-        kubelets.clear()
         ours = landing(plane, kubelets, namespace, stowplan(plane, ONE_WORKER, "stowplan-parity"))
 
     assert len(theirs) == 200
@@ -51,38 +50,6 @@ def test_the_same_is_said_of_a_pod(scene: Scene, heard: tuple[Heard, Heard]) -> 
 
     assert scene.says in str(theirs[WANTED])
     assert ours == theirs
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        pytest.param(
-            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]},
-            '0/1 nodes are available: persistentvolumeclaim "data" (volume "v") needs NodeVolumeLimits, which this '
-            "scheduler has not got: have another scheduler place the pod (schedulerName), or disable NodeVolumeLimits, "
-            "VolumeBinding and VolumeZone in the profile to place it whatever its volumes.",
-            id="a volume",
-        ),
-        pytest.param(
-            {"resourceClaims": [{"name": "gpu", "resourceClaimName": "one-gpu"}]},
-            '0/1 nodes are available: resource claim "gpu" needs DynamicResources, which this scheduler has not got: '
-            "have another scheduler place the pod (schedulerName), or disable DynamicResources in the profile to place "
-            "it without its devices.",
-            id="a device",
-        ),
-    ],
-)
-def test_a_pod_that_needs_what_is_not_built_is_refused(
-    plane: Plane, kubelets: Kubelets, namespace: str, spec: Object, message: str
-) -> None:
-    kubelets.register([manifests.node("only")])
-    plane.api.create(CLAIM | {"metadata": {"name": "data", "namespace": namespace}})
-    plane.api.create(manifests.pod(namespace, "web", **spec))
-    with running(stowplan(plane, name="stowplan-unserved")):
-        waiting = plane.api.wait_for(f"/api/v1/namespaces/{namespace}/pods/web", is_judged)
-
-    [condition] = waiting["status"]["conditions"]
-    assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Unschedulable", message)
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +67,13 @@ def heard(plane: Plane) -> tuple[Heard, Heard]:
 
 
 def hear_all(plane: Plane, kubelets: Kubelets, scheduler: SchedulerProcess) -> Heard:
-    with running(scheduler):
-        return {scene.name: listen(plane, kubelets, scene) for scene in SCENES}
+    stage = Stage(plane.api, scenes.NAMESPACE)
+    try:
+        stage.put(item for scene in SCENES for item in scene.objects)
+        with running(scheduler):
+            return {scene.name: listen(plane, kubelets, scene, scheduler) for scene in SCENES}
+    finally:
+        stage.clear()
 
 
 def reading_in_order(plane: Plane) -> SchedulerProcess:
@@ -111,18 +83,41 @@ def reading_in_order(plane: Plane) -> SchedulerProcess:
 
 
 def landing(plane: Plane, kubelets: Kubelets, namespace: str, scheduler: SchedulerProcess) -> dict[str, str]:
+    """Return where a scheduler puts the pods of the manifest; the cluster is empty afterwards."""
+    stage = Stage(plane.api, namespace)
+    try:
+        stage.put(claim_families.objects(namespace))
+        return land(plane, kubelets, namespace, scheduler)
+    finally:
+        kubelets.clear()
+        stage.clear()
+
+
+def land(plane: Plane, kubelets: Kubelets, namespace: str, scheduler: SchedulerProcess) -> dict[str, str]:
     """Apply the manifest, let a scheduler place what is not gated, then the rest one by one; return the nodes."""
     pods, path = families.pods(namespace), f"/api/v1/namespaces/{namespace}/pods"
     for node in families.nodes():
         kubelets.register([node])
     for pod in pods:
         plane.api.run(create_once_admitted(plane.api, pod))
-    with running(scheduler):
+    with attended_volumes(plane.api, namespace), running(scheduler):
         plane.api.wait_for(path, lambda found: all(is_gated(item) or is_placed(item) for item in found["items"]))
         for name in (pod["metadata"]["name"] for pod in pods if is_gated(pod)):
             plane.api.patch(f"{path}/{name}", {"spec": {"schedulingGates": None}})
             plane.api.wait_for(f"{path}/{name}", is_placed)
     return {item["metadata"]["name"]: item["spec"]["nodeName"] for item in plane.api.items(path)}
+
+
+@contextmanager
+def attended_volumes(api: Api, namespace: str) -> Iterator[None]:
+    """Have somebody look after volumes; no controllers run, which would look after pods too."""
+    storekeeper = Storekeeper(api, namespace)
+    storekeeper.make_claims()
+    storekeeper.start()
+    try:
+        yield
+    finally:
+        storekeeper.stop()
 
 
 @contextmanager
@@ -143,7 +138,7 @@ def created(api: Api, objects: Sequence[Object]) -> Iterator[None]:
     finally:
         for item in objects:
             if "namespace" not in item["metadata"]:
-                api.delete(path_of(item))
+                api.delete(api.path_of(item))
 
 
 async def create_once_admitted(api: Api, pod: Object) -> None:
@@ -159,11 +154,6 @@ async def create_once_admitted(api: Api, pod: Object) -> None:
                 await asyncio.sleep(0.1)
             else:
                 return
-
-
-def path_of(item: Object) -> str:
-    resource = {"PriorityClass": "priorityclasses", "RuntimeClass": "runtimeclasses"}[item["kind"]]
-    return f"/apis/{item['apiVersion']}/{resource}/{item['metadata']['name']}"
 
 
 def is_placed(item: Object) -> bool:

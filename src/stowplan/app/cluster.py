@@ -30,7 +30,7 @@ from stowplan.engine import choose
 from stowplan.engine.choose import Field
 from stowplan.engine.eviction import Evictions
 from stowplan.engine.news import News
-from stowplan.engine.ports import Writer
+from stowplan.engine.ports import Note, Writer
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
@@ -158,6 +158,11 @@ class Cluster:
     def is_placed(self, pod: Pod) -> bool:
         """Say whether a pod counts on a node."""
         return self.cache.placed(pod) is not None
+
+    def announce(self, pod: Pod, reason: str, text: str) -> None:
+        """Record an event about a pod that plugins prepare for; without somebody to write to, nobody reads it."""
+        if self.writer is not None:
+            self.writer.record(Note(pod, "Normal", reason, "Scheduling", text))
 
     # Objects
 

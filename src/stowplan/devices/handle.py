@@ -6,6 +6,7 @@ from typing import Protocol
 
 from stowplan.devices.in_flight import InFlight
 from stowplan.framework.handle import PreparingHandle
+from stowplan.model.pod import Pod
 
 
 class DevicesHandle(PreparingHandle, Protocol):
@@ -17,3 +18,6 @@ class DevicesHandle(PreparingHandle, Protocol):
 
     def now_ns(self) -> int:
         """Return the time in nanoseconds since the epoch; 0 where no time passes."""
+
+    def announce(self, pod: Pod, reason: str, text: str) -> None:
+        """Record an event that says what a pod waits for; best effort, never waits."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -16,6 +17,8 @@ from stowplan.devices.handle import DevicesHandle
 from stowplan.model.dra import AllocationResult, ResourceClaim
 from stowplan.model.duration import Duration
 from stowplan.model.pod import Pod
+
+PENDING: Final = "BindingConditionsPending"
 
 
 @dataclass(slots=True)
@@ -58,13 +61,14 @@ class Preparation:
         self._writes = writes
         self._timeout = timeout
 
-    async def prepare(self, pod: Pod, reservation: Reservation) -> None:
+    async def prepare(self, pod: Pod, node_name: str, reservation: Reservation) -> None:
         """Make the cluster know what is the pod's. Raise ClaimError or BindingError."""
         for taken in reservation.taken:
             if not is_reserved_for(pod, taken.claim):
                 await self._write(pod, taken, reservation.mappings)
         claims = [taken.claim for taken in reservation.taken]
         if self._timeout is not None and any(map(binding_conditions.has_any, claims)):
+            self._handle.announce(pod, PENDING, f"waiting for binding conditions for device on node {node_name}")
             await self._wait_for(claims, self._timeout)
 
     async def _write(self, pod: Pod, taken: Taken, mappings: Mappings) -> None:

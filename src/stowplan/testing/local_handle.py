@@ -33,6 +33,8 @@ class LocalHandle:
         self.bindings: list[Binding] = []
         #: What was written that is no pod, as `("patch", "PersistentVolume/disk")`.
         self.written: list[tuple[str, str]] = []
+        #: What pods were said to wait for: reason and text.
+        self.announced: list[tuple[str, str]] = []
         #: What time it is; nothing but you moves the clock.
         self.time_ns = 0
         #: Set other gates before the plugin is made: `feature_gates.parse("A=true")`.
@@ -92,6 +94,9 @@ class LocalHandle:
 
     def now_ns(self) -> int:
         return self.time_ns
+
+    def announce(self, pod: Pod, reason: str, text: str) -> None:
+        self.announced.append((reason, text))
 
     def is_placed(self, pod: Pod) -> bool:
         """Say whether a pod counts on its node: nobody deletes one here."""

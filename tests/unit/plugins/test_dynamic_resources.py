@@ -582,6 +582,9 @@ def test_binding_waits_for_devices(act: Callable[[Stage], None], text: str) -> N
 
     async def until(holds: Callable[[], bool], timeout_seconds: float) -> bool:
         assert (holds(), timeout_seconds) == (False, 600.0)
+        assert stage.handle.announced == [
+            ("BindingConditionsPending", "waiting for binding conditions for device on node one")
+        ]
         act(stage)
         return holds()
 
