@@ -27,7 +27,7 @@ def main() -> None:
     for workload in WORKLOADS:
         if options.workload and options.workload not in workload.name:
             continue
-        for nodes in options.nodes:
+        for nodes in (size for size in options.nodes if size <= (workload.most_nodes or size)):
             row = measure(workload, nodes, options.seconds)
             rows.append(_with_ratio_bar(row, rows))
             _print(rows[-1])

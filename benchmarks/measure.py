@@ -42,6 +42,7 @@ def measure(workload: Workload, nodes: int, seconds: float) -> Row:
     """Schedule pods for about `seconds`, at least 1,000 and at most 10,000 of them."""
     cluster = cluster_of(nodes)
     most = MOST_PODS if workload.most_per_node is None else min(MOST_PODS, workload.most_per_node * nodes)
+    cluster.add_all(workload.besides(nodes, most + WARM_UP))
     waiting = [workload.pod(number) for number in reversed(range(most + WARM_UP))]
     for _ in range(WARM_UP):
         _schedule(cluster, waiting)

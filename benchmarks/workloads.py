@@ -5,9 +5,11 @@ Templates are few, as the workloads of a cluster are; the all-different variant 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from benchmarks import claims
 from stowplan.model.decode import decode_object
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -20,6 +22,14 @@ HOSTNAME = "kubernetes.io/hostname"
 Spec = dict[str, object]
 
 
+def _nothing(number: int) -> Spec:
+    return {}
+
+
+def _no_objects(nodes: int, pods: int) -> Iterable[Any]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """What is measured: a name, what each pod asks for beyond its requests, and the pods a second it must reach."""
@@ -30,6 +40,11 @@ class Workload:
     bar_at_5000: int | None = None
     #: How many pods there is room for on a node, where the workload itself limits it.
     most_per_node: int | None = None
+    #: What each pod has for itself, by its number, and what the cluster has besides, for so many nodes and pods.
+    own: Callable[[int], Spec] = _nothing
+    besides: Callable[[int, int], Iterable[Any]] = _no_objects
+    #: The largest cluster that is worth the time it takes to build.
+    most_nodes: int | None = None
 
     def pod(self, number: int) -> Pod:
         template = number % TEMPLATES
@@ -40,7 +55,11 @@ class Workload:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": name, "uid": name, "namespace": "default", "labels": _labels(template)},
-            "spec": {"containers": [{"name": "c", "image": "app:1", "resources": resources}], **self.extra(template)},
+            "spec": {
+                "containers": [{"name": "c", "image": "app:1", "resources": resources}],
+                **self.extra(template),
+                **self.own(number),
+            },
         }
         pod = decode_object(content)
         assert isinstance(pod, Pod)
@@ -70,10 +89,6 @@ def _labels(template: int) -> dict[str, str]:
 
 def _selector(template: int) -> Spec:
     return {"matchLabels": _labels(template)}
-
-
-def _plain(template: int) -> Spec:
-    return {}
 
 
 def _node_affinity_and_taints(template: int) -> Spec:
@@ -114,8 +129,8 @@ def _preferred(kind: str, key: str) -> Callable[[int], Spec]:
 
 
 WORKLOADS = (
-    Workload("plain", _plain, bar_at_5000=10_000),
-    Workload("plain, all different", _plain, is_different=True, bar_at_5000=2_000),
+    Workload("plain", _nothing, bar_at_5000=10_000),
+    Workload("plain, all different", _nothing, is_different=True, bar_at_5000=2_000),
     Workload("node affinity and taints", _node_affinity_and_taints),
     Workload("hard topology spread", _spread("DoNotSchedule"), bar_at_5000=2_000),
     Workload("soft topology spread", _spread("ScheduleAnyway"), bar_at_5000=2_000),
@@ -123,4 +138,13 @@ WORKLOADS = (
     Workload("required pod anti-affinity", _required("podAntiAffinity", HOSTNAME), bar_at_5000=2_000, most_per_node=2),
     Workload("preferred pod affinity", _preferred("podAffinity", ZONE), bar_at_5000=2_000),
     Workload("preferred pod anti-affinity", _preferred("podAntiAffinity", HOSTNAME), bar_at_5000=2_000),
+    Workload("own volume", _nothing, own=claims.volume, besides=claims.disks, most_nodes=20_000),
+    Workload(
+        "own device",
+        _nothing,
+        own=claims.device,
+        besides=claims.devices,
+        most_per_node=claims.DEVICES_PER_NODE - 1,
+        most_nodes=20_000,
+    ),
 )

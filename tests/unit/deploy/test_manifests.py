@@ -121,6 +121,9 @@ def test_what_is_watched_may_be_watched_and_nothing_else() -> None:
     assert {name: verbs for name, verbs in cluster_permissions().items() if "watch" in verbs} == {
         **{name: {"list", "watch"} for name in needed},
         "pods": {"delete", "get", "list", "watch"},
+        "persistentvolumes": {"list", "patch", "watch"},
+        "persistentvolumeclaims": {"list", "patch", "watch"},
+        "resourceclaims.resource.k8s.io": {"create", "delete", "list", "patch", "watch"},
     }
 
 
@@ -128,6 +131,8 @@ def test_what_is_written_is_little() -> None:
     assert {name: verbs for name, verbs in cluster_permissions().items() if "watch" not in verbs} == {
         "pods/binding": {"create"},
         "pods/status": {"patch"},
+        "resourceclaims/status.resource.k8s.io": {"patch"},
+        "resourceclaims/binding.resource.k8s.io": {"patch"},
         "events.events.k8s.io": {"create", "patch"},
         "tokenreviews.authentication.k8s.io": {"create"},
         "subjectaccessreviews.authorization.k8s.io": {"create"},
