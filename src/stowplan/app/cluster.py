@@ -205,11 +205,11 @@ class Cluster:
 
     def schedule(self, pod: Pod) -> Result | Gated:
         """Choose a node for `pod`, count the pod there and reserve what it needs; a refusal changes nothing."""
-        shape = self.cache.table.shape_of(pod)
-        result = self._choose(pod, shape)
+        profile, shape = self.profile_of(pod), self.cache.table.shape_of(pod)
+        result = self._choose(profile, pod, shape)
         if not isinstance(result, Chosen):
             return result
-        profile, node_name = self.profile_of(pod), result.node_name
+        node_name = result.node_name
         self.cache.assume(pod, node_name, shape)
         rejection = placing.run_reserve(profile, pod, node_name)
         if rejection is not None:
@@ -221,10 +221,9 @@ class Cluster:
 
     def choose(self, pod: Pod) -> Result | Gated:
         """Choose a node for `pod` without placing it."""
-        return self._choose(pod, self.cache.table.shape_of(pod))
+        return self._choose(self.profile_of(pod), pod, self.cache.table.shape_of(pod))
 
-    def _choose(self, pod: Pod, shape: PodShape) -> Result | Gated:
-        profile = self.profile_of(pod)
+    def _choose(self, profile: Profile, pod: Pod, shape: PodShape) -> Result | Gated:
         gate = profile.run_pre_enqueue(pod)
         return Gated(pod, gate) if gate is not None else choose.choose(self.field, profile, pod, shape)
 

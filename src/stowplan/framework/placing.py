@@ -25,9 +25,13 @@ Limit = Callable[[], AbstractAsyncContextManager[Any]]
 
 def run_reserve(profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
     """Let every plugin take what the pod needs on its node."""
+    is_timed = profile.stopwatch.is_wound
     for plugin in profile.reserve:
         try:
-            answer = _ask(profile, (plugin.name, "Reserve", pod), plugin.reserve, pod, node_name)
+            if is_timed:
+                answer = _ask(profile, (plugin.name, "Reserve", pod), plugin.reserve, pod, node_name)
+            else:
+                answer = plugin.reserve(pod, node_name)
         except Exception as error:
             return _fault("Reserve plugin", plugin, error)
         if answer is not None:

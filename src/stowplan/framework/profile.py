@@ -59,20 +59,19 @@ class Profile:
 
     def run_pre_enqueue(self, pod: Pod) -> Rejection | None:
         """Return the first refusal to let `pod` into the queue; a plugin that fails keeps it out."""
-        stopwatch = self.stopwatch
+        late, stopwatch = "", self.stopwatch
         for plugin in self.pre_enqueue:
-            blame = (plugin.name, "PreEnqueue", pod)
-            started_ns = stopwatch.now_ns()
+            started_ns = stopwatch.now_ns() if stopwatch.is_wound else 0
             try:
                 rejection = plugin.pre_enqueue(pod)
                 if rejection is not None:
                     rejection = Rejection(rejection.reasons, rejection.code, plugin.name)
             except Exception as error:
-                rejection = _failed(blame, f"{type(error).__name__}: {error}")
-            finally:
-                late = stopwatch.stop(started_ns, blame)
+                rejection = _failed((plugin.name, "PreEnqueue", pod), f"{type(error).__name__}: {error}")
+            if stopwatch.is_wound:
+                late = stopwatch.stop(started_ns, (plugin.name, "PreEnqueue", pod))
             if late or rejection is not None:
-                return _failed(blame, late) if late else rejection
+                return _failed((plugin.name, "PreEnqueue", pod), late) if late else rejection
         return None
 
     def sign(self, pod: Pod) -> Hashable:

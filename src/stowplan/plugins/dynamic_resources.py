@@ -192,6 +192,9 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     # What is taken, and given back
 
     def reserve(self, pod: Pod, node_name: str) -> Rejection | None:
+        if not pod.spec.resource_claims and not self._ground.served:
+            # Which classes serve resources was found out when the node was looked for.
+            return None
         claims = self._resolve(pod)
         if not claims:
             return None

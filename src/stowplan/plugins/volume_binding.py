@@ -122,6 +122,8 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
     # What is done about it
 
     def reserve(self, pod: Pod, node_name: str) -> Rejection | None:
+        if not pod.spec.volumes:
+            return None
         wanted = self._wanted(pod)
         if isinstance(wanted, Rejection):
             return wanted

@@ -100,7 +100,8 @@ class Stage:
         return {f"{device.pool}/{device.device}" for device in self.handle.claims.usage.in_use.devices}
 
     def bind(self, pod: Pod, node_name: str) -> None:
-        """Take a pod from Reserve through PreBind."""
+        """Take a pod that a node was looked for from Reserve through PreBind."""
+        self.plugin.pre_filter(pod, self.nodes)
         assert self.plugin.reserve(pod, node_name) is None
         assert self.plugin.pre_bind_pre_flight(pod, node_name) is None
         assert asyncio.run(self.plugin.pre_bind(pod, node_name)) is None
