@@ -22,7 +22,7 @@ def read_configuration(text: str, gates: FeatureGates = DEFAULT_GATES) -> Config
 
 
 def installed_plugins() -> Registry:
-    """Return the in-tree plugins, stand-ins for those that are not built, and what installed packages offer."""
+    """Return the in-tree plugins, the names of those that are not built, and what installed packages offer."""
     registry = Registry(in_tree(), {name: IN_TREE[name] for name in NOT_BUILT})
     registry.add_entry_points()
     return registry

@@ -30,7 +30,7 @@ from stowplan.observe.metrics import Metrics
 SECOND_NS: Final = 1_000_000_000
 
 ALWAYS: Final = ("Node", "Pod", "Namespace")
-#: The kinds that in-tree plugins list, beyond nodes, pods and namespaces. Stand-ins for those not built list nothing.
+#: The kinds that in-tree plugins list, beyond nodes, pods and namespaces.
 LISTED_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "PodTopologySpread": ("Service", "ReplicationController", "ReplicaSet", "StatefulSet"),

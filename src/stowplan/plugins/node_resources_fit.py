@@ -6,7 +6,6 @@ What a score counts is in `framework.allocation`; what a pod requests, in `model
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -27,7 +26,8 @@ from stowplan.framework.allocation import (
     score_rows,
 )
 from stowplan.framework.by_amounts import FEW_ROWS, FitsAmounts, ScoresAmounts
-from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
+from stowplan.framework.contract import Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
+from stowplan.framework.curve import MAX_UTILIZATION, curve_of
 from stowplan.framework.handle import Handle
 from stowplan.framework.successive import Successive
 from stowplan.model import requests
@@ -39,9 +39,6 @@ from stowplan.table.nodes import Nodes
 from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS
 
 LEAST_ALLOCATED = ScoringStrategy("LeastAllocated", CPU_AND_MEMORY)
-# A curve is drawn from 0 to 10, scores go to 100.
-CURVE_UNIT = MAX_SCORE // 10
-MAX_UTILIZATION = 100
 
 
 class Demand(msgspec.Struct, frozen=True, gc=False):
@@ -216,7 +213,7 @@ def _average_of(part: Callable[[Amount, Amount], Amount]) -> Rule:
 
 def _curve_of(shape: Sequence[UtilizationShapePoint]) -> Rule:
     """Return the rule that averages, by weight, a curve over the used percentage; what scores 0 does not weigh."""
-    curve = np.array([_height(shape, percent) for percent in range(MAX_UTILIZATION + 1)], dtype=np.int64)
+    curve = curve_of(shape)
 
     def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:
         total = weights = 0
@@ -232,15 +229,3 @@ def _curve_of(shape: Sequence[UtilizationShapePoint]) -> Rule:
         return (2 * total + weights) // (2 * (weights + (weights == 0)))
 
     return rule
-
-
-def _height(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
-    """Return the score at a used percentage: lines from point to point, level before the first and after the last."""
-    if percent <= shape[0].utilization:
-        return shape[0].score * CURVE_UNIT
-    for left, right in pairwise(shape):
-        if percent <= right.utilization:
-            climb = (right.score - left.score) * CURVE_UNIT * (percent - left.utilization)
-            # Cut towards zero, also where the curve falls.
-            return left.score * CURVE_UNIT + int(climb / (right.utilization - left.utilization))
-    return shape[-1].score * CURVE_UNIT

@@ -24,6 +24,7 @@ from stowplan.framework.contract import (
     refuse,
     reject,
 )
+from stowplan.framework.curve import curve_of
 from stowplan.framework.handle import PreparingHandle
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
@@ -74,7 +75,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         self._search = Search(handle.listers)
         self._timeout_seconds = bind_timeout_seconds
         is_scoring = handle.feature_gates.enabled("StorageCapacityScoring")
-        self._curve = scoring.curve_of(shape or DEFAULT_SHAPE) if is_scoring else None
+        self._curve = curve_of(shape or DEFAULT_SHAPE) if is_scoring else None
         # By pod, from Reserve until the claims are bound or the pod is given up.
         self._plans: dict[str, Plan] = {}
 

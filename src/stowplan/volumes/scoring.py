@@ -6,23 +6,15 @@ which volumes are made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Final
-
 import numpy as np
 
-from stowplan.config.arguments import UtilizationShapePoint
+from stowplan.framework.curve import MAX_UTILIZATION
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 from stowplan.volumes.annotations import class_of_claim
 from stowplan.volumes.reach import NOTHING, Ranks
 from stowplan.volumes.search import Delayed, Match, Outlook
 from stowplan.volumes.shelves import request_of, size_of
-
-MAX_UTILIZATION: Final = 100
-#: Heights are written from 0 to 10.
-CURVE_UNIT: Final = 10
 
 
 class _Use:
@@ -36,11 +28,6 @@ class _Use:
     def percent(self) -> Scores:
         is_full = (self.capacity == 0) | (self.requested > self.capacity)
         return np.where(is_full, MAX_UTILIZATION, self.requested * MAX_UTILIZATION // np.maximum(self.capacity, 1))
-
-
-def curve_of(shape: Sequence[UtilizationShapePoint]) -> Scores:
-    """Return the score by used percentage: lines from point to point, level before the first and after the last."""
-    return np.array([_height(shape, percent) for percent in range(MAX_UTILIZATION + 1)], dtype=np.int64)
 
 
 def scores(outlook: Outlook, nodes: Nodes, curve: Scores) -> Scores:
@@ -84,14 +71,3 @@ def _count_provision(use: _Use, delayed: Delayed, is_made: Mask, reports: Ranks 
 def _looked_up(values: Scores, ranks: Ranks) -> Scores:
     """Return the value at each rank, and 0 where there is none."""
     return np.append(values, 0).take(np.minimum(ranks, len(values)))
-
-
-def _height(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
-    if percent <= shape[0].utilization:
-        return shape[0].score * CURVE_UNIT
-    for left, right in pairwise(shape):
-        if percent <= right.utilization:
-            climb = (right.score - left.score) * CURVE_UNIT * (percent - left.utilization)
-            # Cut towards zero, also where the curve falls.
-            return left.score * CURVE_UNIT + int(climb / (right.utilization - left.utilization))
-    return shape[-1].score * CURVE_UNIT

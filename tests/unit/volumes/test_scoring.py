@@ -9,11 +9,11 @@ import pytest
 from stowplan.config import feature_gates
 from stowplan.config.arguments import UtilizationShapePoint
 from stowplan.framework.contract import SKIP
+from stowplan.framework.curve import curve_of
 from stowplan.model.pod import Pod
 from stowplan.plugins.volume_binding import VolumeBinding
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
-from stowplan.volumes.scoring import curve_of
 from stowplan.volumes.search import Wanted
 from tests.unit.volumes.asking import NODES
 from tests.unit.volumes.stored import (
