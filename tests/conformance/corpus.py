@@ -13,6 +13,8 @@ HERE = Path(__file__).resolve().parent
 SAMPLE = HERE / "sample"
 # Kept beside the repository: too large to be part of it.
 WHOLE = HERE.parents[2] / "shared" / "conformance"
+# More kinds of the release that we are like, in a folder of their own.
+ADDED = "1.36"
 
 
 class Line(NamedTuple):
@@ -36,9 +38,10 @@ def default_directory() -> Path:
 
 
 def files(directory: Path) -> list[Path]:
-    """List the corpus files; where a file is there packed and unpacked, the packed one counts."""
-    found = {path.name.removesuffix(".gz"): path for path in sorted(directory.glob("*.jsonl"))}
-    found |= {path.name.removesuffix(".gz"): path for path in sorted(directory.glob("*.jsonl.gz"))}
+    """List the files of a corpus and those added to it; of one that is there packed and unpacked, the packed one."""
+    found: dict[str, Path] = {}
+    for pattern in ("*.jsonl", f"{ADDED}/*.jsonl", "*.jsonl.gz", f"{ADDED}/*.jsonl.gz"):
+        found |= {path.name.removesuffix(".gz"): path for path in sorted(directory.glob(pattern))}
     if not found:
         raise FileNotFoundError(f"no *.jsonl.gz or *.jsonl in {directory}; name the directory of a corpus")
     return [found[name] for name in sorted(found)]

@@ -25,12 +25,19 @@ KEPT_DIFFERENCES = 200
 CHECKS: dict[str, Check] = {
     "config": config.check,
     "cycle": cycle.check,
+    "gates": cycle.check_with_allocations,
     "preemption": preemption.check,
     "primitives": primitives.check,
     "queue": queue.check,
+    "stretch": cycle.check_with_allocations,
 }
 # What keeps answers can also be checked without.
-FRESH_CHECKS: dict[str, Check] = {"cycle": cycle.check_fresh, "preemption": preemption.check_fresh}
+FRESH_CHECKS: dict[str, Check] = {
+    "cycle": cycle.check_fresh,
+    "gates": cycle.check_fresh_with_allocations,
+    "preemption": preemption.check_fresh,
+    "stretch": cycle.check_fresh_with_allocations,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,17 @@ from pathlib import Path
 
 from tests.conformance import corpus
 
-MAX_BYTES = 2_000_000
-PER_TAG = {"cycle": 14, "preemption": 16, "config": 8, "primitives": 80, "queue": 8}
+MAX_BYTES = 3_000_000
+PER_TAG = {
+    "cycle": 14,
+    "preemption": 16,
+    "config": 8,
+    "primitives": 80,
+    "queue": 8,
+    "gates": 4,
+    "stretch": 12,
+    "story": 2,
+}
 # A large cluster takes as much room as twenty small ones.
 LARGE_BYTES = 60_000
 PER_TAG_LARGE = 2

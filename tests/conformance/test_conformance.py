@@ -1,4 +1,4 @@
-"""Our decisions are kube-scheduler's, on the whole corpus where it is at hand, else on its sample.
+"""Our decisions are kube-scheduler's, on a sample of the corpus; `make conformance` compares all of it.
 
 The rest shows that the check can fail.
 """
@@ -21,7 +21,7 @@ Case = dict[str, Any]
 
 
 def test_every_case_agrees_in_every_field() -> None:
-    tally = running.run(corpus.select(corpus.default_directory(), Selection()))
+    tally = running.run(corpus.select(corpus.SAMPLE, Selection()))
     assert tally.is_clean, "\n".join(
         (*report.summary(tally), *report.clusters(tally, 10), *report.differences(tally, 10))
     )
@@ -97,6 +97,48 @@ def test_a_wrong_expectation_is_noticed(find: Callable[[], Case], spoil: Callabl
     assert cycle.check(case) == []
     spoil(case["expect"])
     assert field in [name for name, _, _ in cycle.check(case)]
+
+
+def allocated_case() -> Case:
+    path = next(path for path in corpus.files(corpus.SAMPLE) if corpus.kind_of(path) == "gates")
+    cases = (corpus.decode(line) for line in corpus.lines_of(path))
+    return next(case for case in cases if case["expect"].get("allocations") and not case.get("gates"))
+
+
+def give_another_device(case: Case) -> None:
+    allocations = case["expect"]["allocations"]
+    allocations[min(allocations)]["claims"][0]["results"][0]["device"] = "another"
+
+
+def allocate_on_one_node_less(case: Case) -> None:
+    case["expect"]["allocations"].popitem()
+
+
+def reach_every_node(case: Case) -> None:
+    allocations = case["expect"]["allocations"]
+    allocations[min(allocations)]["claims"][0]["nodeSelector"] = {}
+
+
+@pytest.mark.parametrize("spoil", [give_another_device, allocate_on_one_node_less, reach_every_node])
+def test_a_wrong_allocation_is_noticed(spoil: Callable[[Case], None]) -> None:
+    case = allocated_case()
+    assert cycle.check_with_allocations(case) == []
+    spoil(case)
+    assert [name for name, _, _ in cycle.check_with_allocations(case)] == ["allocations"]
+
+
+def test_a_gate_of_a_case_is_switched_and_an_unknown_one_left_out() -> None:
+    case = {**allocated_case(), "gates": {"DRADeviceTaints": False, "KubeletInUserNamespace": True}}
+    cluster, _ = cycle.build(case)
+    assert not cluster.feature_gates.enabled("DRADeviceTaints")
+
+
+def test_of_several_nodes_that_fail_any_may_end_the_attempt() -> None:
+    refused = {"a": {"code": "Error", "reasons": ["one"]}, "b": {"code": "Error", "reasons": ["another"]}}
+    case = refused_case()
+    expect = {**case["expect"], "error": "one", "filter": refused}
+    assert list(cycle.compare(expect, {"error": "another"})) == []
+    assert list(cycle.compare(expect, {"error": "a third"})) == [("error", "one", "a third")]
 
 
 class Fickle(Filter):

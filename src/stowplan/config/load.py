@@ -25,11 +25,13 @@ def load(text: str, known: PointsOf = IN_TREE, gates: FeatureGates = DEFAULT_GAT
     return _load(parse(text), known, gates)
 
 
-def from_mapping(value: Mapping[str, object] | None, known: PointsOf = IN_TREE) -> Configuration:
+def from_mapping(
+    value: Mapping[str, object] | None, known: PointsOf = IN_TREE, gates: FeatureGates = DEFAULT_GATES
+) -> Configuration:
     """Take a configuration that was parsed elsewhere; None means the default one."""
     if value is None:
-        return default_configuration(known)
-    return _load(document.from_value(value), known, DEFAULT_GATES)
+        return default_configuration(known, gates)
+    return _load(document.from_value(value), known, gates)
 
 
 def default_configuration(known: PointsOf = IN_TREE, gates: FeatureGates = DEFAULT_GATES) -> Configuration:

@@ -44,6 +44,15 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
+class Allocated:
+    """The claims that a node would have to give a pod, what each would be given, and which containers get what."""
+
+    pending: Sequence[ResourceClaim]
+    results: Sequence[AllocationResult]
+    mappings: Mappings = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reservation:
     """The claims of a pod, and which containers get what of the one for extended resources."""
 

@@ -15,7 +15,7 @@ from stowplan.devices.ground import Ground
 from stowplan.devices.handle import DevicesHandle
 from stowplan.devices.pod_claims import PodClaims
 from stowplan.devices.prepared import UNAVAILABLE, Given, KeptOutcomes, Prepared
-from stowplan.devices.reservation import Preparation, Reservation, Taken
+from stowplan.devices.reservation import Allocated, Preparation, Reservation, Taken
 from stowplan.devices.signing import signed
 from stowplan.framework import claim_changes
 from stowplan.framework.claim_changes import MissingClaimError
@@ -198,19 +198,30 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         claims = self._resolve(pod)
         if not claims:
             return None
+        allocated = self._allocate(claims, node_name)
+        if allocated is None:
+            return NOT_FOUND
+        taken = [
+            Taken(claim, allocation, claim.uid)
+            for claim, allocation in zip(allocated.pending, allocated.results, strict=True)
+        ]
+        for one in taken:
+            self._claims.hold(one.as_given())
+        self._reserved[pod.uid] = Reservation([*map(Taken, claims.given), *taken], allocated.mappings)
+        return None
+
+    def allocate(self, pod: Pod, node_name: str) -> Allocated | None:
+        """Return what a pod would be given on a node; None if its claims do not fit there. Nothing is kept."""
+        return self._allocate(self._resolve(pod), node_name)
+
+    def _allocate(self, claims: PodClaims, node_name: str) -> Allocated | None:
         row = self._handle.row_of(node_name)
         if not len(row):
-            return NOT_FOUND
+            return None
         self._ground.refresh()
         pending, mappings = claims.pending(claims.lacking_on(row.node(0)))
         results = self._ground.allocator(pending).allocate(row.node(0)) if pending else ()
-        if results is None:
-            return NOT_FOUND
-        taken = [Taken(claim, allocation, claim.uid) for claim, allocation in zip(pending, results, strict=True)]
-        for one in taken:
-            self._claims.hold(one.as_given())
-        self._reserved[pod.uid] = Reservation([*map(Taken, claims.given), *taken], mappings)
-        return None
+        return None if results is None else Allocated(pending, results, mappings)
 
     def unreserve(self, pod: Pod, node_name: str) -> Errand | None:
         reservation = self._reserved.pop(pod.uid, None)
