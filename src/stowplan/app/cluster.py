@@ -10,6 +10,7 @@ It wires the same parts as the live scheduler: cache, profiles, memo and the cho
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -130,6 +131,10 @@ class Cluster:
     def now_ns(self) -> int:
         """Return the time by the scheduler's clock; 0 as long as there is none."""
         return self.stopwatch.now_ns()
+
+    def monotonic_ns(self) -> int:
+        """Return the time by which answers that may take too long are cut short, whatever clock events follow."""
+        return time.monotonic_ns()
 
     def asks_before_preempting(self, pod: Pod) -> bool:
         """Say whether an extender has to agree before room is made for `pod`."""

@@ -16,7 +16,7 @@ from stowplan.devices.identity import DeviceId, InUse, PoolId, SharedId
 from stowplan.devices.inventory import Inventory, InventoryError, Reachable
 from stowplan.devices.pools import OfferedDevice
 from stowplan.devices.results import score
-from stowplan.devices.search import Search, Want
+from stowplan.devices.search import IsLate, Search, Want, never
 from stowplan.devices.selection import CelPrograms
 from stowplan.model.dra import AllocationResult, ResourceClaim
 from stowplan.model.node import Node
@@ -55,9 +55,10 @@ class Allocator:
         self._everywhere: list[Sequence[Sequence[Want]] | None] = [None] * len(self._claims)
         self._cluster = Cluster(in_use, Counters(in_use), inventory.features, cel)
 
-    def allocate(self, node: Node) -> tuple[AllocationResult, ...] | None:
+    def allocate(self, node: Node, is_late: IsLate = never) -> tuple[AllocationResult, ...] | None:
         """Return one result for each claim, in their order; None if they do not fit on the node.
 
+        `is_late` says whether the time for this node is over.
         Raise NodeAllocationError for this node only, AllocationError for all of them.
         """
         try:
@@ -66,7 +67,7 @@ class Allocator:
             raise AllocationError(str(error)) from error
         holding = Holding(self._cluster, node, reachable, [[] for _ in self._claims])
         wants = [self._begin(index, reachable, holding) for index in range(len(self._claims))]
-        given = Search(wants, reachable.devices, holding).result()
+        given = Search(wants, reachable.devices, holding, is_late).result()
         if given is None:
             if any(pool.is_invalid for pool in reachable.pools):
                 raise NodeAllocationError("invalid resource pools were encountered")

@@ -122,8 +122,8 @@ def _unsupported(claim: ResourceClaim, request: DeviceRequest, features: Feature
     where = f"claim {claim.key}, request {request.name}"
     if request.first_available and not features.prioritized_list:
         return f"{where}: has subrequests, but the DRAPrioritizedList feature is disabled"
-    # Upstream's oldest allocator, used when no newer feature is on, takes no notice of requests for capacity.
-    if not features.consumable_capacity and (features.binding_conditions or features.list_type_attributes):
+    # The oldest allocator takes no notice of requests for capacity.
+    if not features.consumable_capacity and not features.is_stable:
         why = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
         if request.exactly is not None and request.exactly.capacity is not None:
             return f"{where}: {why}"

@@ -5,15 +5,16 @@ Both are told of every device that is tried (`add`) and taken back (`remove`), i
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from stowplan.devices.features import Features
 from stowplan.devices.pools import OfferedDevice
 from stowplan.model.device_pool import DeviceAttribute
 from stowplan.model.dra import DeviceConstraint
 
-#: The kind of an attribute, and its values: a single one unless lists are in use.
-Values = tuple[str, frozenset[object]]
+#: The kind of an attribute, and its value. A list, or nothing, is of no kind and like nothing else.
+Value = tuple[str, object]
+_UNKNOWN: Final[Value] = ("", None)
 
 
 class Constraint(Protocol):
@@ -27,55 +28,47 @@ class Constraint(Protocol):
 def of(constraint: DeviceConstraint, features: Features) -> Constraint | None:
     """Return the constraint that answers; None if its kind is not known."""
     if constraint.match_attribute is not None:
-        return MatchAttribute(constraint.match_attribute, constraint.requests, features.list_type_attributes)
-    # Upstream's oldest allocator, used when no newer feature is on, does not know this one.
-    is_known = features.consumable_capacity or features.binding_conditions or features.list_type_attributes
-    if constraint.distinct_attribute is not None and is_known:
-        return DistinctAttribute(constraint.distinct_attribute, constraint.requests, features.list_type_attributes)
+        return MatchAttribute(constraint.match_attribute, constraint.requests)
+    # The oldest allocator does not know this one.
+    if constraint.distinct_attribute is not None and not features.is_stable:
+        return DistinctAttribute(constraint.distinct_attribute, constraint.requests)
     return None
 
 
 class _OnAttribute:
     """What both kinds share: the attribute, and the requests they bind (all, if none is named)."""
 
-    def __init__(self, attribute: str, requests: tuple[str, ...], has_lists: bool) -> None:
+    def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
         self._attribute = attribute
         self._requests = frozenset(requests)
-        self._has_lists = has_lists
         self._count = 0
 
     def _binds(self, request: str, sub_request: str) -> bool:
         requests = self._requests
         return not requests or request in requests or (bool(sub_request) and f"{request}/{sub_request}" in requests)
 
-    def _values(self, offered: OfferedDevice) -> Values | None:
+    def _value(self, offered: OfferedDevice) -> Value | None:
         attribute = _find(offered, self._attribute)
-        return None if attribute is None else _values(attribute, self._has_lists)
+        return None if attribute is None else _value(attribute)
 
 
 class MatchAttribute(_OnAttribute):
-    """Every device has the same value of an attribute; of lists, at least one value in common."""
+    """Every device has the same value of an attribute."""
 
-    def __init__(self, attribute: str, requests: tuple[str, ...], has_lists: bool) -> None:
-        super().__init__(attribute, requests, has_lists)
-        self._common: Values = ("", frozenset())
+    def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
+        super().__init__(attribute, requests)
+        self._common = _UNKNOWN
 
     def add(self, request: str, sub_request: str, offered: OfferedDevice) -> bool:
         if not self._binds(request, sub_request):
             return True
-        values = self._values(offered)
-        if values is None:
+        value = self._value(offered)
+        if value is None:
             return False
         if self._count == 0:
-            if self._has_lists and not values[1]:
-                return False
-            self._common = values
-        else:
-            common = self._common[1] & values[1]
-            if self._common[0] != values[0] or not common:
-                return False
-            # As upstream: a narrower choice stays when the device that caused it is taken back.
-            self._common = values[0], common
+            self._common = value
+        elif value == _UNKNOWN or value != self._common:
+            return False
         self._count += 1
         return True
 
@@ -85,20 +78,20 @@ class MatchAttribute(_OnAttribute):
 
 
 class DistinctAttribute(_OnAttribute):
-    """No device has a value of an attribute that another request's last device has."""
+    """No device has the value of an attribute that another request's last device has."""
 
-    def __init__(self, attribute: str, requests: tuple[str, ...], has_lists: bool) -> None:
-        super().__init__(attribute, requests, has_lists)
+    def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
+        super().__init__(attribute, requests)
         # As upstream: one value for each request, so that a third device is not compared with the first of its own.
-        self._taken: dict[str, Values] = {}
+        self._taken: dict[str, Value] = {}
 
     def add(self, request: str, sub_request: str, offered: OfferedDevice) -> bool:
         if not self._binds(request, sub_request):
             return True
-        values = self._values(offered)
-        if values is None or (self._count > 0 and not self._is_free(values)):
+        value = self._value(offered)
+        if value is None or (self._count > 0 and not self._is_free(value)):
             return False
-        self._taken[request] = values
+        self._taken[request] = value
         self._count += 1
         return True
 
@@ -107,11 +100,8 @@ class DistinctAttribute(_OnAttribute):
             self._taken.pop(request, None)
             self._count -= 1
 
-    def _is_free(self, values: Values) -> bool:
-        kind, own = values
-        if not own:
-            return self._has_lists is False and not self._taken
-        return not any(kind == other and own & taken for other, taken in self._taken.values())
+    def _is_free(self, value: Value) -> bool:
+        return not self._taken if value == _UNKNOWN else value not in self._taken.values()
 
 
 def _find(offered: OfferedDevice, name: str) -> DeviceAttribute | None:
@@ -124,16 +114,7 @@ def _find(offered: OfferedDevice, name: str) -> DeviceAttribute | None:
     return attributes.get(own_name) if slash and domain == offered.id.driver else None
 
 
-def _values(attribute: DeviceAttribute, has_lists: bool) -> Values:
-    if has_lists:
-        for kind, listed in (
-            ("int", attribute.int_values),
-            ("bool", attribute.bool_values),
-            ("string", attribute.string_values),
-            ("version", attribute.version_values),
-        ):
-            if listed:
-                return kind, frozenset(listed)
+def _value(attribute: DeviceAttribute) -> Value:
     for kind, value in (
         ("string", attribute.string_value),
         ("int", attribute.int_value),
@@ -141,5 +122,5 @@ def _values(attribute: DeviceAttribute, has_lists: bool) -> Values:
         ("version", attribute.version_value),
     ):
         if value is not None:
-            return kind, frozenset((value,))
-    return "", frozenset()
+            return kind, value
+    return _UNKNOWN

@@ -17,9 +17,13 @@ class Features:
     device_taints: bool = True
     consumable_capacity: bool = True
     binding_conditions: bool = True
+    #: As upstream wires it: selectors see lists, constraints do not.
     list_type_attributes: bool = False
-    #: After so many devices a search on a node is given up; 0: never.
-    most_tries: int = 1_000_000
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether upstream takes its oldest allocator, which knows nothing of what came later."""
+        return not self.consumable_capacity and not self.binding_conditions
 
     @staticmethod
     def from_gates(gates: FeatureGates) -> Features:

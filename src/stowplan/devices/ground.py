@@ -5,9 +5,8 @@ A `Ground` is brought up to date before it is used; `Mark` is where it stood at 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.devices import extended
@@ -15,13 +14,11 @@ from stowplan.devices.allocator import Allocator
 from stowplan.devices.features import Features
 from stowplan.devices.in_flight import InFlight
 from stowplan.devices.inventory import Inventory
+from stowplan.devices.search import IsLate, never
 from stowplan.devices.selection import CelPrograms
 from stowplan.framework.handle import Listers
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration
-
-#: Time is counted in devices that are tried, so that the same question has the same answer whoever asks.
-TRIES_PER_SECOND: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +30,34 @@ class Mark:
     taken: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class TimeLimit:
+    """How long something may take, by a clock that never goes back; there is no limit if it is zero."""
+
+    duration: Duration
+    monotonic_ns: Callable[[], int]
+
+    def timer(self) -> IsLate:
+        """Start the time; what is returned says whether it is over."""
+        if not self.duration:
+            return never
+        monotonic_ns = self.monotonic_ns
+        end_ns = monotonic_ns() + self.duration.nanoseconds
+        return lambda: monotonic_ns() >= end_ns
+
+
+def _no_limit() -> IsLate:
+    return never
+
+
 class Ground:
     """Everything that allocations depend on, but for the node."""
 
-    def __init__(self, listers: Listers, claims: InFlight, gates: FeatureGates, limit: Duration) -> None:
-        """`limit` is how long allocating on a node may take; none if it is zero."""
-        is_limited = bool(limit) and gates.enabled("DRASchedulerFilterTimeout")
-        tries = max(1, round(limit.seconds * TRIES_PER_SECOND)) if is_limited else 0
-        self.features = replace(Features.from_gates(gates), most_tries=tries)
+    def __init__(self, listers: Listers, claims: InFlight, gates: FeatureGates, limit: TimeLimit) -> None:
+        """`limit` is how long allocating on a node may take."""
+        self.features = Features.from_gates(gates)
+        #: Starts the time that allocating on one node may take; what it returns says whether that is over.
+        self.timer = limit.timer if gates.enabled("DRASchedulerFilterTimeout") else _no_limit
         self.inventory = Inventory((), self.features)
         self.mark = Mark()
         #: The class that serves each resource; empty if devices serve no resources at all.

@@ -19,5 +19,8 @@ class DevicesHandle(PreparingHandle, Protocol):
     def now_ns(self) -> int:
         """Return the time in nanoseconds since the epoch; 0 where no time passes."""
 
+    def monotonic_ns(self) -> int:
+        """Return the time by a clock that never goes back and that runs while a question is answered."""
+
     def announce(self, pod: Pod, reason: str, text: str) -> None:
         """Record an event that says what a pod waits for; best effort, never waits."""

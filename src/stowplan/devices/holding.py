@@ -49,7 +49,6 @@ class Holding:
     def __init__(self, cluster: Cluster, node: Node, reachable: Reachable, constraints: list[list[Constraint]]) -> None:
         self.node = node
         self.given: list[list[Given]] = [[] for _ in constraints]
-        self.most_tries = cluster.features.most_tries
         self._cluster = cluster
         self._in_use = cluster.in_use
         self._features = cluster.features

@@ -89,7 +89,7 @@ class Outcomes:
         for position in positions:
             node, code = nodes.node(position), int(codes[position])
             try:
-                results = allocate(node)
+                results = allocate(node, self._ground.timer())
             except NodeAllocationError as error:
                 self._verdicts[code] = self._number(str(error))
             else:

@@ -32,7 +32,7 @@ def allocation(claim: ResourceClaim, given: Sequence[Given], node_name: str, fea
             results=tuple(_result(claim, number, each, features) for number, each in enumerate(given)),
             config=tuple(_config(claim, given)),
         ),
-        node_selector=_node_selector(claim, given, node_name),
+        node_selector=_node_selector(claim, given, node_name, features),
     )
 
 
@@ -101,14 +101,17 @@ def _is_meant(config: DeviceConfiguration, ask: Ask) -> bool:
     return ask.request in config.requests or (bool(ask.sub_request) and ask.name in config.requests)
 
 
-def _node_selector(claim: ResourceClaim, given: Sequence[Given], node_name: str) -> NodeSelector | None:
+def _node_selector(
+    claim: ResourceClaim, given: Sequence[Given], node_name: str, features: Features
+) -> NodeSelector | None:
     """Return which nodes can use all of the devices; None if every node can."""
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []
     for each in given:
         device, spec = each.offered.device, each.offered.origin.spec
         place = device if spec.per_device_node_selection else spec
-        if place.node_name is not None or device.binds_to_node:
+        # The oldest allocator does not look at what a device binds to.
+        if place.node_name is not None or (device.binds_to_node and not features.is_stable):
             return _only(node_name)
         if place.node_selector is None or not place.node_selector.node_selector_terms:
             continue

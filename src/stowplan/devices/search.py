@@ -7,13 +7,19 @@ one is tried. The order decides which devices are given, so it is upstream's: po
 
 from __future__ import annotations
 
-import math
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from stowplan.devices.asks import MOST_DEVICES, AllocationError, Ask
 from stowplan.devices.holding import Given, Holding
 from stowplan.devices.pools import OfferedDevice
+
+IsLate = Callable[[], bool]
+
+
+def never() -> bool:
+    """Say that there is always time."""
+    return False
 
 
 class Want(NamedTuple):
@@ -45,13 +51,17 @@ class Search:
     """One search. `wants` has, by claim and request, the alternatives."""
 
     def __init__(
-        self, wants: Sequence[Sequence[Sequence[Want]]], devices: Sequence[OfferedDevice], holding: Holding
+        self,
+        wants: Sequence[Sequence[Sequence[Want]]],
+        devices: Sequence[OfferedDevice],
+        holding: Holding,
+        is_late: IsLate = never,
     ) -> None:
+        """`is_late` says whether the time for this node is over."""
         self._wants = wants
         self._devices = devices
         self._holding = holding
-        self._tries = 0
-        self._most_tries = holding.most_tries or math.inf
+        self._is_late = is_late
 
     def result(self) -> list[list[Given]] | None:
         """Return, by claim, the devices that are given; None if they do not suffice. Raise AllocationError."""
@@ -74,6 +84,8 @@ class Search:
     def _try(self, position: _Position) -> _Trial:
         claim, request, alternative, device, _ = position
         requests = self._wants[claim]
+        if self._is_late():
+            raise AllocationError(f"node {self._holding.node.name}: timed out trying to allocate devices")
         if request == len(requests):
             yield _Position(claim + 1)
             # Other devices for earlier claims may leave some for alternatives of this one.
@@ -110,7 +122,6 @@ class Search:
     def _try_each(self, position: _Position, ask: Ask) -> _Trial:
         claim, request, alternative, device, start = position
         holding, devices = self._holding, self._devices
-        self._count_tries(len(devices) - start)
         for index in range(start, len(devices)):
             offered = devices[index]
             if not holding.is_free(ask, offered) or not holding.suits(ask, offered):
@@ -123,8 +134,3 @@ class Search:
             if has_too_many:
                 return True
         return False
-
-    def _count_tries(self, count: int) -> None:
-        self._tries += count
-        if self._tries > self._most_tries:
-            raise AllocationError(f"node {self._holding.node.name}: timed out trying to allocate devices")

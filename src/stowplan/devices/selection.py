@@ -85,8 +85,7 @@ class _Selector:
         if self._reads is None or fault:
             return offered, fault
         device, driver = offered.device, offered.id.driver
-        is_shared = device.allow_multiple_allocations
-        return driver, is_shared, *[_find(offered, driver, read) for read in self._reads]
+        return driver, device.allow_multiple_allocations, *[_find(offered, driver, read) for read in self._reads]
 
     def _answer(self, program: Program, offered: OfferedDevice) -> bool | str:
         from stowplan.devices.cel_runtime import ExpressionError
@@ -139,7 +138,8 @@ def _fields(offered: OfferedDevice, features: Features) -> dict[str, Any]:
         capacity.setdefault(domain, {})[own_name] = cel_values.of_quantity(offered_capacity.value)
     return {
         "driver": driver,
-        "allowMultipleAllocations": device.allow_multiple_allocations,
+        # The oldest allocator does not tell.
+        "allowMultipleAllocations": device.allow_multiple_allocations and not features.is_stable,
         "attributes": attributes,
         "capacity": capacity,
     }

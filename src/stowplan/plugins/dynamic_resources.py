@@ -11,7 +11,7 @@ import numpy as np
 from stowplan.devices import binding_conditions, extended, pod_claims
 from stowplan.devices.claim_writes import ClaimWrites
 from stowplan.devices.claims import is_idle_but_for, is_reserved_for
-from stowplan.devices.ground import Ground
+from stowplan.devices.ground import Ground, TimeLimit
 from stowplan.devices.handle import DevicesHandle
 from stowplan.devices.pod_claims import PodClaims
 from stowplan.devices.prepared import UNAVAILABLE, Given, KeptOutcomes, Prepared
@@ -86,7 +86,8 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     ) -> None:
         self._handle = handle
         self._claims = handle.claims
-        self._ground = Ground(handle.listers, handle.claims, handle.feature_gates, filter_timeout)
+        limit = TimeLimit(filter_timeout, handle.monotonic_ns)
+        self._ground = Ground(handle.listers, handle.claims, handle.feature_gates, limit)
         self._kept = KeptOutcomes(self._ground)
         self._writes = ClaimWrites(handle, handle.claims)
         self._binding_timeout = binding_timeout if self._ground.features.binding_conditions else None
@@ -220,7 +221,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
             return None
         self._ground.refresh()
         pending, mappings = claims.pending(claims.lacking_on(row.node(0)))
-        results = self._ground.allocator(pending).allocate(row.node(0)) if pending else ()
+        results = self._ground.allocator(pending).allocate(row.node(0), self._ground.timer()) if pending else ()
         return None if results is None else Allocated(pending, results, mappings)
 
     def unreserve(self, pod: Pod, node_name: str) -> Errand | None:

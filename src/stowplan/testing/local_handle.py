@@ -37,6 +37,8 @@ class LocalHandle:
         self.announced: list[tuple[str, str]] = []
         #: What time it is; nothing but you moves the clock.
         self.time_ns = 0
+        #: Called for the time while an answer is looked for: by default, that takes none.
+        self.monotonic_ns: Callable[[], int] = lambda: self.time_ns
         #: Set other gates before the plugin is made: `feature_gates.parse("A=true")`.
         self.feature_gates = DEFAULT_GATES
         self.put(*objects)

@@ -165,11 +165,22 @@ def allocate(
     classes: Mapping[str, DeviceClass] | None = None,
 ) -> tuple[AllocationResult, ...] | None:
     """Allocate claims on node-1, where every request may use the class "any"."""
+    claims = [claims] if isinstance(claims, ResourceClaim) else claims
+    return allocator(claims, slices, in_use, features, classes).allocate(NODE)
+
+
+def allocator(
+    claims: Sequence[ResourceClaim],
+    slices: Sequence[ResourceSlice],
+    in_use: InUse | None = None,
+    features: Features | None = None,
+    classes: Mapping[str, DeviceClass] | None = None,
+) -> Allocator:
+    """Return who allocates claims, of which every request may use the class "any"."""
     features = features or Features()
     inventory = Inventory(slices, features)
     known = {"any": ANY_CLASS, **(classes or {})}
-    claims = [claims] if isinstance(claims, ResourceClaim) else claims
-    return Allocator(claims, known.get, inventory, in_use or InUse(), CelPrograms(features)).allocate(NODE)
+    return Allocator(claims, known.get, inventory, in_use or InUse(), CelPrograms(features))
 
 
 def given(results: tuple[AllocationResult, ...] | None) -> list[str] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,9 @@ from stowplan.devices.features import Features
 from stowplan.model.device_pool import Device, ResourceSlice
 from stowplan.model.dra import DeviceConstraint, DeviceRequest, DeviceSelector
 from tests.unit.devices.offers import (
+    NODE,
     allocate,
+    allocator,
     alternative,
     attributes,
     devices,
@@ -115,9 +116,9 @@ def test_an_invalid_pool_is_blamed_if_nothing_else_fits() -> None:
 def test_a_search_without_end_is_given_up() -> None:
     many = [make_slice("s", *(Device(name=f"d{n}", attributes=attributes(n=n)) for n in range(30)))]
     claim = make_claim(request("r", 6), request("s", 25))
-    limited = replace(Features(), most_tries=1000)
+    looks = iter(range(1000))
     with pytest.raises(AllocationError, match="node node-1: timed out trying to allocate devices"):
-        allocate(claim, many, features=limited)
+        allocator([claim], many).allocate(NODE, lambda: next(looks) == 999)
 
 
 def test_an_ask_for_capacity_needs_its_feature() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.devices.allocator import AllocationError, NodeAllocationError
-from stowplan.devices.ground import Ground
+from stowplan.devices.ground import Ground, TimeLimit
 from stowplan.devices.outcomes import FITS, UNKNOWN, Outcomes
 from stowplan.model import decode
 from stowplan.model.duration import of_seconds
@@ -32,11 +32,11 @@ class Watched(Ground):
         return self if claims else None
 
     def __init__(self, handle: LocalHandle) -> None:
-        super().__init__(handle.listers, handle.claims, DEFAULT_GATES, of_seconds(10))
+        super().__init__(handle.listers, handle.claims, DEFAULT_GATES, TimeLimit(of_seconds(10), lambda: 0))
         self.asked: list[str] = []
         self._answering = super().allocator
 
-    def allocate(self, found: Node) -> Any:
+    def allocate(self, found: Node, is_late: Any) -> Any:
         self.asked.append(found.name)
         return self._answering([claim("claim", exactly(2))]).allocate(found)
 
@@ -119,7 +119,7 @@ class Failing(Watched):
         super().__init__(handle)
         self.error = error
 
-    def allocate(self, found: Node) -> Any:
+    def allocate(self, found: Node, is_late: Any) -> Any:
         raise self.error
 
 

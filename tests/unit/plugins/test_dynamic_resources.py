@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from stowplan.config import feature_gates
 from stowplan.devices.allocator import AllocationError
 from stowplan.devices.binding_conditions import BindingError
 from stowplan.framework.contract import SKIP, Arranged, Attempt, refuse
+from stowplan.framework.stopwatch import SECOND_NS
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
 from stowplan.model import decode
 from stowplan.model.dra import ResourceClaim
@@ -296,14 +298,16 @@ def test_a_broken_expression_ends_the_attempt() -> None:
 @pytest.mark.parametrize(
     ("timeout", "gates", "is_given_up"),
     [
-        pytest.param(Duration(1), "", True, id="no time at all"),
+        pytest.param(of_seconds(3), "", True, id="the time is over before all devices were tried"),
         pytest.param(of_seconds(10), "", False, id="time enough"),
         pytest.param(Duration(0), "", False, id="no limit"),
-        pytest.param(Duration(1), "DRASchedulerFilterTimeout=false", False, id="no limit without the feature"),
+        pytest.param(of_seconds(3), "DRASchedulerFilterTimeout=false", False, id="no limit without the feature"),
     ],
 )
 def test_a_search_that_takes_too_long_ends_the_attempt(timeout: Duration, gates: str, is_given_up: bool) -> None:
     stage = Stage(claim("claim", exactly(3)), gates=gates)
+    seconds = count()
+    stage.handle.monotonic_ns = lambda: next(seconds) * SECOND_NS
     stage.plugin = DynamicResources(stage.handle, filter_timeout=timeout)
     if is_given_up:
         with pytest.raises(AllocationError, match="node one: timed out trying to allocate devices"):
