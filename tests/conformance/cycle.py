@@ -81,7 +81,7 @@ def without_memo(cluster: Cluster) -> Field:
 
 def build(case: Case) -> tuple[Cluster, Question]:
     """Build the cluster of a case, and the question about its pod."""
-    gates = _gates(case)
+    gates = gates_of(case)
     cluster = Cluster(_configuration(msgspec.json.encode(case["config"]), gates), feature_gates=gates)
     cluster.stopwatch.wind(lambda: _NOW_NS, _ANY_TIME, print)
     recorded.leave_out_missing(cluster)
@@ -95,7 +95,7 @@ def build(case: Case) -> tuple[Cluster, Question]:
     return cluster, Question(profile, pod, is_scored=bool(resolved["score"]))
 
 
-def _gates(case: Case) -> FeatureGates:
+def gates_of(case: Case) -> FeatureGates:
     """Return the gates of a case; those that are not the scheduler's are left out."""
     asked = {name: is_on for name, is_on in (case.get("gates") or {}).items() if name in GATES}
     return feature_gates.with_settings(asked)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.conformance import config, corpus, cycle, preemption, primitives, queue, recorded
+from tests.conformance import config, corpus, cycle, preemption, primitives, queue, recorded, story
 from tests.conformance.corpus import Line
 
 Difference = tuple[str, Any, Any]
@@ -29,6 +29,7 @@ CHECKS: dict[str, Check] = {
     "preemption": preemption.check,
     "primitives": primitives.check,
     "queue": queue.check,
+    "story": story.check,
     "stretch": cycle.check_with_allocations,
 }
 # What keeps answers can also be checked without.
@@ -36,6 +37,7 @@ FRESH_CHECKS: dict[str, Check] = {
     "cycle": cycle.check_fresh,
     "gates": cycle.check_fresh_with_allocations,
     "preemption": preemption.check_fresh,
+    "story": story.check_fresh,
     "stretch": cycle.check_fresh_with_allocations,
 }
 
@@ -149,7 +151,7 @@ def _check_line(line: Line, check: Check | None) -> Outcome:
     if check is None:
         return Outcome(line.kind, case["id"], tags, is_compared=False)
     spoke: frozenset[str] = frozenset()
-    if line.kind in FRESH_CHECKS:
+    if "expect" in case and line.kind in FRESH_CHECKS:
         spoke = recorded.spoke(case["expect"])
         waits_for = recorded.decided_early(case["expect"])
         if waits_for:

@@ -58,6 +58,8 @@ class Found(msgspec.Struct, frozen=True):
 
 def choose(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> Result:
     """Choose a node for `pod`, or say why there is none."""
+    # Settles the order for this attempt, and for those that follow until nodes come or go.
+    field.table.order()
     if not len(field.table):
         return Failed(pod, NO_NODES)
     try:

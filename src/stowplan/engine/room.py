@@ -15,6 +15,8 @@ async def make_room(parts: Parts, profile: Profile, refused: Refused) -> PostFil
     """Return the node on which room can be made for a refused pod, or what is to be said about that."""
     pod = refused.pod
     kept = parts.field.memo.find(profile, pod, parts.cache.table.shape_of(pod))
+    # Where answers are not kept these are other filters than those that refused the pod, with other words.
+    kept.filtering.adopt(refused.verdict.vocabulary)
     try:
         kept.filtering.refresh(pod)
         made = run_post_filter(profile, pod, attempt_of(kept.filtering, refused.verdict, pod))

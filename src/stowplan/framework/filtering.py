@@ -82,6 +82,11 @@ class Filtering:
         self._is_void = True
         self._has_new = True
 
+    def adopt(self, vocabulary: Vocabulary) -> None:
+        """Speak in the words of a verdict from now on; nothing changes if it was given here."""
+        if vocabulary is not self.vocabulary:
+            self.vocabulary, self._is_void = vocabulary, True
+
     def refresh(self, pod: Pod) -> None:
         """Bring the answer up to date with the table."""
         self.few = None

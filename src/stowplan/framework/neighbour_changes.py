@@ -1,7 +1,7 @@
 """Which changes may bring a pod the neighbours it wants, or rid it of those it cannot stand.
 
-The hints of `plugins.inter_pod_affinity`. They look at one object each, and only at the pod's own required terms; the
-namespaces that a term selects by label are not looked up, unless it selects them all.
+The hints of `plugins.inter_pod_affinity`. They look at one object each, and only at required terms; the namespaces that
+a term selects by label are not looked up, unless it selects them all.
 """
 
 from __future__ import annotations
@@ -25,18 +25,20 @@ def awaited() -> tuple[Awaited, ...]:
 def is_company_better(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     """Say whether a pod that came, changed or went has become a companion or is no longer a nuisance.
 
-    New labels of `pod` itself always may: others may want it now, or stand it.
+    New labels of `pod` itself always may: others may want it now, or stand it. Of another's own terms only those of a
+    pod that went count: it may be the one that could not stand `pod`.
     """
-    if new is not None and changes.is_same(pod, new):
+    if old is not None and new is not None and changes.is_same(pod, new):
         return True
-    before = old if old is not None and changes.counts_on_a_node(old) else None
-    after = new if new is not None and changes.counts_on_a_node(new) else None
-    if before is None and after is None:
+    if not all(changes.counts_on_a_node(version) for version in (old, new) if version is not None):
         return False
     wanted, unwanted = _terms(pod, "affinity"), _terms(pod, "anti-affinity")
-    if after is not None and _is_about(wanted, after) and not (before is not None and _is_about(wanted, before)):
-        return True
-    return before is not None and _is_about(unwanted, before) and not (after is not None and _is_about(unwanted, after))
+    if old is None:
+        return new is not None and _is_about(wanted, new)
+    if new is None:
+        return _is_about(unwanted, old) or _is_about(_terms(old, "anti-affinity"), pod)
+    is_companion_now = not _is_about(wanted, old) and _is_about(wanted, new)
+    return is_companion_now or (_is_about(unwanted, old) and not _is_about(unwanted, new))
 
 
 def is_place_better(pod: Pod, old: Node | None, new: Node) -> bool:

@@ -131,7 +131,8 @@ def migrates_other_plugins(pod: Pod, old: CSINode | None, new: CSINode) -> bool:
     """A new driver list may help, and so may one by which other in-tree volumes are served."""
     if old is None:
         return True
-    return old.metadata.annotations.get(MIGRATED_PLUGINS) != new.metadata.annotations.get(MIGRATED_PLUGINS)
+    # An empty annotation says no more than none.
+    return old.metadata.annotations.get(MIGRATED_PLUGINS, "") != new.metadata.annotations.get(MIGRATED_PLUGINS, "")
 
 
 def asks_capacity_no_more(pod: Pod, old: CSIDriver, new: CSIDriver) -> bool:

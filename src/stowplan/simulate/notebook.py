@@ -107,10 +107,7 @@ class Notebook:
         if pod.is_terminating:
             raise ValueError(f"pod {pod.name} is being deleted, cannot be assigned to a host")
         self.bindings.append((key, binding.target.name))
-        spec = msgspec.structs.replace(pod.spec, node_name=binding.target.name)
-        status = _with_condition(pod.status, Condition(type="PodScheduled", status="True"))
-        status = msgspec.structs.replace(status, nominated_node_name="")
-        self.update(msgspec.structs.replace(pod, spec=spec, status=status))
+        self.update(self.bound(pod, binding.target.name))
         await self.fault("bound", key)
 
     async def update_status(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
@@ -152,6 +149,13 @@ class Notebook:
             return self._find(found)
         except KeyError:
             raise LookupError(f'{found.kind} "{found.metadata.name}" not found') from None
+
+    def bound(self, pod: Pod, node_name: str) -> Pod:
+        """Return what a binding makes of a pod; somebody who plays the kubelet, too, adds to it."""
+        spec = msgspec.structs.replace(pod.spec, node_name=node_name)
+        status = _with_condition(pod.status, Condition(type="PodScheduled", status="True"))
+        status = msgspec.structs.replace(status, nominated_node_name="")
+        return msgspec.structs.replace(pod, spec=spec, status=status)
 
     # Keeping and telling
 

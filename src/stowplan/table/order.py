@@ -14,21 +14,20 @@ _ZONE = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
 
 
 class NodeTree:
-    """Node names by zone, zones in the order they were first seen."""
+    """Node names by zone, zones in the order they were first seen, and the walk over them that was settled last."""
 
     def __init__(self) -> None:
         self._zones: dict[str, dict[str, None]] = {}
         self._zone_of: dict[str, str] = {}
+        self._walk: list[str] = []
 
-    def put(self, node: Node) -> bool:
-        """Add a node, or move it to its new zone; say whether the order changed."""
+    def put(self, node: Node) -> None:
+        """Add a node, or move it to its new zone."""
         zone, name = zone_key(node), node.metadata.name
-        if self._zone_of.get(name) == zone:
-            return False
-        self.remove(name)
-        self._zones.setdefault(zone, {})[name] = None
-        self._zone_of[name] = zone
-        return True
+        if self._zone_of.get(name) != zone:
+            self.remove(name)
+            self._zones.setdefault(zone, {})[name] = None
+            self._zone_of[name] = zone
 
     def remove(self, name: str) -> None:
         zone = self._zone_of.pop(name, None)
@@ -37,6 +36,12 @@ class NodeTree:
         del self._zones[zone][name]
         if not self._zones[zone]:
             del self._zones[zone]
+
+    def settle(self) -> list[str]:
+        """Return the walk. It is made anew if others are there than last time; who only changed zone keeps its turn."""
+        if self._zone_of.keys() != set(self._walk):
+            self._walk = list(self.names())
+        return self._walk
 
     def names(self) -> Iterable[str]:
         """Yield the names round by round: the first of every zone, then the second of every zone that has one, ..."""

@@ -52,7 +52,7 @@ class Table:
         self.facts = Facts(self.nodes, FIRST_CAPACITY)
         self.counts = Counts(self._shapes, FIRST_CAPACITY)
         self.holdings = Holdings(self.nodes, self.row_of, self.shapes_on)
-        self._tree = NodeTree()
+        self.tree = NodeTree()
         self._order: Rows | None = None
         self._names: list[str] | None = None
         # The pod at hand is asked about again and again during its attempt.
@@ -92,7 +92,7 @@ class Table:
         if self.shapes_on[row]:
             raise ValueError(f"node {name!r}: still has pods counted; remove them from the table first")
         self.images.replace(self.nodes[row], None)
-        self._tree.remove(name)
+        self.tree.remove(name)
         if row != last:
             self._move_row(last, row)
         for column in self._columns():
@@ -110,16 +110,15 @@ class Table:
         return self._names
 
     def order(self) -> Rows:
-        """Return the rows in the order upstream walks nodes."""
+        """Return the rows in the order upstream walks nodes; each attempt asks: upstream settles it then."""
         if self._order is None:
-            rows = (self.row_of[name] for name in self._tree.names())
+            rows = (self.row_of[name] for name in self.tree.settle())
             self._order = np.fromiter(rows, dtype=np.intp, count=len(self.nodes))
         return self._order
 
     def _write_node(self, row: int, old: Node | None, node: Node) -> None:
         self.images.replace(old, node)
-        if self._tree.put(node):
-            self._order = None
+        self.tree.put(node)
         self.resources.write_node(row, node)
         self.facts.write(row, node)
 

@@ -14,6 +14,9 @@ FRIENDLY = make_pod("p").affinity("app", "db", ZONE)
 HOSTILE = make_pod("p").anti_affinity("app", "db", ZONE)
 DB = make_pod("other").label("app", "db")
 WEB = make_pod("other").label("app", "web")
+QUIET = make_pod("p").label("app", "web")
+RECLUSE = make_pod("other").anti_affinity("app", "web", ZONE)
+PICKY = make_pod("other").anti_affinity("app", "db", ZONE)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +34,14 @@ WEB = make_pod("other").label("app", "web")
         pytest.param(HOSTILE, DB.on("n"), WEB.on("n"), True, id="a nuisance becomes somebody else"),
         pytest.param(HOSTILE, None, DB.on("n"), False, id="a nuisance comes"),
         pytest.param(make_pod("p"), DB.on("n"), None, False, id="a pod without terms of its own"),
+        pytest.param(QUIET, RECLUSE.on("n"), None, True, id="one that could not stand it goes"),
+        pytest.param(QUIET, RECLUSE.nominated_to("n"), None, True, id="one that could not stand it stays away"),
+        pytest.param(QUIET, RECLUSE, None, False, id="one that could not stand it had no node"),
+        pytest.param(QUIET, PICKY.on("n"), None, False, id="one that could stand it goes"),
+        pytest.param(QUIET, RECLUSE.on("n"), RECLUSE.label("x").on("n"), False, id="one that cannot stand it"),
+        pytest.param(HOSTILE, DB.on("n"), WEB, False, id="a nuisance that has no node any more changes"),
+        pytest.param(FRIENDLY, WEB, DB.on("n"), False, id="somebody becomes a companion on getting a node"),
+        pytest.param(FRIENDLY, None, FRIENDLY.on("n"), False, id="the pod itself comes"),
         pytest.param(HOSTILE, HOSTILE, HOSTILE.label("x"), True, id="its own labels change"),
     ],
 )

@@ -111,6 +111,13 @@ def test_in_tree_volumes_that_other_drivers_serve() -> None:
     assert volume_changes.migrates_other_plugins(POD, make_csi_node({}, "a"), make_csi_node({"x": 1}, "a")) is False
 
 
+def test_an_empty_list_of_migrated_plugins_is_none() -> None:
+    annotations = {"storage.alpha.kubernetes.io/migrated-plugins": ""}
+    empty = CSINode(metadata=named("n", annotations=annotations))
+    assert volume_changes.migrates_other_plugins(POD, make_csi_node({}), empty) is False
+    assert volume_changes.migrates_other_plugins(POD, empty, make_csi_node({}, "a")) is True
+
+
 @pytest.mark.parametrize(
     ("old", "new", "helps"),
     [

@@ -40,7 +40,7 @@ def test_the_zone_of_a_node(node: Node, key: str) -> None:
 def tree(*nodes: tuple[str, str]) -> NodeTree:
     found = NodeTree()
     for name, zone in nodes:
-        assert found.put(make_node(name).zone(zone).build())
+        found.put(make_node(name).zone(zone).build())
     return found
 
 
@@ -58,13 +58,13 @@ def test_a_zone_that_comes_back_is_last() -> None:
 
 def test_a_node_that_moves_is_last_in_its_new_zone() -> None:
     found = tree(("a1", "a"), ("a2", "a"), ("b1", "b"))
-    assert found.put(make_node("a1").zone("b").build())
+    found.put(make_node("a1").zone("b").build())
     assert list(found.names()) == ["a2", "b1", "a1"]
 
 
 def test_an_update_within_the_zone_changes_nothing() -> None:
     found = tree(("a1", "a"), ("a2", "a"))
-    assert not found.put(make_node("a1").zone("a").label("disk", "ssd").build())
+    found.put(make_node("a1").zone("a").label("disk", "ssd").build())
     assert list(found.names()) == ["a1", "a2"]
 
 
@@ -72,3 +72,20 @@ def test_removing_what_is_not_there_changes_nothing() -> None:
     found = tree(("a1", "a"))
     found.remove("b1")
     assert list(found.names()) == ["a1"]
+
+
+def test_a_node_that_moves_keeps_its_turn_until_nodes_come_or_go() -> None:
+    found = tree(("a1", "a"), ("a2", "a"), ("b1", "b"))
+    assert found.settle() == ["a1", "b1", "a2"]
+    found.put(make_node("a1").zone("b").build())
+    assert found.settle() == ["a1", "b1", "a2"]
+    found.put(make_node("c1").zone("c").build())
+    assert found.settle() == ["a2", "b1", "c1", "a1"]
+
+
+def test_a_node_that_went_and_came_back_between_two_attempts_keeps_its_turn() -> None:
+    found = tree(("a1", "a"), ("b1", "b"))
+    assert found.settle() == ["a1", "b1"]
+    found.remove("a1")
+    found.put(make_node("a1").zone("a").build())
+    assert found.settle() == ["a1", "b1"]

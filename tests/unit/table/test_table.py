@@ -184,10 +184,20 @@ def test_the_order_of_rows_follows_zones() -> None:
     for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b")):
         table.add_node(make_node(name).zone(zone).build())
     assert table.order().tolist() == [0, 2, 1]
-    table.update_node(make_node("a2").zone("b").build())
+    table.remove_node("a1")
+    assert table.names() == ["b1", "a2"]
+    assert table.order().tolist() == [1, 0]
+
+
+def test_a_node_that_changes_its_zone_keeps_its_turn_until_nodes_come_or_go() -> None:
+    table = Table()
+    for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b")):
+        table.add_node(make_node(name).zone(zone).build())
     assert table.order().tolist() == [0, 2, 1]
     table.update_node(make_node("a1").zone("b").build())
-    assert table.order().tolist() == [2, 1, 0]
+    assert table.order().tolist() == [0, 2, 1]
+    table.add_node(make_node("c1").zone("c").build())
+    assert table.order().tolist() == [1, 2, 3, 0]
 
 
 def test_terms_come_into_use_and_leave_it_with_their_pods() -> None:

@@ -1,0 +1,100 @@
+"""A whole scheduler in lockstep under virtual time, over an API that does with its writes as the recorded one did.
+
+One attempt at a time: what it wrote has come back as watch events before the next one begins. `story.py` compares.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from stowplan.app.assembly import assemble
+from stowplan.app.cluster import Cluster
+from stowplan.cache.validate import validate as validate_cache
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.engine.ports import Report, Trouble
+from stowplan.model import decode
+from stowplan.model.pod import Pod
+from stowplan.queue.validate import validate as validate_queue
+from stowplan.simulate.notebook import Notebook
+from stowplan.simulate.virtual_time import VirtualTimeLoop
+
+Operation = dict[str, Any]
+Key = tuple[str, str, str]
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+STEP_SECONDS = 12
+MILLISECOND = 0.001
+
+
+class RecordedApi(Notebook):
+    """Gives a pod that is bound a start time, one second later with every binding; preemption compares by it."""
+
+    def bound(self, pod: Pod, node_name: str) -> Pod:
+        found = super().bound(pod, node_name)
+        started_at = START + timedelta(seconds=len(self.bindings))
+        return msgspec.structs.replace(found, status=msgspec.structs.replace(found.status, start_time=started_at))
+
+
+class Lockstep:
+    """A scheduler with the default configuration, which starts with an empty cluster."""
+
+    def __init__(self, gates: FeatureGates, *, keep_answers: bool) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualTimeLoop)
+        self._loop = loop
+        self.api = RecordedApi()
+        cluster = Cluster(ties="upstream", keep_answers=keep_answers, feature_gates=gates)
+        self._scheduler, self._parts = assemble(cluster, self.api, loop.now_ns)
+        self._parts.tell = self._hear
+        self.api.connect(self._scheduler, self._parts)
+        self.troubles: list[str] = []
+        self._seen: dict[Key, Any] = {}
+
+    async def take(self, operations: Iterable[Operation]) -> None:
+        """Take one step: all operations before anything is tried, then twelve seconds."""
+        for operation in operations:
+            self._apply(operation)
+            self._scheduler.apply_changes()
+        await self._settle()
+        for _ in range(STEP_SECONDS):
+            self._loop.jump(1)
+            self._parts.queue.flush_backoff(self._parts.now_ns())
+            await self._settle()
+        validate_queue(self._parts.queue)
+        validate_cache(self._parts.cache)
+
+    def _apply(self, operation: Operation) -> None:
+        if operation["op"] == "delete":
+            key = operation["kind"], operation.get("namespace", ""), operation["name"]
+            self.api.delete(self._seen.pop(key))
+            return
+        # Keeps timestamps apart, so that the queue has the order of the operations.
+        self._loop.jump(MILLISECOND)
+        found = decode.decode_object(operation["object"])
+        key = operation["object"]["kind"], *_place(found)
+        put = self.api.update if self._is_known(key, found) else self.api.create
+        self._seen[key] = put(found)
+
+    def _is_known(self, key: Key, found: Any) -> bool:
+        # A victim is gone without an operation that says so.
+        return key in self._seen and (not isinstance(found, Pod) or found.key in self.api.pods)
+
+    async def _settle(self) -> None:
+        """Try pods for as long as there are any to try, each to its very end."""
+        while self._parts.queue.has_ready:
+            self._loop.jump(MILLISECOND)
+            await self._scheduler.schedule_next()
+            await self._scheduler.settle()
+
+    def _hear(self, report: Report) -> None:
+        if isinstance(report, Trouble):
+            self.troubles.append(report.text)
+
+
+def _place(found: Any) -> tuple[str, str]:
+    return found.metadata.namespace, found.metadata.name
