@@ -1,4 +1,6 @@
-"""Re-derive all that the cache and its table claim, from nodes and pods alone. For tests: called after every step."""
+"""Re-derive all that the cache and its table claim, from nodes and pods alone. Tests do it after every step,
+and a running scheduler when it is asked for a dump (SIGUSR2).
+"""
 
 from __future__ import annotations
 

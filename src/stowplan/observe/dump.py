@@ -1,4 +1,5 @@
-"""What SIGUSR2 writes: the cache and the queue as text, and where the cache differs from what the cluster has.
+"""What SIGUSR2 writes: the cache and the queue as text, where the cache differs from what the cluster has, and where
+either contradicts itself.
 
 The words are those of kube-scheduler's cache debugger, so that what people grep for is still there.
 """
@@ -10,11 +11,13 @@ from collections.abc import Iterable
 import msgspec
 
 from stowplan.cache.cache import Cache
+from stowplan.cache.validate import validate as validate_cache
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.observe.logs import Log
 from stowplan.queue.entry import pod_id
 from stowplan.queue.queue import SchedulingQueue
+from stowplan.queue.validate import validate as validate_queue
 from stowplan.table.resources import Resources
 
 
@@ -36,8 +39,24 @@ def compare(cache: Cache, queue: SchedulingQueue, nodes: Iterable[Node], pods: I
     return Mismatch(missed_nodes, redundant_nodes, missed_pods, redundant_pods)
 
 
+def faults(cache: Cache, queue: SchedulingQueue) -> list[str]:
+    """Say where the cache or the queue contradicts itself: everything is derived anew and compared."""
+    found = []
+    try:
+        validate_cache(cache)
+    except AssertionError as error:
+        found.append(f"cache: {error}")
+    try:
+        validate_queue(queue)
+    except AssertionError as error:
+        found.append(f"queue: {error}")
+    return found
+
+
 def write(log: Log, cache: Cache, queue: SchedulingQueue, mismatch: Mismatch) -> None:
     """Log the comparison, the nodes and the queue."""
+    for fault in faults(cache, queue):
+        log.error(fault, "State contradicts itself; restart the scheduler, and report this")
     if mismatch.missed_nodes or mismatch.redundant_nodes:
         log.info("Cache mismatch", missedNodes=mismatch.missed_nodes, redundantNodes=mismatch.redundant_nodes)
     if mismatch.missed_pods or mismatch.redundant_pods:

@@ -1,4 +1,6 @@
-"""Re-derive everything the queue claims, from the pods alone. For tests: called after every step."""
+"""Re-derive everything the queue claims, from the pods alone. Tests do it after every step,
+and a running scheduler when it is asked for a dump (SIGUSR2).
+"""
 
 from __future__ import annotations
 

@@ -59,3 +59,14 @@ def test_what_only_one_side_has_is_named() -> None:
         missed_pods=("uid-default-new",),
         redundant_pods=("uid-default-placed", "uid-default-waiting"),
     )
+
+
+def test_a_sound_state_has_no_faults() -> None:
+    assert dump.faults(*make_state()) == []
+
+
+def test_a_state_that_contradicts_itself_is_told() -> None:
+    cache, queue = make_state()
+    queue.places.entries.clear()
+    [fault] = dump.faults(cache, queue)
+    assert fault.startswith("queue: known and found differ")

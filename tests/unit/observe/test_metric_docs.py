@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from stowplan.observe.health_metrics import CHECKS
-from stowplan.observe.metric_table import markdown_table
 from stowplan.observe.metrics import ALL
+from stowplan.observe.series import Definition
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
 
@@ -24,3 +24,21 @@ def test_the_table_tells_apart_what_nothing_feeds() -> None:
 
 def test_every_metric_says_what_it_counts_or_why_nothing() -> None:
     assert [one.name for one in (*ALL, *CHECKS) if not one.here] == []
+
+
+def markdown_table() -> str:
+    """Give the metrics of `/metrics` and `/metrics/slis` as tables."""
+    return f"{_table(ALL)}\nOn `/metrics/slis`:\n\n{_table(CHECKS)}"
+
+
+def _table(definitions: tuple[Definition, ...]) -> str:
+    rows = ["| metric | type | labels | stability | buckets | what it counts here |", "|---|---|---|---|---|---|"]
+    return "\n".join([*rows, *map(_row, definitions)]) + "\n"
+
+
+def _row(definition: Definition) -> str:
+    labels = ", ".join(definition.labels) or "-"
+    buckets = definition.buckets
+    spread = f"{len(buckets)}, {buckets[0]:g} to {buckets[-1]:.4g}" if buckets else "-"
+    here = f"{definition.here} (with feature gate {definition.gate})" if definition.gate else definition.here
+    return f"| {definition.name} | {definition.kind} | {labels} | {definition.stability} | {spread} | {here} |"
