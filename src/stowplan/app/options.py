@@ -19,6 +19,7 @@ class Options(msgspec.Struct, frozen=True, rename="kebab"):
     config: str = ""
     config_map: str = ""
     config_text: str = ""
+    legacy_config: bool = False
     master: str = ""
     write_config_to: str = ""
 

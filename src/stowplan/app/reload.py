@@ -17,7 +17,7 @@ from stowplan.app.configuration_source import ConfigurationSource, SourceError
 from stowplan.app.settings import KnownPlugins
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.config.load import load
+from stowplan.config.load import AS_IT_IS, Reading, load
 from stowplan.config.resolve import resolve
 from stowplan.config.types import Configuration
 from stowplan.framework.profile import Profile
@@ -55,12 +55,16 @@ class Refused:
 
 
 def reloaded(
-    current: Configuration, text: str, registry: Registry, gates: FeatureGates = DEFAULT_GATES
+    current: Configuration,
+    text: str,
+    registry: Registry,
+    gates: FeatureGates = DEFAULT_GATES,
+    reading: Reading = AS_IT_IS,
 ) -> Accepted | Refused:
     """Check a new text through all stages and say what it changes."""
     known = KnownPlugins(registry)
     try:
-        wanted = load(text, known, gates)
+        wanted = load(text, known, gates, reading)
     except ConfigError as error:
         return Refused(f"{error.stage}: {error}")
     except RegistryError as error:
@@ -121,11 +125,12 @@ class Reloader:
     build: Build
     swap: Swap
     gates: FeatureGates = DEFAULT_GATES
+    reading: Reading = AS_IT_IS
     _waiting: tuple[Configuration, Mapping[str, Profile]] | None = field(default=None, init=False)
 
     def offer(self, text: str) -> Accepted | Refused:
         """Check a new text; if it is good, hold it until `apply`, in place of one that waits already."""
-        answer = reloaded(self.configuration, text, self.registry, self.gates)
+        answer = reloaded(self.configuration, text, self.registry, self.gates, self.reading)
         if isinstance(answer, Refused):
             return answer
         try:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from stowplan.app import clients, effective
+from stowplan.app import clients, effective, startup
 from stowplan.app.assembly import assemble, reassemble
 from stowplan.app.cluster import Cluster, Ties
 from stowplan.app.kube_writer import KubeWriter
@@ -86,6 +86,7 @@ class Replica:
         self.reloader = Reloader(
             configuration, self.cluster.registry, self.cluster.build_profiles, self._swap, options.feature_gates
         )
+        self.reloader.reading = startup.reading(options)
         self._listen()
 
     def submit(self, change: Callable[[int], None]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.config.load import load
+from stowplan.config.load import AS_IT_IS, Reading, load
 from stowplan.config.points import IN_TREE
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry
@@ -16,9 +16,9 @@ from stowplan.plugins import NOT_BUILT, in_tree
 from stowplan.queue.backoff import Limits
 
 
-def read_configuration(text: str, gates: FeatureGates = DEFAULT_GATES) -> Configuration:
+def read_configuration(text: str, gates: FeatureGates = DEFAULT_GATES, reading: Reading = AS_IT_IS) -> Configuration:
     """Read the text of a configuration file; raise ConfigError or RegistryError if it cannot be used."""
-    return load(text, KnownPlugins(installed_plugins()), gates)
+    return load(text, KnownPlugins(installed_plugins()), gates, reading)
 
 
 def installed_plugins() -> Registry:

@@ -20,12 +20,15 @@ from stowplan.app.effective import OptionError, effective
 from stowplan.app.options import Options
 from stowplan.app.settings import KnownPlugins, installed_plugins, read_configuration
 from stowplan.config.external import to_yaml
-from stowplan.config.load import default_configuration
+from stowplan.config.load import Reading, default_configuration
 from stowplan.config.types import ClientConnection, Configuration
 from stowplan.config.validate import validate
 from stowplan.kube.client import Request
 from stowplan.kube.errors import RequestError
 from stowplan.observe.component_metrics import RequestMetrics
+from stowplan.observe.logs import log_for
+
+_log = log_for(__name__)
 
 
 async def find_source(options: Options, requests: RequestMetrics) -> ConfigurationSource | None:
@@ -48,11 +51,16 @@ async def configure(options: Options, source: ConfigurationSource | None) -> Con
     if source is None:
         written = default_configuration(KnownPlugins(installed_plugins()), gates)
     else:
-        written = read_configuration(await source.read(), gates)
+        written = read_configuration(await source.read(), gates, reading(options))
     found = effective(options, written)
     # The flags may have made it wrong.
     validate(found, gates)
     return found
+
+
+def reading(options: Options) -> Reading:
+    """Return how a configuration is read: what has no effect goes to the log."""
+    return Reading(options.legacy_config, _log.warning)
 
 
 def write_configuration(configuration: Configuration, path: str) -> None:

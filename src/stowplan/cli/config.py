@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from stowplan.cli import options
+from stowplan.cli import options, output
 from stowplan.cli.inputs import Inputs, make_cluster, read_settings
 from stowplan.cli.problems import BadConfigError
 from stowplan.config.external import to_yaml
@@ -18,31 +20,41 @@ def command() -> None:
 
 @command.command("check")
 @click.argument("path", metavar="FILE")
+@options.legacy_config
 @options.feature_gates
 @click.pass_context
-def check(ctx: click.Context, path: str, gates: FeatureGates) -> None:
+def check(ctx: click.Context, path: str, legacy_config: bool, gates: FeatureGates) -> None:
     """Say whether FILE can be used: OK, or the stage that refuses it and the field that is wrong.
 
     The stages are decode, validate and construct. Exits with 1 if FILE is refused, with 2 if it cannot be read. With -
-    the configuration is read from the standard input.
+    the configuration is read from the standard input. What has no effect is told, and refuses nothing.
     """
+    inputs = Inputs()
     try:
-        cluster = make_cluster(Inputs(), read_settings({"config_path": path, "gates": gates}))
+        cluster = make_cluster(inputs, read_settings(_given(path, legacy_config, gates)))
     except BadConfigError as error:
         # Being told no is an answer here, not misuse.
         error.show()
         ctx.exit(1)
+    output.write_notes(inputs.notes)
     click.echo(f"OK: {path}; profiles: {', '.join(cluster.profiles)}")
 
 
 @command.command("show")
 @click.argument("path", metavar="[FILE]", required=False)
+@options.legacy_config
 @options.feature_gates
-def show(path: str | None, gates: FeatureGates) -> None:
+def show(path: str | None, legacy_config: bool, gates: FeatureGates) -> None:
     """Print the configuration in force with FILE, or without one, every default spelled out.
 
     This is what kube-scheduler writes with --write-config-to, with keys in the order of their names.
     """
     # Building the profiles, too, so that nothing is shown that a scheduler would refuse.
-    cluster = make_cluster(Inputs(), read_settings({"config_path": path, "gates": gates}))
+    inputs = Inputs()
+    cluster = make_cluster(inputs, read_settings(_given(path, legacy_config, gates)))
+    output.write_notes(inputs.notes)
     click.echo(to_yaml(cluster.config), nl=False)
+
+
+def _given(path: str | None, legacy_config: bool, gates: FeatureGates) -> dict[str, Any]:
+    return {"config_path": path, "legacy_config": legacy_config, "gates": gates}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.argument("arguments", nargs=-1, required=True, metavar="[pod] NS/NAME [FILE...]")
 @options.config
 @options.config_text
+@options.legacy_config
 @options.feature_gates
 @options.top
 @click.option("--node", "nodes", multiple=True, metavar="NAME", help="Say everything about this node, too.")

@@ -38,6 +38,7 @@ MISC: Final[Section] = (
         Flag("config", "string", "File with the KubeSchedulerConfiguration; read again on SIGHUP and when it changes."),
         Flag("config-map", "string", "NAMESPACE/NAME of a ConfigMap that has the configuration under config.yaml."),
         Flag("config-text", "string", "The KubeSchedulerConfiguration itself, not a file."),
+        Flag("legacy-config", "bool", "Take a configuration of an older release, and warn of each thing converted."),
         Flag("master", "string", "Address of the Kubernetes API server; wins over the one of the kubeconfig."),
         Flag("write-config-to", "string", "Write the configuration in force to this file and exit."),
     ),

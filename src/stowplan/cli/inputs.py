@@ -17,7 +17,7 @@ from stowplan.app.settings import read_configuration
 from stowplan.cli.problems import BadConfigError, BadInputError
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.load import default_configuration
+from stowplan.config.load import Reading, default_configuration
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import RegistryError
 from stowplan.model import decode
@@ -73,6 +73,8 @@ class Settings:
     origin: str
     config: Configuration
     gates: FeatureGates
+    #: What of it has no effect, or was converted.
+    notes: tuple[str, ...] = ()
 
 
 def read_settings(given: Mapping[str, Any]) -> Settings:
@@ -83,13 +85,15 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     if path is None and text is None:
         return Settings("the default configuration", default_configuration(gates=gates), gates)
     origin = "--config-text" if path is None else path
+    notes: list[str] = []
+    reading = Reading(given.get("legacy_config", False), lambda note: notes.append(f"{origin}: {note}"))
     try:
-        config = read_configuration(_read_text(path) if path is not None else str(text), gates)
+        config = read_configuration(_read_text(path) if path is not None else str(text), gates, reading)
     except ConfigError as error:
         raise BadConfigError(f"{origin}: {error.stage}: {error}") from None
     except RegistryError as error:
         raise BadConfigError(f"{origin}: construct: {error}") from None
-    return Settings(origin, config, gates)
+    return Settings(origin, config, gates, tuple(notes))
 
 
 def make_cluster(inputs: Inputs, settings: Settings, ties: Ties = "random", seed: int = 0) -> Cluster:
@@ -98,6 +102,7 @@ def make_cluster(inputs: Inputs, settings: Settings, ties: Ties = "random", seed
         cluster = Cluster(settings.config, ties=ties, seed=seed, feature_gates=settings.gates)
     except (ConfigError, RegistryError, ValueError, TypeError) as error:
         raise BadConfigError(f"{settings.origin}: construct: {error}") from None
+    inputs.notes.extend(settings.notes)
     cluster.add_all(inputs.others)
     cluster.add_all(inputs.nodes.values())
     cluster.add_all(inputs.pods.values())

@@ -17,6 +17,9 @@ def _read_gates(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
 files = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 config = click.option("--config", "config_path", metavar="FILE", help="KubeSchedulerConfiguration to schedule with.")
 config_text = click.option("--config-text", metavar="YAML", help="The KubeSchedulerConfiguration itself, not a file.")
+legacy_config = click.option(
+    "--legacy-config", is_flag=True, help="Take a configuration of an older release, and warn of each thing converted."
+)
 feature_gates = click.option(
     "--feature-gates",
     "gates",

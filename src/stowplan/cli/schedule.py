@@ -30,6 +30,7 @@ class Outcomes:
 @options.files
 @options.config
 @options.config_text
+@options.legacy_config
 @options.feature_gates
 @click.option(
     "--ties",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 @click.option("--audit-log", default="", metavar="FILE", help="Write down who asked for what, and how it was answered.")
 @click.option("--kubeconfig", default="", metavar="FILE", help="Written here; by default .stowplan/kubeconfig.")
 @options.config
+@options.legacy_config
 @options.feature_gates
 @click.option(
     "--without",
@@ -138,6 +139,7 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
         given["audit_log"],
         frozenset(given["without"]),
         given["authorization"] == "rbac",
+        given["legacy_config"],
     )
     return UpOptions(
         cluster,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from stowplan.config import schema, strict
 from stowplan.config.document import Document, Json, Object, name_of, plain
 from stowplan.config.errors import ConfigError
+from stowplan.config.removed import FLAG, OLDER_VERSIONS
 
 GROUP = "kubescheduler.config.k8s.io"
 VERSION = "v1"
@@ -35,9 +36,9 @@ class Identity(NamedTuple):
 class _UnreadableError(Exception):
     """What is wrong, before it is said of which part of the document; `field` as in MismatchError."""
 
-    def __init__(self, message: str, field: str = "") -> None:
+    def __init__(self, message: str, field: str = "", remedy: str = "") -> None:
         super().__init__(message)
-        self.field = field
+        self.field, self.remedy = field, remedy
 
 
 def decode(document: Document) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def decode(document: Document) -> dict[str, Any]:
     try:
         return _decode(document)
     except (_UnreadableError, strict.MismatchError) as error:
-        raise ConfigError("decode", str(error), error.field) from None
+        raise ConfigError("decode", str(error), error.field, error.remedy) from None
 
 
 def _decode(document: Document) -> dict[str, Any]:
@@ -88,7 +89,14 @@ def _record_of(identity: Identity) -> schema.Record:
             return schema.CONFIGURATION
         if identity.kind in schema.ARGUMENTS:
             return schema.ARGUMENTS[identity.kind]
-    raise _UnreadableError(f'no kind "{identity.kind}" is registered for version "{identity.group_version}"')
+    problem = f'no kind "{identity.kind}" is registered for version "{identity.group_version}"'
+    raise _UnreadableError(problem, remedy=_remedy_for(identity))
+
+
+def _remedy_for(identity: Identity) -> str:
+    if identity.group != GROUP or identity.version not in OLDER_VERSIONS:
+        return ""
+    return f"{identity.version} is gone: write {GROUP}/{VERSION}, or give {FLAG} to have the file converted"
 
 
 def _decode_arguments(fields: dict[str, Any]) -> list[str]:
@@ -102,7 +110,7 @@ def _decode_arguments(fields: dict[str, Any]) -> list[str]:
                 faults += [f"{where}: {_STRICT}{fault}" for fault in _decode_plugin_arguments(given)]
             except (_UnreadableError, strict.MismatchError) as error:
                 field = f"{path}.args.{error.field}" if error.field else ""
-                raise _UnreadableError(f"{where}: {error}", field) from None
+                raise _UnreadableError(f"{where}: {error}", field, error.remedy) from None
     return faults
 
 
@@ -118,7 +126,7 @@ def _decode_plugin_arguments(given: dict[str, Any]) -> list[str]:
         identity = _identify(raw, wanted)
         args, faults = strict.read(_record_of(identity), raw)
     except (_UnreadableError, strict.MismatchError) as error:
-        raise _UnreadableError(f"{reading}: {error}", error.field) from None
+        raise _UnreadableError(f"{reading}: {error}", error.field, error.remedy) from None
     if identity.kind != wanted.kind:
         raise _UnreadableError(
             f"args for plugin {name} were not of type {wanted.kind}.{GROUP}, got {identity.kind}.{identity.group}"

@@ -12,10 +12,11 @@ class ConfigError(Exception):
 
     `stage` is `decode` (the text is not a KubeSchedulerConfiguration), `validate` (a field has a value that is not
     allowed) or `construct` (the profiles ask for plugins that do not exist or do not go together). `message` is in
-    upstream's words; where those do not say which field is meant, the text of the exception puts it in front.
+    upstream's words; where those do not say which field is meant, the text of the exception puts it in front, and
+    where they do not say what to do, it adds the `remedy`.
     """
 
-    def __init__(self, stage: Stage, message: str, field: str = "") -> None:
-        super().__init__(f"{field}: {message}" if field else message)
+    def __init__(self, stage: Stage, message: str, field: str = "", remedy: str = "") -> None:
+        super().__init__(f"{field}{': ' if field else ''}{message}{'; ' if remedy else ''}{remedy}")
         self.stage: Stage = stage
         self.message = message

@@ -7,13 +7,13 @@ is defaulted and validated.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 
 from stowplan.config.gate_list import GATES, Stage
+from stowplan.config.suggestion import suggestion
 
 _COMPONENT: Final = "kube"
 _ALL_OF: Final[Mapping[str, Stage]] = {"AllAlpha": "alpha", "AllBeta": "beta"}
@@ -83,21 +83,13 @@ def _read(piece: str) -> tuple[str, bool]:
 def _check_settable(asked: Mapping[str, bool]) -> None:
     for name in asked:
         if name not in GATES and name not in _ALL_OF:
-            raise FeatureGateError(f"unrecognized feature gate: {name}; {_suggestion(name)}")
+            raise FeatureGateError(f"unrecognized feature gate: {name}; {suggestion(name, (*_ALL_OF, *GATES))}")
     locked = [
         f"cannot set feature gate {name} to {_spell(value)}, feature is locked to {_spell(GATES[name].default)}"
         for name, value in asked.items()
         if name in GATES and GATES[name].is_locked and value != GATES[name].default
     ]
     _raise_all(locked)
-
-
-def _suggestion(name: str) -> str:
-    by_lower = {known.lower(): known for known in (*_ALL_OF, *GATES)}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.7)
-    if near:
-        return f"did you mean {' or '.join(by_lower[match] for match in near)}?"
-    return f"known: {', '.join(sorted(GATES))}"
 
 
 def _check_needs(state: Mapping[str, bool]) -> None:

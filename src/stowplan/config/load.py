@@ -5,24 +5,48 @@ The stages are, in this order, decode, default, validate and construct; each is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
 
-from stowplan.config import decode, defaults, document
+from stowplan.config import decode, defaults, document, legacy
 from stowplan.config.construct import construct
 from stowplan.config.document import Document
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.config.notes import notes
 from stowplan.config.points import IN_TREE, PointsOf
+from stowplan.config.references import spelled_alike
 from stowplan.config.text import parse
 from stowplan.config.types import Configuration
 from stowplan.config.validate import validate
 
 
-def load(text: str, known: PointsOf = IN_TREE, gates: FeatureGates = DEFAULT_GATES) -> Configuration:
+def _nobody(text: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a text is read: whether one of an older release is converted, and who hears what has no effect."""
+
+    takes_legacy: bool = False
+    tell: Callable[[str], None] = _nobody
+
+
+AS_IT_IS: Final = Reading()
+
+
+def load(
+    text: str, known: PointsOf = IN_TREE, gates: FeatureGates = DEFAULT_GATES, reading: Reading = AS_IT_IS
+) -> Configuration:
     """Read YAML or JSON text; raise ConfigError if it cannot be used.
 
     `known` are the plugins that exist, each with the extension points it takes part in.
     """
-    return _load(parse(text), known, gates)
+    source = parse(text)
+    if reading.takes_legacy:
+        source = legacy.convert(source, reading.tell)
+    return _load(source, known, gates, reading)
 
 
 def from_mapping(
@@ -31,7 +55,7 @@ def from_mapping(
     """Take a configuration that was parsed elsewhere; None means the default one."""
     if value is None:
         return default_configuration(known, gates)
-    return _load(document.from_value(value), known, gates)
+    return _load(document.from_value(value), known, gates, AS_IT_IS)
 
 
 def default_configuration(known: PointsOf = IN_TREE, gates: FeatureGates = DEFAULT_GATES) -> Configuration:
@@ -39,7 +63,11 @@ def default_configuration(known: PointsOf = IN_TREE, gates: FeatureGates = DEFAU
     return construct(defaults.complete({}, gates), known)
 
 
-def _load(source: Document, known: PointsOf, gates: FeatureGates) -> Configuration:
-    config = defaults.complete(decode.decode(source), gates)
+def _load(source: Document, known: PointsOf, gates: FeatureGates, reading: Reading) -> Configuration:
+    fields = decode.decode(source)
+    config = spelled_alike(defaults.complete(fields, gates))
     validate(config, gates)
-    return construct(config, known)
+    built = construct(config, known)
+    for note in notes(fields, config, known):
+        reading.tell(note)
+    return built

@@ -6,9 +6,11 @@ The registry of plugins says which points each of them takes part in; with that,
 
 from __future__ import annotations
 
+from stowplan.config import removed
 from stowplan.config.errors import ConfigError
 from stowplan.config.merge import ALL
 from stowplan.config.points import POINTS, PointsOf, plugin_type
+from stowplan.config.suggestion import suggestion
 from stowplan.config.types import Plugins, PluginSet, Profile
 
 # Per point, (plugin name, weight); the weight is 0 at points that do not weigh.
@@ -24,16 +26,20 @@ def resolve(profile: Profile, points_of: PointsOf) -> Resolved:
     try:
         return _resolve(profile, points_of)
     except _RefusedError as refused:
-        raise profile_error(profile, str(refused)) from None
+        raise profile_error(profile, str(refused), refused.remedy) from None
 
 
-def profile_error(profile: Profile, problem: str) -> ConfigError:
+def profile_error(profile: Profile, problem: str, remedy: str = "") -> ConfigError:
     where = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}"
-    return ConfigError("construct", f"{where}: {problem}")
+    return ConfigError("construct", f"{where}: {problem}", remedy=remedy)
 
 
 class _RefusedError(Exception):
     """What is wrong, before it is said of which profile."""
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(problem)
+        self.remedy = remedy
 
 
 def _resolve(profile: Profile, points_of: PointsOf) -> Resolved:
@@ -54,7 +60,7 @@ def _check_listed(point: str, listed: PluginSet, points_of: PointsOf) -> None:
     seen: set[str] = set()
     for plugin in listed.enabled:
         if plugin.name not in points_of:
-            raise _unknown(point, plugin.name)
+            raise _unknown(point, plugin.name, points_of)
         if point not in points_of[plugin.name]:
             raise _RefusedError(f'plugin "{plugin.name}" does not extend {plugin_type(point)} plugin')
         if plugin.name in seen:
@@ -72,7 +78,7 @@ def _expand(point: str, plugins: Plugins, points_of: PointsOf) -> list[str]:
     spread: list[str] = []
     for plugin in plugins.multi_point.enabled:
         if plugin.name not in points_of:
-            raise _unknown(point, plugin.name)
+            raise _unknown(point, plugin.name, points_of)
         if point not in points_of[plugin.name] or plugin.name in off:
             continue
         if plugin.name in listed:
@@ -109,8 +115,9 @@ def _weights(point: str, plugins: Plugins, points_of: PointsOf) -> dict[str, int
     return weights
 
 
-def _unknown(point: str, name: str) -> _RefusedError:
-    return _RefusedError(f'{plugin_type(point)} "{name}" does not exist')
+def _unknown(point: str, name: str, points_of: PointsOf) -> _RefusedError:
+    remedy = removed.remedy_for(name) or suggestion(name, points_of)
+    return _RefusedError(f'{plugin_type(point)} "{name}" does not exist', remedy)
 
 
 def _twice(point: str, name: str) -> _RefusedError:

@@ -23,6 +23,9 @@ _MOST_FAULTS = 100
 class MismatchError(Exception):
     """A value is of the wrong type or cannot be read; `field` is its path where the text does not name it."""
 
+    #: The message says it all.
+    remedy = ""
+
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message)
         self.field = field

@@ -5,6 +5,8 @@ All faults are told at once. What depends on which plugins exist is left to `con
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from stowplan.config.arguments import NodeResourcesFitArgs
@@ -12,14 +14,14 @@ from stowplan.config.errors import ConfigError
 from stowplan.config.faults import Faults, duplicate, invalid, label_key_faults, required
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.points import camel
-from stowplan.config.types import Configuration, Extender, LeaderElection, PluginSet, Profile
+from stowplan.config.removed import REFUSED_BY_V1, remedy_for
+from stowplan.config.types import Configuration, Extender, LeaderElection, Plugin, PluginSet, Profile
 from stowplan.config.validate_arguments import argument_faults
 from stowplan.model.duration import of_seconds
 from stowplan.model.label_syntax import aggregate, key_problems
 
 GROUP_VERSION = "kubescheduler.config.k8s.io/v1"
 
-_REMOVED_PLUGINS = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 _REMOVED = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{GROUP_VERSION}")'
 # Plugins listed under multiPoint or at the placement points are not compared with the removed ones.
 _CHECKED_POINTS = (
@@ -48,7 +50,19 @@ def validate(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> None
     faults += _backoff_faults(config)
     faults += _extenders_faults(config.extenders)
     if faults:
-        raise ConfigError("validate", aggregate(tuple(faults)))
+        raise ConfigError("validate", aggregate(tuple(faults)), remedy="; ".join(_remedies(config)))
+
+
+def _remedies(config: Configuration) -> list[str]:
+    """Say what to do about plugins that are gone, which upstream's words do not."""
+    named = [plugin.name for profile in config.profiles for plugin in _listed(profile)]
+    named += [given.name for profile in config.profiles for given in profile.arguments]
+    return [remedy_for(name) for name in dict.fromkeys(named) if name in REFUSED_BY_V1]
+
+
+def _listed(profile: Profile) -> Iterator[Plugin]:
+    for point in _CHECKED_POINTS:
+        yield from profile.plugins.at(point).enabled
 
 
 def _client_faults(config: Configuration) -> Faults:
@@ -113,7 +127,7 @@ def _profile_faults(path: str, profile: Profile, gates: FeatureGates) -> Faults:
     faults += _percentage_faults(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
     for point in _CHECKED_POINTS:
         for index, plugin in enumerate(profile.plugins.at(point).enabled):
-            if plugin.name in _REMOVED_PLUGINS:
+            if plugin.name in REFUSED_BY_V1:
                 faults.append(invalid(f"{path}.plugins.{camel(point)}.enabled[{index}]", plugin.name, _REMOVED))
     return faults + _arguments_faults(path, profile, gates)
 
@@ -126,7 +140,7 @@ def _arguments_faults(path: str, profile: Profile, gates: FeatureGates) -> Fault
         if given.name in seen:
             faults.append(duplicate(where, given.name))
         seen.add(given.name)
-        if given.name in _REMOVED_PLUGINS:
+        if given.name in REFUSED_BY_V1:
             faults.append(invalid(where, given.name, _REMOVED))
         elif isinstance(given.args, msgspec.Struct) and not isinstance(given.args, NodeResourcesFitArgs):
             faults += argument_faults(f"{where}.args", given.args, gates)

@@ -17,13 +17,17 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from stowplan.config.errors import ConfigError
 from stowplan.config.resolve import resolve
+from stowplan.config.suggestion import suggestion
 from stowplan.config.types import Plugin as Listed
 from stowplan.config.types import Plugins, PluginSet
 from stowplan.config.types import Profile as ProfileConfig
+from stowplan.framework import plugin_class, raised
 from stowplan.framework.contract import POINTS, Filter, FilterNode, Plugin, Score, ScoreNode
 from stowplan.framework.handle import Handle
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
+from stowplan.framework.plugin_class import points_of
 from stowplan.framework.profile import Profile
 from stowplan.framework.telling_apart import TellsApart
 
@@ -60,7 +64,8 @@ class Registry:
             try:
                 found = entry.load()
             except Exception as error:
-                raise RegistryError(f"entry point {entry.name!r}: cannot load {entry.value!r}: {error}") from error
+                why = _with_place(error)
+                raise RegistryError(f"entry point {entry.name!r}: cannot load {entry.value!r}: {why}") from error
             self.add(_as_plugin(found, f"entry point {entry.name!r}"))
 
     def load(self, reference: str) -> type[Plugin]:
@@ -73,7 +78,7 @@ class Registry:
     def points(self) -> dict[str, frozenset[str]]:
         """Return the extension points of every known plugin."""
         # A plugin that is not built in full can be listed wherever the whole one could.
-        built = {name: _points_of(cls) | self._not_built.get(name, frozenset()) for name, cls in self._classes.items()}
+        built = {name: points_of(cls) | self._not_built.get(name, frozenset()) for name, cls in self._classes.items()}
         return {**self._not_built, **built}
 
     def profile(self, config: ProfileConfig, handle: Handle) -> Profile:
@@ -119,15 +124,18 @@ class Registry:
         missing = [key for key, wanted in accepted.items() if key not in keywords and _is_needed(wanted)]
         if missing:
             raise RegistryError(f"plugin {name!r}: argument {missing[0]!r} is missing; give it in the plugin's args")
-        return cls(**keywords)
+        try:
+            return cls(**keywords)
+        except (ConfigError, RegistryError):
+            raise
+        except Exception as error:
+            raise RegistryError(f"plugin {name!r}: cannot be made: {_with_place(error)}") from error
 
     def _check_known(self, config: ProfileConfig) -> None:
         for name in config.plugins.names():
             if name not in self._classes and name not in self._not_built:
-                known = ", ".join(sorted(self._classes))
-                raise RegistryError(
-                    f"profile {config.scheduler_name!r}: plugin {name!r} is not registered; known: {known}"
-                )
+                what = f"profile {config.scheduler_name!r}: plugin {name!r} is not registered"
+                raise RegistryError(f"{what}; {suggestion(name, self._classes)}")
 
     def _load_references(self, config: ProfileConfig) -> ProfileConfig:
         """Load the plugins that the configuration writes out as `where:Class`, and put their names in its place."""
@@ -139,8 +147,12 @@ class Registry:
         return msgspec.structs.replace(config, plugins=Plugins(**sets), arguments=arguments)
 
     def _load_set(self, listed: PluginSet) -> PluginSet:
-        enabled = tuple(self._load_listed(plugin) if ":" in plugin.name else plugin for plugin in listed.enabled)
-        return msgspec.structs.replace(listed, enabled=enabled)
+        return PluginSet(
+            *(
+                tuple(self._load_listed(plugin) if ":" in plugin.name else plugin for plugin in plugins)
+                for plugins in (listed.enabled, listed.disabled)
+            )
+        )
 
     def _load_listed(self, listed: Listed) -> Listed:
         return msgspec.structs.replace(listed, name=self.load(listed.name).__name__)
@@ -161,10 +173,15 @@ def load(reference: str) -> type[Plugin]:
     try:
         module = _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except Exception as error:
-        raise RegistryError(f"plugin {reference!r}: cannot load {where!r}: {error}") from error
+        raise RegistryError(f"plugin {reference!r}: cannot load {where!r}: {_with_place(error)}") from error
     found = getattr(module, name, None)
     if found is None:
-        raise RegistryError(f"plugin {reference!r}: {where!r} has no class {name!r}")
+        classes = [key for key, value in vars(module).items() if _is_written_there(value, module)]
+        raise RegistryError(
+            f"plugin {reference!r}: {where!r} has no class {name!r}; {suggestion(name, classes)}"
+            if classes
+            else f"plugin {reference!r}: {where!r} has no class {name!r}, and no other that is a plugin"
+        )
     return _as_plugin(found, f"{reference!r}")
 
 
@@ -188,15 +205,23 @@ def _as_plugin(found: Any, what: str) -> type[Plugin]:
         raise RegistryError(
             f"plugin {what}: not a plugin class; inherit the extension points of stowplan.framework.contract"
         )
-    if not _points_of(found):
+    if not points_of(found):
         raise RegistryError(
             f"plugin {what}: takes part in no extension point; inherit at least one of {', '.join(POINTS)}"
         )
+    faults = plugin_class.faults(found)
+    if faults:
+        raise RegistryError(f"plugin {what}: {'; '.join(faults)}")
     return found
 
 
-def _points_of(cls: type[Plugin]) -> frozenset[str]:
-    return frozenset(point for point, classes in POINTS.items() if issubclass(cls, classes))
+def _is_written_there(value: Any, module: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == module.__name__
+
+
+def _with_place(error: Exception) -> str:
+    place = raised.place_of(error)
+    return f"{error or type(error).__name__}{f' (at {place})' if raised.is_foreign(place) else ''}"
 
 
 def _keywords(name: str, arguments: Any) -> dict[str, Any]:

@@ -173,7 +173,8 @@ def test_a_plugin_that_refuses_its_arguments_refuses_the_configuration(tmp_path:
     )
     cluster = small_cluster()
     reloader = Reloader(cluster.config, cluster.registry, cluster.build_profiles, cluster.use)
-    assert reloader.offer(text) == Refused("construct: share: 101 is more than there is")
+    reason = f"construct: plugin 'Picky': cannot be made: share: 101 is more than there is (at {path}:7)"
+    assert reloader.offer(text) == Refused(reason)
     assert not reloader.apply()
 
 

@@ -114,9 +114,9 @@ def test_a_pod_of_another_scheduler_cannot_be_explained(tmp_path: Path) -> None:
             id="a plugin file that is not there",
         ),
         pytest.param(
-            HEAD + "profiles: [{plugins: {score: {enabled: [{name: Nope}]}}}]",
+            HEAD + "profiles: [{plugins: {score: {enabled: [{name: NodeResourceFit}]}}}]",
             "FILE: construct: initializing profiles: creating profile for scheduler name default-scheduler: "
-            'ScorePlugin "Nope" does not exist',
+            'ScorePlugin "NodeResourceFit" does not exist; did you mean NodeResourcesFit?',
             id="a plugin that does not exist",
         ),
         pytest.param(

@@ -49,7 +49,7 @@ UPSTREAM = {
     ),
     "Global": "help version",
 }
-OURS = {"config-map", "config-text"}
+OURS = {"config-map", "config-text", "legacy-config"}
 
 DEFAULTS = {
     "bind-address": "0.0.0.0",

@@ -110,7 +110,7 @@ def test_gates_that_cannot_be_set(text: str, expected: str) -> None:
 
 
 def test_a_name_like_no_other_is_answered_with_all_names() -> None:
-    with pytest.raises(FeatureGateError, match=r"known: ClearingNominated.*WorkloadAwarePreemption$"):
+    with pytest.raises(FeatureGateError, match=r"known: AllAlpha, AllBeta, Clearing.*WorkloadAwarePreemption$"):
         parse("Zzz=true")
 
 

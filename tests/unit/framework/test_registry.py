@@ -119,10 +119,17 @@ def test_two_classes_of_one_name_are_refused() -> None:
         registry.add(other)
 
 
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    message = "profile 'default-scheduler': plugin 'Col' is not registered; known: Binds, Cool, Sorts"
-    with pytest.raises(RegistryError, match=message):
-        build(registry_of(Cool), "Col")
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        pytest.param("Col", "did you mean Cool?", id="a near name"),
+        pytest.param("Unheard", "known: Binds, Cool, Sorts", id="no near name"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_known_ones(name: str, remedy: str) -> None:
+    with pytest.raises(RegistryError) as raised:
+        build(registry_of(Cool), name)
+    assert str(raised.value) == f"profile 'default-scheduler': plugin '{name}' is not registered; {remedy}"
 
 
 def test_a_plugin_that_is_known_but_not_built_is_left_out() -> None:

@@ -73,6 +73,8 @@ class ClusterOptions:
     without: frozenset[Part] = frozenset()
     #: Whether roles and bindings decide what users may do; without, everybody may do everything.
     has_rbac: bool = False
+    #: Whether a configuration of an older release is converted.
+    legacy_config: bool = False
 
 
 class LocalCluster:
@@ -171,7 +173,13 @@ class LocalCluster:
     async def _plan(self) -> Plan:
         options = self._options
         given = frozenset({"config"} if options.config else ())
-        flags = Options(config=options.config, feature_gates=options.gates, secure_port=0, given=given)
+        flags = Options(
+            config=options.config,
+            legacy_config=options.legacy_config,
+            feature_gates=options.gates,
+            secure_port=0,
+            given=given,
+        )
         source = FileSource(options.config) if options.config else None
         return Plan(flags, await startup.configure(flags, source), options.logging, options.seed)
 

@@ -1,0 +1,144 @@
+"""Configurations of older releases, turned into one of version v1: what `--legacy-config` asks for.
+
+Versions and names are replaced in the document, before anybody reads it; each of them is told once. `removed.py` has
+what is in the place of what is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from stowplan.config.decode import GROUP, KIND, VERSION
+from stowplan.config.document import Document, Json, Object
+from stowplan.config.removed import COUNTS_VOLUMES, OLDER_VERSIONS, SUCCESSORS
+
+Tell = Callable[[str], None]
+
+_OLD: Final = frozenset(f"{GROUP}/{version}" for version in OLDER_VERSIONS)
+#: Fields that were gone before v1.
+_GONE: Final = ("healthzBindAddress", "metricsBindAddress")
+#: Before v1beta3 some plugins counted for less.
+_OTHER_WEIGHTS: Final = frozenset(f"{GROUP}/{version}" for version in ("v1beta2", "v1beta1"))
+
+
+def convert(document: Document, tell: Tell) -> Document:
+    """Return a document in terms of v1, and tell what was replaced; one that is no configuration comes as it is."""
+    root = document.root
+    if not isinstance(root, Object) or root.get("kind") != KIND:
+        return document
+    told: dict[str, None] = {}
+    converted = _Conversion(told).configuration(root)
+    for text in told:
+        tell(text)
+    return Document(converted, document.text, document.yaml_faults)
+
+
+class _Conversion:
+    """Goes through a document; `told` collects what was replaced, each thing once."""
+
+    def __init__(self, told: dict[str, None]) -> None:
+        self._told = told
+
+    def configuration(self, root: Object) -> Object:
+        version = root.get("apiVersion")
+        if isinstance(version, str) and version in _OLD:
+            self._say(f"apiVersion {version} is gone: read as {GROUP}/{VERSION}")
+            if version in _OTHER_WEIGHTS:
+                self._say("default weights of score plugins are those of v1; list the plugins to weigh them otherwise")
+        for name in _GONE:
+            if root.get(name) is not None and version in _OLD:
+                self._say(f"{name} is left out: --bind-address and --secure-port say where health and metrics are")
+        members = (
+            (name, self._member(name, value)) for name, value in root.members if not (name in _GONE and version in _OLD)
+        )
+        return Object(tuple(members))
+
+    def _member(self, name: str, value: Json) -> Json:
+        if name == "apiVersion":
+            return _version(value)
+        if name == "profiles" and isinstance(value, list):
+            return [self._profile(each) if isinstance(each, Object) else each for each in value]
+        return value
+
+    def _profile(self, profile: Object) -> Object:
+        members = []
+        for name, value in profile.members:
+            if name == "plugins" and isinstance(value, Object):
+                value = Object(tuple((point, self._plugin_set(listed)) for point, listed in value.members))
+            elif name == "pluginConfig" and isinstance(value, list):
+                value = self._plugin_config(value)
+            members.append((name, value))
+        return Object(tuple(members))
+
+    def _plugin_set(self, listed: Json) -> Json:
+        if not isinstance(listed, Object):
+            return listed
+        members = []
+        for side, plugins in listed.members:
+            if isinstance(plugins, list):
+                plugins = self._enabled(plugins) if side == "enabled" else self._disabled(plugins)
+            members.append((side, plugins))
+        return Object(tuple(members))
+
+    def _enabled(self, plugins: list[Json]) -> list[Json]:
+        """Put the successor in the place of each plugin that is gone, once."""
+        kept: list[Json] = []
+        names = {_name(each) for each in plugins}
+        for each in plugins:
+            name = _name(each)
+            successor = SUCCESSORS.get(name)
+            if successor is None or not isinstance(each, Object):
+                kept.append(each)
+                continue
+            self._say(f"plugin {name} is gone: {successor} takes its place{_why(successor)}")
+            if successor not in names:
+                names.add(successor)
+                kept.append(_renamed(each, successor))
+        return kept
+
+    def _disabled(self, plugins: list[Json]) -> list[Json]:
+        """Leave out plugins that are gone: what is in their place does more, and stays."""
+        for name in map(_name, plugins):
+            if name in SUCCESSORS:
+                more = f"{SUCCESSORS[name]} does its work and more; disable that to have none of it"
+                self._say(f"plugin {name} is gone and need not be disabled: {more}")
+        return [each for each in plugins if _name(each) not in SUCCESSORS]
+
+    def _plugin_config(self, given: list[Json]) -> list[Json]:
+        for name in map(_name, given):
+            if name in SUCCESSORS:
+                self._say(f"pluginConfig of {name} is left out: it took no arguments that {SUCCESSORS[name]} knows")
+        return [_with_version(each) for each in given if _name(each) not in SUCCESSORS]
+
+    def _say(self, text: str) -> None:
+        self._told[text] = None
+
+
+def _name(value: Json) -> str:
+    name = value.get("name") if isinstance(value, Object) else None
+    return name if isinstance(name, str) else ""
+
+
+def _renamed(value: Object, name: str) -> Object:
+    return Object(tuple((key, name if key == "name" else each) for key, each in value.members))
+
+
+def _version(value: Json) -> Json:
+    return f"{GROUP}/{VERSION}" if isinstance(value, str) and value in _OLD else value
+
+
+def _with_version(given: Json) -> Json:
+    """Arguments may say their version themselves."""
+    if not isinstance(given, Object):
+        return given
+    members = []
+    for name, value in given.members:
+        if name == "args" and isinstance(value, Object):
+            value = Object(tuple((key, _version(each) if key == "apiVersion" else each) for key, each in value.members))
+        members.append((name, value))
+    return Object(tuple(members))
+
+
+def _why(successor: str) -> str:
+    return ", which counts these volumes as those of their CSI driver" if successor == COUNTS_VOLUMES else ""

@@ -1,0 +1,102 @@
+"""What a configuration says without effect, though kube-scheduler takes it: told, so that nobody counts on it.
+
+What cannot be taken at all is refused by `validate.py` and `construct.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stowplan.config import removed
+from stowplan.config.merge import ALL
+from stowplan.config.points import POINTS, PointsOf, camel
+from stowplan.config.references import class_name, is_reference
+from stowplan.config.suggestion import suggestion
+from stowplan.config.types import Configuration, Extender, Profile
+
+JSON: Final = "application/json"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+
+_WEIGHING: Final = frozenset({"score", "placement_score"})
+_NOBODY_PARALLEL: Final = "one thread decides; only 1 makes a difference, by taking the first of equally good nodes"
+
+
+def notes(fields: dict[str, Any], config: Configuration, known: PointsOf) -> list[str]:
+    """Say what of a configuration changes nothing; `fields` are those that the file has."""
+    found = [*_top_level(fields, config), *_client(fields)]
+    for index, profile in enumerate(config.profiles):
+        written = _at(fields.get("profiles", []), index)
+        found += [f"profile {profile.scheduler_name!r}: {note}" for note in _profile(written, profile, known)]
+    for index, extender in enumerate(config.extenders):
+        found += [f"extenders[{index}] ({extender.url_prefix}): {note}" for note in _extender(extender)]
+    return found
+
+
+def _top_level(fields: dict[str, Any], config: Configuration) -> Iterator[str]:
+    if "parallelism" in fields and config.parallelism not in (1, Configuration().parallelism):
+        yield f"parallelism: {config.parallelism} has no effect: {_NOBODY_PARALLEL}"
+    if "enableContentionProfiling" in fields:
+        yield "enableContentionProfiling has no effect: Python has no such profile"
+    if config.delay_cache_until_active and not config.leader_election.leader_elect:
+        yield "delayCacheUntilActive has no effect without leaderElection.leaderElect: the scheduler is always active"
+
+
+def _client(fields: dict[str, Any]) -> Iterator[str]:
+    given = fields.get("clientConnection", {})
+    content, accepted = given.get("contentType", ""), given.get("acceptContentTypes", "")
+    if content not in ("", JSON, PROTOBUF):
+        yield f"clientConnection.contentType {content!r} has no effect: write {JSON} or {PROTOBUF}; {JSON} is used"
+    if accepted not in ("", JSON):
+        yield f"clientConnection.acceptContentTypes {accepted!r} has no effect: answers are asked for as {JSON}"
+
+
+def _profile(written: dict[str, Any], profile: Profile, known: PointsOf) -> Iterator[str]:
+    enabled = profile.plugins.names()
+    for index, given in enumerate(written.get("pluginConfig", [])):
+        name = given.get("name", "")
+        if not _is_named(name, enabled):
+            yield f"pluginConfig[{index}]: arguments of {name!r} have no effect: {_not_enabled(name, enabled, known)}"
+    for point in (*POINTS, "multi_point"):
+        yield from _set(point, written.get("plugins", {}).get(camel(point), {}), enabled, known)
+
+
+def _set(point: str, written: dict[str, Any], enabled: frozenset[str], known: PointsOf) -> Iterator[str]:
+    path = f"plugins.{camel(point)}"
+    for index, plugin in enumerate(written.get("enabled", [])):
+        if plugin.get("weight") and not _weighs(point, plugin.get("name", ""), known):
+            yield f"{path}.enabled[{index}]: the weight of {plugin.get('name', '')!r} has no effect: it does not score"
+    for index, plugin in enumerate(written.get("disabled", [])):
+        name = plugin.get("name", "")
+        if name != ALL and not is_reference(name) and name not in known and not _is_named(name, enabled):
+            remedy = removed.remedy_for(name) or suggestion(name, known)
+            yield f"{path}.disabled[{index}]: there is no plugin {name!r} to disable; {remedy}"
+
+
+def _weighs(point: str, name: str, known: PointsOf) -> bool:
+    if point != "multi_point":
+        return point in _WEIGHING
+    # One that does not exist is refused when the profile is built.
+    return is_reference(name) or name not in known or bool(_WEIGHING & known[name])
+
+
+def _is_named(name: str, enabled: frozenset[str]) -> bool:
+    return name in enabled or any(is_reference(each) and class_name(each) == name for each in enabled)
+
+
+def _not_enabled(name: str, enabled: frozenset[str], known: PointsOf) -> str:
+    if is_reference(name) or name in known:
+        return "the profile does not enable that plugin; enable it, or remove them"
+    return f"there is no such plugin; {removed.remedy_for(name) or suggestion(name, enabled)}"
+
+
+def _extender(extender: Extender) -> Iterator[str]:
+    verbs = (extender.filter_verb, extender.prioritize_verb, extender.preempt_verb, extender.bind_verb)
+    if not any(verbs):
+        yield "it is never asked: give it a filterVerb, prioritizeVerb, preemptVerb or bindVerb"
+    elif extender.weight and not extender.prioritize_verb:
+        yield "its weight has no effect without a prioritizeVerb"
+
+
+def _at(written: list[dict[str, Any]], index: int) -> dict[str, Any]:
+    return written[index] if index < len(written) else {}
