@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from stowplan.cli import options, output
-from stowplan.cli.inputs import Inputs, make_cluster, read_settings
+from stowplan.cli.inputs import make_cluster, read_settings
 from stowplan.cli.problems import BadConfigError
 from stowplan.config.external import to_yaml
 from stowplan.config.feature_gates import FeatureGates
@@ -29,14 +29,14 @@ def check(ctx: click.Context, path: str, legacy_config: bool, gates: FeatureGate
     The stages are decode, validate and construct. Exits with 1 if FILE is refused, with 2 if it cannot be read. With -
     the configuration is read from the standard input. What has no effect is told, and refuses nothing.
     """
-    inputs = Inputs()
     try:
-        cluster = make_cluster(inputs, read_settings(_given(path, legacy_config, gates)))
+        settings = read_settings(_given(path, legacy_config, gates))
+        cluster = make_cluster(settings)
     except BadConfigError as error:
         # Being told no is an answer here, not misuse.
         error.show()
         ctx.exit(1)
-    output.write_notes(inputs.notes)
+    output.write_notes(settings.notes)
     click.echo(f"OK: {path}; profiles: {', '.join(cluster.profiles)}")
 
 
@@ -50,9 +50,9 @@ def show(path: str | None, legacy_config: bool, gates: FeatureGates) -> None:
     This is what kube-scheduler writes with --write-config-to, with keys in the order of their names.
     """
     # Building the profiles, too, so that nothing is shown that a scheduler would refuse.
-    inputs = Inputs()
-    cluster = make_cluster(inputs, read_settings(_given(path, legacy_config, gates)))
-    output.write_notes(inputs.notes)
+    settings = read_settings(_given(path, legacy_config, gates))
+    cluster = make_cluster(settings)
+    output.write_notes(settings.notes)
     click.echo(to_yaml(cluster.config), nl=False)
 
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 def command(**given: Any) -> None:
     """Say why pod NS/NAME goes where it goes, or nowhere.
 
-    With FILEs, on the cluster found in them: other pending pods are not placed first. Without, a running scheduler is
-    asked, and also tells when the pod was tried, who rejected it and what will bring it back: the one that `stowplan
-    up` started in this folder, or the one at --server.
+    With FILEs (folders, - for the standard input), on the cluster found in them, with the pods of workloads: other
+    pending pods are not placed first. Without, a running scheduler is asked, and also tells when the pod was tried, who
+    rejected it and what will bring it back: the one that `stowplan up` started in this folder, or the one at --server.
 
     A pod that runs already is explained as if it were still to be scheduled.
     """
@@ -82,16 +82,18 @@ def _ask(name: str, given: Mapping[str, Any]) -> None:
 
 def _explain_files(name: str, files: Sequence[str], given: Mapping[str, Any]) -> None:
     # Loaded here: who asks another process need not wait for them.
-    from stowplan.cli.inputs import make_cluster, read_objects, read_settings
+    from stowplan.cli.inputs import make_cluster, put_in, read_objects, read_settings
 
-    inputs = read_objects(files)
+    settings = read_settings(given)
+    cluster = make_cluster(settings)
+    inputs = read_objects(files, given["gates"])
     pod = _as_pending(inputs, name)
-    cluster = make_cluster(inputs, read_settings(given))
+    put_in(cluster, inputs)
     if pod.spec.scheduler_name not in cluster.profiles:
         raise BadInputError(_no_profile(pod, cluster.profiles))
     explanation = cluster.explain(pod)
     reports = [_report(explanation, node) for node in given["nodes"]]
-    output.write_notes(inputs.notes)
+    output.write_notes((*settings.notes, *inputs.notes))
     if given["form"] == "text":
         _write_text(explanation, reports, given)
     else:

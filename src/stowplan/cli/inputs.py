@@ -7,25 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster, Ties
 from stowplan.app.settings import read_configuration
+from stowplan.cli.output import counted
 from stowplan.cli.problems import BadConfigError, BadInputError
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.load import Reading, default_configuration
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import RegistryError
-from stowplan.model import decode
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.workload import PriorityClass
 
-STDIN = "-"
+if TYPE_CHECKING:
+    from stowplan.app.local.unmade import Unmade
 
 
 @dataclass(slots=True)
@@ -37,11 +36,22 @@ class Inputs:
     others: list[Any] = field(default_factory=list)
     #: What was left out, and why.
     notes: list[str] = field(default_factory=list)
+    #: Workloads without pods that they want, because the API refused them.
+    unmade: tuple[Unmade, ...] = ()
 
     @property
     def pending(self) -> list[Pod]:
         """The pods to be scheduled, in the order of the files."""
         return [pod for pod in self.pods.values() if not pod.spec.node_name and not pod.is_terminal]
+
+    @property
+    def is_about_nothing(self) -> str:
+        """Why there is nothing to schedule; "" if there is something."""
+        if self.pending or self.unmade:
+            return ""
+        if not self.pods:
+            return "no pod is in the files, nor a workload that makes some"
+        return f"{counted(len(self.pods), 'pod')} in the files, none of them pending"
 
     def find(self, name: str) -> Pod:
         """Return a pod by NAMESPACE/NAME, or by its name alone if it is in namespace default."""
@@ -52,17 +62,25 @@ class Inputs:
         return self.pods[key]
 
 
-def read_objects(paths: Sequence[str]) -> Inputs:
-    """Read the objects of all files."""
-    inputs = Inputs()
-    for path in paths:
-        try:
-            objects = decode.decode_yaml(_read_text(path))
-        except decode.MalformedObject as error:
-            raise BadInputError(f"{path}: {error}") from None
-        for found in objects:
-            _take(inputs, path, found)
-    _resolve_priorities(inputs)
+def read_objects(paths: Sequence[str], gates: FeatureGates) -> Inputs:
+    """Read the objects of all files as an API server would, and have workloads make their pods."""
+    # Loaded here: a configuration needs no API server.
+    from stowplan.app.local import file_cluster
+    from stowplan.app.local.manifest_files import ManifestError
+
+    try:
+        found = file_cluster.read(paths, gates)
+    except ManifestError as error:
+        raise BadInputError(str(error)) from None
+    inputs = Inputs(notes=found.notes, unmade=found.unmade)
+    for one in found.objects:
+        match one:
+            case Node():
+                inputs.nodes[one.metadata.name] = one
+            case Pod():
+                inputs.pods[one.key] = one
+            case _:
+                inputs.others.append(one)
     return inputs
 
 
@@ -96,20 +114,22 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     return Settings(origin, config, gates, tuple(notes))
 
 
-def make_cluster(inputs: Inputs, settings: Settings, ties: Ties = "random", seed: int = 0) -> Cluster:
-    """Build the cluster that the files describe, its pending pods not yet placed."""
+def make_cluster(settings: Settings, ties: Ties = "random", seed: int = 0) -> Cluster:
+    """Build an empty cluster with the profiles of a configuration."""
     try:
-        cluster = Cluster(settings.config, ties=ties, seed=seed, feature_gates=settings.gates)
+        return Cluster(settings.config, ties=ties, seed=seed, feature_gates=settings.gates)
     except (ConfigError, RegistryError, ValueError, TypeError) as error:
         raise BadConfigError(f"{settings.origin}: construct: {error}") from None
-    inputs.notes.extend(settings.notes)
+
+
+def put_in(cluster: Cluster, inputs: Inputs) -> None:
+    """Put what the files describe into a cluster, its pending pods not yet placed."""
     cluster.add_all(inputs.others)
     cluster.add_all(inputs.nodes.values())
     cluster.add_all(inputs.pods.values())
     for pod in inputs.pods.values():
         if pod.spec.node_name and pod.spec.node_name not in inputs.nodes:
             inputs.notes.append(f"pod {pod.key!r} runs on node {pod.spec.node_name!r}, which is in none of the files")
-    return cluster
 
 
 def in_queue_order(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:
@@ -131,34 +151,3 @@ def _read_text(path: str) -> str:
         raise BadInputError(f"{path}: not a text file in UTF-8: {error.reason} at byte {error.start}") from None
     except OSError as error:
         raise BadInputError(f"{path}: cannot be read: {error.strerror}; check the path") from None
-
-
-def _take(inputs: Inputs, path: str, found: Any) -> None:
-    if isinstance(found, decode.UnknownObject):
-        what = f"{found.kind} {found.name!r} ({found.api_version})"
-        inputs.notes.append(f"{path}: {what} is left out: scheduling does not read this kind; give its pods instead")
-        return
-    if not found.metadata.name:
-        raise BadInputError(f"{path}: {found.kind} without a name: metadata.name: Required value; give it one")
-    match found:
-        case Node():
-            _put(inputs.nodes, found.metadata.name, found, path)
-        case Pod():
-            _put(inputs.pods, found.key, found, path)
-        case _:
-            inputs.others.append(found)
-
-
-def _put(known: dict[str, Any], key: str, found: Any, path: str) -> None:
-    if key in known:
-        raise BadInputError(f"{path}: {found.kind} {key!r} is there twice; give each a name of its own")
-    known[key] = found
-
-
-def _resolve_priorities(inputs: Inputs) -> None:
-    """Give pods the priority of their class, as the API server would have."""
-    values = {found.name: found.value for found in inputs.others if isinstance(found, PriorityClass)}
-    for key, pod in inputs.pods.items():
-        value = values.get(pod.spec.priority_class_name)
-        if value is not None and not pod.spec.priority:
-            inputs.pods[key] = replace(pod, spec=replace(pod.spec, priority=value))

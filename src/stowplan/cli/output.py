@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from stowplan.app.local.unmade import Unmade
 
 WIDEST = 120
 
@@ -15,6 +18,11 @@ WIDEST = 120
 def width() -> int:
     """Return how many columns the terminal has, within what is comfortable to read."""
     return min(shutil.get_terminal_size((100, 24)).columns, WIDEST)
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Write how many there are: 1 pod, 2 pods."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def write_data(data: Any, form: str) -> None:
@@ -37,6 +45,12 @@ def write_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     for row in rows:
         table.add_row(*row)
     Console(width=width(), highlight=False, markup=False).print(table)
+
+
+def write_unmade(unmade: Iterable[Unmade]) -> None:
+    """Say which workloads lack pods because the API refused them."""
+    for one in unmade:
+        click.echo(f"not made for {one.workload} ({one.pods} missing): {one.message}")
 
 
 def write_notes(notes: Iterable[str]) -> None:

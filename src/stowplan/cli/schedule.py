@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from stowplan.app.cluster import Cluster, Gated
+from stowplan.app.local.unmade import Unmade
 from stowplan.cli import options, output
-from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, read_objects, read_settings
+from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, put_in, read_objects, read_settings
+from stowplan.cli.problems import BadInputError
 from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.model.pod import Pod
 from stowplan.observe.explain import Explanation, render
@@ -23,6 +25,8 @@ class Outcomes:
     chosen: list[Chosen] = field(default_factory=list)
     refused: list[Refused | Failed] = field(default_factory=list)
     held: list[Gated] = field(default_factory=list)
+    #: Workloads whose pods the API refused.
+    unmade: tuple[Unmade, ...] = ()
     explanations: list[Explanation] = field(default_factory=list)
 
 
@@ -50,25 +54,34 @@ class Outcomes:
 def command(ctx: click.Context, /, **given: Any) -> None:
     """Schedule the pending pods found in FILEs on the nodes found in them, in queue order.
 
-    FILEs hold Kubernetes objects in YAML or JSON: nodes, pods, and whatever else scheduling reads; - is the standard
-    input. Exits with 1 if a pod was refused.
+    FILEs hold Kubernetes objects in YAML or JSON, and are checked and completed as by an API server: nodes, pods,
+    workloads, whose pods are made, and whatever else scheduling reads. A folder stands for the files in it, - for the
+    standard input. Exits with 1 if a pod was refused, with 2 if nothing could be scheduled.
     """
-    inputs = read_objects(given["files"])
+    settings = read_settings(given)
+    cluster = make_cluster(settings, given["ties"], given["seed"])
+    output.write_notes(settings.notes)
+    inputs = read_objects(given["files"], given["gates"])
     wanted = {inputs.find(name).key for name in given["explained"]}
-    cluster = make_cluster(inputs, read_settings(given), given["ties"], given["seed"])
-    outcomes = _schedule_all(cluster, inputs, wanted)
+    put_in(cluster, inputs)
+    ours = _ours(cluster, inputs)
     output.write_notes(inputs.notes)
+    if inputs.is_about_nothing or not (ours or inputs.unmade):
+        left = f"{output.counted(len(inputs.pending), 'pending pod')}, for other schedulers"
+        raise BadInputError(f"nothing to schedule: {inputs.is_about_nothing or left}")
+    outcomes = _schedule_all(cluster, ours, wanted)
+    outcomes.unmade = inputs.unmade
     if given["form"] == "table":
         _write(outcomes, given["top"])
     else:
         output.write_data(_as_data(outcomes, given["top"]), given["form"])
-    if outcomes.refused and not given["allow_refused"]:
+    if (outcomes.refused or outcomes.unmade) and not given["allow_refused"]:
         ctx.exit(1)
 
 
-def _schedule_all(cluster: Cluster, inputs: Inputs, explained: set[str]) -> Outcomes:
+def _schedule_all(cluster: Cluster, pods: list[Pod], explained: set[str]) -> Outcomes:
     outcomes = Outcomes()
-    for pod in in_queue_order(cluster, _ours(cluster, inputs)):
+    for pod in in_queue_order(cluster, pods):
         if pod.key in explained:
             outcomes.explanations.append(cluster.explain(pod))
         match cluster.schedule(pod):
@@ -101,6 +114,7 @@ def _write(outcomes: Outcomes, top: int) -> None:
         click.echo(f"held back {gated.pod.key}: {', '.join(gated.rejection.reasons)}")
     for refused in outcomes.refused:
         click.echo(f"refused {refused.pod.key}: {refused.message}")
+    output.write_unmade(outcomes.unmade)
     placed, others = len(outcomes.chosen), len(outcomes.refused) + len(outcomes.held)
     click.echo(f"{placed} of {placed + others} pending pods placed")
     for explanation in outcomes.explanations:
@@ -123,5 +137,6 @@ def _as_data(outcomes: Outcomes, top: int) -> dict[str, Any]:
             {"pod": gated.pod.key, "plugin": gated.rejection.plugin, "reasons": list(gated.rejection.reasons)}
             for gated in outcomes.held
         ],
+        "unmade": [{"workload": one.workload, "pods": one.pods, "message": one.message} for one in outcomes.unmade],
         "explanations": [summary(explanation, top) for explanation in outcomes.explanations],
     }

@@ -181,8 +181,7 @@ def _write_table(decided: Decided) -> None:
             click.echo(f"{word} {verdict.pod}: {verdict.message}")
     for pod in outcome.gone:
         click.echo(f"gone {pod}: preempted, or deleted by its owner")
-    for one in outcome.unmade:
-        click.echo(f"not made for {one.workload} ({one.pods} missing): {one.message}")
+    output.write_unmade(outcome.unmade)
     count = sum(map(len, (outcome.placements, *(verdicts for _, verdicts in _groups(outcome)))))
     click.echo(f"{len(outcome.placements)} of {count} pending pods placed")
     for text in decided.explanations.values():

@@ -44,7 +44,16 @@ class Removal:
 class Api:
     """The one way in for changes; reads come from its store."""
 
-    def __init__(self, store: Store, catalogue: Catalogue, now: Callable[[], datetime], draw: Draw) -> None:
+    def __init__(
+        self,
+        store: Store,
+        catalogue: Catalogue,
+        now: Callable[[], datetime],
+        draw: Draw,
+        gates: frozenset[str] = frozenset(),
+    ) -> None:
+        #: The feature gates that are on, by name.
+        self.gates = gates
         self.store = store
         self.catalogue = catalogue
         self.now = now

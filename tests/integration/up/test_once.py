@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from stowplan.cli import main
 from tests.integration.up.up_process import run
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -171,3 +173,35 @@ def test_a_manifest_that_the_cluster_refuses_is_named(tmp_path: Path) -> None:
     result = run(tmp_path, "up", "--once", "--nodes", "1", "-", stdin=text)
     assert result.returncode == 2
     assert result.stderr.startswith('Error: -: Pod empty: Pod "empty" is invalid: spec.containers: Required value')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(POD.replace("spec:", "specs:") % ("a", "1"), id="a misspelt field"),
+        pytest.param(POD % ("a", "lots"), id="a value that is none"),
+        pytest.param(POD.replace(", image: i", "") % ("a", "1"), id="no image"),
+        pytest.param("{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}", id="no template"),
+        pytest.param("{apiVersion: example.com/v1, kind: Boat, metadata: {name: b}}", id="an unknown kind"),
+        pytest.param("", id="nothing"),
+        pytest.param("a: [", id="no YAML"),
+    ],
+)
+def test_files_are_refused_in_the_same_words_without_a_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "given.yaml").write_text(text)
+    with_cluster = run(tmp_path, "up", "--once", "--nodes", "1", "given.yaml")
+    assert with_cluster.returncode == 2
+    assert with_cluster.stderr.startswith("Error: given.yaml: ")
+    for without in (("schedule", "given.yaml"), ("explain", "a", "given.yaml")):
+        result = CliRunner().invoke(main, without)
+        assert (result.exit_code, result.stderr) == (2, with_cluster.stderr)
+
+
+def test_a_cluster_in_which_nobody_waits_does_not_end_well(tmp_path: Path) -> None:
+    result = run(tmp_path, "up", "--once", "--nodes", "1")
+    assert result.returncode == 2
+    problem = "nothing to schedule: no pod waits in the cluster; give manifests of pods or workloads"
+    assert result.stderr == f"Error: {problem}\n"

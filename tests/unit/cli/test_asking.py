@@ -129,7 +129,7 @@ def test_a_pod_called_pod_can_still_be_explained_on_a_file(tmp_path: Path) -> No
     path = tmp_path / "cluster.yaml"
     path.write_text(
         "{apiVersion: v1, kind: Node, metadata: {name: n}, status: {allocatable: {cpu: 1, pods: 9}}}\n---\n"
-        "{apiVersion: v1, kind: Pod, metadata: {name: pod}, spec: {containers: [{name: c}]}}\n"
+        "{apiVersion: v1, kind: Pod, metadata: {name: pod}, spec: {containers: [{name: c, image: i}]}}\n"
     )
     for words in (("pod",), ("pod", "pod"), ("default/pod",), ("pod", "default/pod")):
         result = CliRunner().invoke(main, ["explain", *words, str(path), "--all-nodes"])

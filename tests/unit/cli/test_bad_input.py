@@ -13,7 +13,7 @@ from stowplan.cli import main
 ROOT = Path(__file__).resolve().parents[3]
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"
-POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]%s}\n"
 
 
 def refusal(directory: Path, arguments: list[str], content: str | bytes, exit_code: int = 2) -> str:
@@ -31,27 +31,57 @@ def refusal(directory: Path, arguments: list[str], content: str | bytes, exit_co
     ("content", "expected"),
     [
         pytest.param(
-            POD + "spec: {priority: high}",
-            "FILE: Pod p: spec.priority: Expected `int`, got `str`; correct this field",
+            POD % ", priority: high",
+            'FILE: Pod p: Pod in version "v1" cannot be handled as a Pod: '
+            "json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32",
             id="a field of the wrong type",
         ),
         pytest.param(
+            POD % ", nodeSelektor: {a: b}",
+            'FILE: Pod p: Pod in version "v1" cannot be handled as a Pod: '
+            'strict decoding error: unknown field "spec.nodeSelektor"',
+            id="a misspelt field",
+        ),
+        pytest.param(
+            POD % ", priority: 7",
+            'FILE: Pod p: pods "p" is forbidden: the integer value of priority (7) must not be provided in pod spec; '
+            "priority admission controller computed 0 from the given PriorityClass name",
+            id="what only the server may say",
+        ),
+        pytest.param(
+            "apiVersion: example.com/v1\nkind: Boat\nmetadata: {name: b}\n",
+            "FILE: Boat b: this cluster does not serve Boat of example.com/v1; give its CustomResourceDefinition first",
+            id="a kind that nobody knows",
+        ),
+        pytest.param("", "FILE: no object is written there; name a file that has some", id="nothing"),
+        pytest.param("# later\n---\n", "FILE: no object is written there; name a file that has some", id="a comment"),
+        pytest.param(
+            NODE,
+            "nothing to schedule: no pod is in the files, nor a workload that makes some",
+            id="nobody to place",
+        ),
+        pytest.param(
+            NODE + "---\n" + POD % ", nodeName: n",
+            "nothing to schedule: 1 pod in the files, none of them pending",
+            id="nobody who still waits",
+        ),
+        pytest.param(
             "apiVersion: v1\nkind: Node\nmetadata: {}\n",
-            "FILE: Node without a name: metadata.name: Required value; give it one",
+            'FILE: Node : Node "" is invalid: metadata.name: Required value: name or generateName is required',
             id="a nameless object",
         ),
         pytest.param(
-            f"{NODE}---\n{NODE}", "FILE: Node 'n' is there twice; give each a name of its own", id="a node twice"
+            f"{NODE}---\n{NODE}", "FILE: Node n: is there twice; give each a name of its own", id="a node twice"
         ),
         pytest.param(
-            f"{POD}---\n{POD}", "FILE: Pod 'default/p' is there twice; give each a name of its own", id="a pod twice"
+            f"{POD % ''}---\n{POD % ''}", "FILE: Pod p: is there twice; give each a name of its own", id="a pod twice"
         ),
         pytest.param(
             b"\xff\xfe", "FILE: not a text file in UTF-8: invalid start byte at byte 0", id="not a text at all"
         ),
         pytest.param(
             "- 1",
-            "FILE: expected an object, got list; write one with apiVersion and kind",
+            "FILE: expected objects, got list; write apiVersion, kind, metadata",
             id="not an object",
         ),
     ],
@@ -92,12 +122,12 @@ def test_yaml_that_cannot_be_read_is_located(tmp_path: Path) -> None:
     ],
 )
 def test_names_that_are_not_there(tmp_path: Path, arguments: list[str], expected: str) -> None:
-    assert refusal(tmp_path, arguments, f"{NODE}---\n{POD}") == expected
+    assert refusal(tmp_path, arguments, f"{NODE}---\n{POD % ''}") == expected
 
 
 def test_a_pod_of_another_scheduler_cannot_be_explained(tmp_path: Path) -> None:
     expected = "pod 'default/p': spec.schedulerName: no profile 'other'; the profiles are: default-scheduler"
-    assert refusal(tmp_path, ["explain", "p", "FILE"], POD + "spec: {schedulerName: other}") == expected
+    assert refusal(tmp_path, ["explain", "p", "FILE"], POD % ", schedulerName: other") == expected
 
 
 @pytest.mark.parametrize(

@@ -74,24 +74,27 @@ def test_a_gate_changes_where_pods_go(tmp_path: Path) -> None:
     path.write_text(
         "{apiVersion: v1, kind: Node, metadata: {name: slow}, status: {allocatable: {cpu: 1, pods: 9}},"
         " spec: {taints: [{key: latency, value: '30', effect: NoSchedule}]}}\n---\n"
-        "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}],"
+        "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}],"
         " tolerations: [{key: latency, operator: Lt, value: '50'}]}}\n"
     )
     closed = CliRunner().invoke(main, ["schedule", str(path)])
-    assert (closed.exit_code, "had untolerated taint(s)" in closed.stdout) == (1, True)
+    assert closed.exit_code == 2
+    problem = 'spec.tolerations[0].operator: Unsupported value: "Lt": supported values: "Equal", "Exists", "Lt", "Gt"'
+    assert closed.stderr == f'Error: {path}: Pod p: Pod "p" is invalid: {problem}\n'
     opened = run("schedule", str(path), "--feature-gates", "TaintTolerationComparisonOperators=true", "-o", "json")
     assert [placed["node"] for placed in json.loads(opened)["placements"]] == ["slow"]
 
 
 def test_the_configuration_may_be_given_on_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "pod.yaml"
-    path.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}]}}")
+    path.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}")
     head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     text = head + "profiles: [{schedulerName: batch}]"
     result = CliRunner().invoke(main, ["schedule", str(path), "--config-text", text])
     assert result.stderr == (
         "note: pod 'default/p' is left to another scheduler: "
         "spec.schedulerName is 'default-scheduler'; the profiles here are: batch\n"
+        "Error: nothing to schedule: 1 pending pod, for other schedulers\n"
     )
 
 

@@ -12,8 +12,10 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.app.local.manifest_files import Manifest, ManifestError
+from stowplan.embedded import admission
 from stowplan.embedded.api import Api
 from stowplan.embedded.errors import StatusError
+from stowplan.embedded.parts import STATUS
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
 from stowplan.embedded.request import Options, Target
 from stowplan.embedded.resource import Object, Resource
@@ -26,10 +28,11 @@ _ALWAYS_APPLIED: Final = ("CustomResourceDefinition",)
 
 
 class Applier:
-    """Applies manifests to one cluster."""
+    """Applies manifests to one cluster. What they say of the status counts only if asked for: it is the server's."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, *, keeps_status: bool = False) -> None:
         self._api = api
+        self._keeps_status = keeps_status
 
     def is_from_a_server(self, manifest: Manifest) -> bool:
         """Say whether an object is one that some server has completed, so that it can be taken over."""
@@ -47,10 +50,18 @@ class Applier:
         except StatusError as error:
             raise ManifestError(f"{manifest.title}: {error.message}") from None
 
+    def unknown_fields(self, manifest: Manifest) -> list[str]:
+        """Say which fields of an object this cluster does not know. Raise ManifestError for a value of a wrong type."""
+        resource, _ = self._place(manifest)
+        try:
+            return admission.check_fields(resource, _copy(manifest.content), "Warn")
+        except StatusError as error:
+            raise ManifestError(f"{manifest.title}: {error.message}") from None
+
     def take_over(self, manifest: Manifest) -> None:
         """Put in an object of another cluster as it was there, in place of one of ours."""
         resource, _ = self._place(manifest)
-        copied: Object = msgspec.json.decode(msgspec.json.encode(manifest.content))
+        copied = _copy(manifest.content)
         copied["metadata"] = _without(copied["metadata"], _LEFT_BEHIND)
         self._api.store.write(resource, copied)
 
@@ -62,13 +73,20 @@ class Applier:
             self._api.create(resource, "", {"metadata": {"name": name}}, user=FIELD_MANAGER)
 
     def _apply(self, resource: Resource, namespace: str, content: Object) -> None:
-        copied: Object = msgspec.json.decode(msgspec.json.encode(content))
-        name = copied["metadata"].get("name", "")
+        copied = _copy(content)
+        name, status = copied["metadata"].get("name", ""), copied.get(STATUS)
         if not name or self._api.store.get(resource, namespace, name) is None:
-            self._api.insert(Target(resource, namespace), copied, _options())
+            created = self._api.insert(Target(resource, namespace), copied, _options())
+            if status and self._keeps_status:
+                self._write_status(resource, created, status)
             return
         patch = Patch(APPLY_PATCH, msgspec.json.encode(copied), FIELD_MANAGER, force=True, time=self._api.now())
         self._api.amend(Target(resource, namespace, name), patch, _options())
+
+    def _write_status(self, resource: Resource, created: Object, status: Object) -> None:
+        told = {**created, STATUS: {**(created.get(STATUS) or {}), **status}}
+        meta = created["metadata"]
+        self._api.update(resource, meta.get("namespace", ""), meta["name"], told, subresource=STATUS)
 
     def _place(self, manifest: Manifest) -> tuple[Resource, str]:
         """Return what the object is and the namespace it goes to."""
@@ -81,6 +99,11 @@ class Applier:
             )
         namespace = (content.get("metadata") or {}).get("namespace") or "default"
         return resource, namespace if resource.is_namespaced else ""
+
+
+def _copy(content: Mapping[str, Any]) -> Object:
+    copied: Object = msgspec.json.decode(msgspec.json.encode(content))
+    return copied
 
 
 def _options() -> Options:

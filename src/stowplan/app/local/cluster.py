@@ -89,7 +89,7 @@ class LocalCluster:
         self._audit = _audit_log(options.audit_log)
         self._database = Database(Path(options.data)) if options.data else None
         draw = random.Random(options.seed).getrandbits
-        self.api = Api(Store(self._database), Catalogue(), clients.now, draw)
+        self.api = Api(Store(self._database), Catalogue(), clients.now, draw, options.gates.on)
         self.pods, self.nodes = self._resource("Pod"), self._resource("Node")
         self.has_data = bool(self.api.store.list(self._resource("Namespace")))
         self._precedence = Precedence()

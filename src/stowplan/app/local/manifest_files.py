@@ -62,7 +62,7 @@ class Manifest:
 
 def read(paths: Iterable[str]) -> list[Manifest]:
     """Read all objects, those first that others need. Raise ManifestError if something cannot be read."""
-    return in_order(manifest for path in paths for file in _files(path) for manifest in _objects(file))
+    return in_order(manifest for path in paths for manifest in _read(path))
 
 
 def in_order(manifests: Iterable[Manifest]) -> list[Manifest]:
@@ -78,6 +78,14 @@ def read_text(path: str) -> str:
         raise ManifestError(f"{path}: not a text file in UTF-8: {error.reason} at byte {error.start}") from None
     except OSError as error:
         raise ManifestError(f"{path}: cannot be read: {error.strerror}; check the path") from None
+
+
+def _read(path: str) -> list[Manifest]:
+    found = [manifest for file in _files(path) for manifest in _objects(file)]
+    if not found:
+        # Most likely a template that came out empty: nobody names a file for nothing.
+        raise ManifestError(f"{path}: no object is written there; name a file that has some")
+    return found
 
 
 def _rank(kind: str) -> int:

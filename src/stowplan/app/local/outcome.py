@@ -46,6 +46,11 @@ class Outcome(msgspec.Struct, frozen=True):
     unmade: tuple[Unmade, ...] = ()
 
     @property
+    def is_about_nothing(self) -> bool:
+        """Whether there was no pod to decide on."""
+        return not any(getattr(self, name) for name in self.__struct_fields__)
+
+    @property
     def is_good(self) -> bool:
         """Whether every pod that is wanted is there and, if it is ours and may be tried, has found a node."""
         return not self.refused and not self.undecided and not self.unmade

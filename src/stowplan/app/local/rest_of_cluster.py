@@ -17,18 +17,22 @@ _BESIDE_THE_POINT: Final = ("events", "leases.coordination.k8s.io")
 #: Nobody has anything to do if nothing was written for so long, and as often as everybody had a turn.
 _QUIET_SECONDS: Final = 0.1
 _QUIET_LOOKS: Final = 4
+_LOOK_AGAIN_SECONDS: Final = 0.02
 
 
 class RestOfCluster:
     """All that works in a cluster beside its API and its scheduler."""
 
-    def __init__(self, api: Api, precedence: Precedence, without: Collection[str] = ()) -> None:
+    def __init__(
+        self, api: Api, precedence: Precedence | None, without: Collection[str] = (), *, is_still: bool = False
+    ) -> None:
         self._api = api
         self._options = Options(
             clients.now,
             has_controllers="controllers" not in without,
             has_provisioner="provisioner" not in without,
             has_kubelets="kubelets" not in without,
+            is_still=is_still,
             precedence=precedence,
         )
         self._tasks: list[asyncio.Task[None]] = []
@@ -53,6 +57,11 @@ class RestOfCluster:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def quiet(self) -> None:
+        """Wait until everybody has done what there is to do for now."""
+        while not self.is_quiet():  # noqa: ASYNC110 (many places, none of which tells)
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
     def is_quiet(self) -> bool:
         """Look whether anything was written since the last look; say whether all has been quiet for a while."""

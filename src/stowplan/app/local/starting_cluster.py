@@ -15,7 +15,6 @@ from typing import Final, Protocol, TypeVar
 from stowplan.app.local import cluster_copy, manifest_files, node_shapes
 from stowplan.app.local.applying import Applier
 from stowplan.app.local.manifest_files import Manifest
-from stowplan.embedded.api import Api
 from stowplan.embedded.controllers.volume_provisioning import standard_class
 from stowplan.embedded.following.storage import DEFAULT_CLASS
 
@@ -85,9 +84,8 @@ def _offers_volumes(copied: Iterable[Manifest], manifests: Iterable[Manifest]) -
     )
 
 
-def put_copied(api: Api, contents: Contents, progress: Progress) -> None:
+def put_copied(applier: Applier, contents: Contents, progress: Progress) -> None:
     """Put in what was somewhere before, and the nodes. Nothing else may be at work on the cluster yet."""
-    applier = Applier(api)
     seen = [manifest for manifest in contents.copied if applier.is_from_a_server(manifest)]
     for manifest in _followed(progress, "copying objects", seen):
         applier.take_over(manifest)
@@ -97,9 +95,10 @@ def put_copied(api: Api, contents: Contents, progress: Progress) -> None:
         applier.apply(manifest)
 
 
-async def put_new(api: Api, contents: Contents, progress: Progress, quiet: Callable[[], Awaitable[None]]) -> None:
+async def put_new(
+    applier: Applier, contents: Contents, progress: Progress, quiet: Callable[[], Awaitable[None]]
+) -> None:
     """Put in what no server has seen, while the cluster is at work; `quiet` waits until that has caught up."""
-    applier = Applier(api)
     written = [manifest for manifest in contents.copied if not applier.is_from_a_server(manifest)]
     found = manifest_files.in_order([*written, *contents.manifests])
     first = [manifest for manifest in found if manifest.is_needed_by_others]

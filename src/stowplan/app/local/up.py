@@ -17,7 +17,9 @@ from typing import Any, Protocol
 import msgspec
 
 from stowplan.app.local import kubeconfig_file, starting_cluster, unmade
+from stowplan.app.local.applying import Applier
 from stowplan.app.local.cluster import ClusterOptions, LocalCluster
+from stowplan.app.local.manifest_files import ManifestError
 from stowplan.app.local.outcome import Knowledge, Outcome, key_of, outcome_of
 from stowplan.app.local.scoreboard import Score, Scoreboard
 from stowplan.app.local.settling import Settling
@@ -87,6 +89,9 @@ async def run_once(options: UpOptions, view: View) -> Decided:
         with _told_to_stop() as stopped, view.stage("scheduling pods", 0):
             await _until_first(cluster, _decide(cluster, options.timeout_seconds), stopped.wait())
         outcome = _outcome(cluster, before)
+        if outcome.is_about_nothing and not cluster.has_data:
+            # Most likely the manifests are not those that were meant: green would say that all is well.
+            raise ManifestError("nothing to schedule: no pod waits in the cluster; give manifests of pods or workloads")
         return Decided(outcome, await _explain(cluster, outcome, options) if options.explains else {})
     finally:
         await cluster.close()
@@ -105,10 +110,11 @@ async def _open(options: UpOptions, view: View) -> LocalCluster:
     cluster = LocalCluster(options.cluster)
     try:
         contents = await starting_cluster.read(options.beginning, view, cluster.has_data)
-        starting_cluster.put_copied(cluster.api, contents, view)
+        applier = Applier(cluster.api)
+        starting_cluster.put_copied(applier, contents, view)
         await cluster.start()
         quiet = Settling(cluster).quiet
-        await starting_cluster.put_new(cluster.api, contents, view, quiet)
+        await starting_cluster.put_new(applier, contents, view, quiet)
         await quiet()
         if options.kubeconfig is not None:
             kubeconfig_file.write(options.kubeconfig, cluster.access)

@@ -20,6 +20,9 @@ class Surroundings(Protocol):
     @property
     def catalogue(self) -> Catalogue: ...
 
+    @property
+    def gates(self) -> frozenset[str]: ...
+
     def now(self) -> datetime: ...
 
 

@@ -59,6 +59,8 @@ class Options:
     has_provisioner: bool = True
     #: Without, pods stay as they are bound: somebody else plays the kubelets.
     has_kubelets: bool = True
+    #: Whether time stands still: what objects bring about at once is there, but no pod runs, and nothing ever goes.
+    is_still: bool = False
     #: Whom everybody gives way to.
     precedence: Precedence | None = None
 
@@ -87,8 +89,10 @@ def start_all(api: Api, options: Options) -> list[asyncio.Task[None]]:
 def parts_of(setting: Setting, options: Options) -> list[Part]:
     """Make every part; none has begun to work."""
     parts = controllers_of(setting, options) if options.has_controllers else []
+    if options.has_kubelets and not options.is_still:
+        parts.append(Kubelet(setting, options.timing))
     if options.has_kubelets:
-        parts += [Kubelet(setting, options.timing), Heartbeats(setting, options.heartbeat_seconds)]
+        parts.append(Heartbeats(setting, options.heartbeat_seconds))
     return parts
 
 
@@ -96,24 +100,29 @@ def controllers_of(setting: Setting, options: Options) -> list[Part]:
     """Make every controller."""
     replica_sets = ReplicaSets(setting, resources.apps(setting.api, "ReplicaSet"))
     jobs = Jobs(setting)
-    return [
-        Namespaces(setting),
+    parts: list[Part] = [
         ServiceAccounts(setting),
-        GarbageCollector(setting),
         NodeLifecycle(setting),
-        TaintEviction(setting),
-        PodGarbage(setting, options.gone_node_seconds),
         replica_sets,
         ReplicaSets(setting, resources.find(setting.api, "v1", "ReplicationController")),
         Deployments(setting, replica_sets.follower),
         StatefulSets(setting),
         DaemonSets(setting),
         jobs,
+        *claim_controllers_of(setting, options),
+    ]
+    if options.is_still:
+        return parts
+    return [
+        Namespaces(setting),
+        GarbageCollector(setting),
+        TaintEviction(setting),
+        PodGarbage(setting, options.gone_node_seconds),
         JobOrphans(setting, jobs.follower),
         CronJobs(setting, jobs.follower),
         DisruptionBudgets(setting),
         EventExpiry(setting),
-        *claim_controllers_of(setting, options),
+        *parts,
     ]
 
 

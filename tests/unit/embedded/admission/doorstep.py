@@ -24,9 +24,9 @@ from tests.unit.embedded.given import PODS
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
-def new_api() -> Api:
+def new_api(gates: frozenset[str] = frozenset()) -> Api:
     """An API with the namespaces, service accounts and priority classes of a new cluster."""
-    api = Api(Store(), Catalogue(), lambda: NOW, random.Random(1).getrandbits)
+    api = Api(Store(), Catalogue(), lambda: NOW, random.Random(1).getrandbits, gates)
     bootstrap.ensure(api)
     return api
 

@@ -356,3 +356,30 @@ def test_a_name_outside_the_rules_is_refused() -> None:
 def test_an_empty_node_selector_term_is_let_in_as_upstream_does() -> None:
     created = create(new_api(), PODS, wanting("nodeAffinity", "required", {"nodeSelectorTerms": [{}]}))
     assert created["metadata"]["name"] == "p"
+
+
+COMPARING = frozenset({"TaintTolerationComparisonOperators"})
+VALUE = "spec.tolerations[0].value: Invalid value:"
+CANONICAL = "must be a valid decimal integer in canonical form"
+
+
+def test_numbers_are_compared_where_the_gate_is_on() -> None:
+    created = create(new_api(COMPARING), PODS, tolerating(key="a", operator="Lt", value="-5"))
+    assert created["spec"]["tolerations"][0]["operator"] == "Lt"
+    refusal = refusal_of_new(new_api(), PODS, tolerating(key="a", operator="Lt", value="-5"))
+    assert 'Unsupported value: "Lt": supported values: "Equal", "Exists", "Lt", "Gt"' in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("value", "problems"),
+    [
+        ("08", [f'{VALUE} "08": {CANONICAL}']),
+        ("", [f'{VALUE} "": must be non-empty', f'{VALUE} "": strconv.ParseInt: parsing "": invalid syntax']),
+        ("x", [f'{VALUE} "x": {CANONICAL}', f'{VALUE} "x": strconv.ParseInt: parsing "x": invalid syntax']),
+        ("9" * 19, [f'{VALUE} "{"9" * 19}": strconv.ParseInt: parsing "{"9" * 19}": value out of range']),
+    ],
+)
+def test_what_is_no_number_cannot_be_compared(value: str, problems: list[str]) -> None:
+    refusal = refusal_of_new(new_api(COMPARING), PODS, tolerating(key="a", operator="Gt", value=value))
+    listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    assert refusal.message.endswith(f"is invalid: {listed}")

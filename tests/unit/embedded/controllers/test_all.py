@@ -51,3 +51,20 @@ def test_without_kubelets_pods_stay_as_they_were_bound() -> None:
         await cluster.stop()
 
     virtual_time.run(story())
+
+
+def test_where_time_stands_still_workloads_have_their_pods_and_none_of_them_runs_or_goes() -> None:
+    async def story() -> None:
+        cluster = SmallCluster(is_still=True)
+        await cluster.start(nodes=1)
+        web = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template(app="web")}
+        cluster.create(DEPLOYMENTS, "web", web)
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gone", "uid": "gone", "controller": True}
+        cluster.create(PODS, "orphan", {**template()["spec"], "nodeName": "gone"}, ownerReferences=[owner])
+        await cluster.pass_time(600)
+        assert {pod["status"]["phase"] for pod in cluster.pods(app="web")} == {"Pending"}
+        assert len(cluster.pods(app="web")) == 2
+        assert cluster.get(PODS, "orphan")["spec"]["nodeName"] == "gone"
+        await cluster.stop()
+
+    virtual_time.run(story())

@@ -30,9 +30,11 @@ _Check = Callable[[Problems, Object], None]
 _Compare = Callable[[Problems, Object, Object], None]
 
 
-def find_problems(resource: Resource, obj: Object, before: Object | None) -> Problems:
+def find_problems(
+    resource: Resource, obj: Object, before: Object | None, gates: frozenset[str] = frozenset()
+) -> Problems:
     """Everything that is wrong with an object, or with how it differs from what it was."""
-    problems = Problems()
+    problems = Problems(gates)
     meta = obj["metadata"]
     if before is None:
         metadata.check(problems, resource, meta)

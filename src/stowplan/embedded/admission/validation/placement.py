@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
@@ -9,11 +10,15 @@ from stowplan.embedded.admission.validation.affinity import check_label_keys
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.selectors import check_label_selector
 from stowplan.embedded.resource import Object
+from stowplan.model.label_syntax import quoted
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OUTCOMES: Final = ("DoNotSchedule", "ScheduleAnyway")
 _POLICIES: Final = ("Honor", "Ignore")
 _NOT_POSITIVE: Final = "must be greater than zero"
+_COMPARING: Final = "TaintTolerationComparisonOperators"
+_CANONICAL: Final = re.compile("0|-?[1-9][0-9]*")
+_NUMBER: Final = re.compile("[+-]?[0-9]{1,1000}")
 _MATCH_ALL: Final = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 
 
@@ -72,9 +77,22 @@ def _check_toleration_value(problems: Problems, toleration: Object, path: str) -
             problems.invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
     elif operator in ("", "Equal"):
         problems.each(f"{path}.operator", value, names.label_value(value))
+    elif operator in ("Lt", "Gt") and _COMPARING in problems.gates:
+        _check_number(problems, value, f"{path}.value")
     else:
         known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
         problems.unsupported(f"{path}.operator", operator, known)
+
+
+def _check_number(problems: Problems, value: str, path: str) -> None:
+    if not value:
+        problems.invalid(path, value, "must be non-empty")
+    elif not _CANONICAL.fullmatch(value):
+        problems.invalid(path, value, "must be a valid decimal integer in canonical form")
+    if not _NUMBER.fullmatch(value):
+        problems.invalid(path, value, f"strconv.ParseInt: parsing {quoted(value)}: invalid syntax")
+    elif not -(2**63) <= int(value) < 2**63:
+        problems.invalid(path, value, f"strconv.ParseInt: parsing {quoted(value)}: value out of range")
 
 
 def check_gates(problems: Problems, gates: list[Object], path: str) -> None:

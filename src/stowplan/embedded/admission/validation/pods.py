@@ -31,7 +31,7 @@ _Check = Callable[[Problems, Any, str], None]
 
 def check_pod(problems: Problems, pod: Object) -> None:
     """Check a pod, new or changed."""
-    problems.causes += _causes(_ENCODER.encode(pod["spec"]))
+    problems.causes += _causes(_ENCODER.encode(pod["spec"]), problems.gates)
 
 
 def check_new_pod(problems: Problems, pod: Object) -> None:
@@ -44,9 +44,9 @@ def check_new_pod(problems: Problems, pod: Object) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _causes(spec: bytes) -> tuple[Cause, ...]:
+def _causes(spec: bytes, gates: frozenset[str]) -> tuple[Cause, ...]:
     """What is wrong with the spec of a pod. Pods come by the thousand from one template, which is checked once."""
-    problems = Problems()
+    problems = Problems(gates)
     check_spec(problems, _DECODER.decode(spec), "spec")
     return tuple(problems.causes)
 

@@ -14,12 +14,13 @@ IMMUTABLE = "field is immutable"
 
 
 class Problems:
-    """Complaints about fields, in the order in which they were found."""
+    """Complaints about fields, in the order in which they were found; feature gates that are on allow more."""
 
-    __slots__ = ("causes",)
+    __slots__ = ("causes", "gates")
 
-    def __init__(self) -> None:
+    def __init__(self, gates: frozenset[str] = frozenset()) -> None:
         self.causes: list[Cause] = []
+        self.gates = gates
 
     def required(self, path: str, detail: str = "") -> None:
         self._add("FieldValueRequired", path, "Required value", detail)
