@@ -6,18 +6,21 @@ The story starts in `stowplan.app`, which wires the parts; ARCHITECTURE.md walks
 
 __version__ = "0.1.0"
 
-__all__ = ["Cluster", "__version__"]
+__all__ = ["Chosen", "Cluster", "Failed", "Gated", "Refused", "__version__"]
 
 # Type checkers take this name for true; importing it from `typing` would cost more than all the rest.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from stowplan.app.cluster import Cluster
+    from stowplan.app.cluster import Chosen, Cluster, Failed, Gated, Refused
 else:
 
     def __getattr__(name):
-        if name == "Cluster":
-            from stowplan.app.cluster import Cluster
+        if name in __all__:
+            from stowplan.app import cluster
 
-            return Cluster
+            return getattr(cluster, name)
         raise AttributeError(f"module 'stowplan' has no attribute {name!r}; it exports {', '.join(__all__)}")
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

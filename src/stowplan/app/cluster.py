@@ -18,13 +18,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from stowplan.app.settings import installed_plugins
+from stowplan.app.settings import ConfigurationLike, as_configuration, installed_plugins
 from stowplan.app.standalone import Standalone
 from stowplan.cache.cache import Cache, Placed
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.config.load import default_configuration
 from stowplan.config.types import Configuration
 from stowplan.devices.in_flight import InFlight
 from stowplan.engine import choose
@@ -62,13 +61,25 @@ class Gated:
     pod: Pod
     rejection: Rejection
 
+    @property
+    def message(self) -> str:
+        return ", ".join(self.rejection.reasons)
+
+    @property
+    def node_name(self) -> None:
+        """There is none."""
+        return None
+
 
 class Cluster:
-    """Nodes, pods and the other objects of a cluster, and the profiles that schedule on it."""
+    """Nodes, pods and the other objects of a cluster, and the profiles that schedule on it.
+
+    `config` is a KubeSchedulerConfiguration: the path of a file, its text, a mapping, or one that was read before.
+    """
 
     def __init__(
         self,
-        config: Configuration | None = None,
+        config: ConfigurationLike = None,
         *,
         ties: Ties = "random",
         seed: int = 0,
@@ -77,7 +88,7 @@ class Cluster:
     ) -> None:
         self.feature_gates = feature_gates
         self.registry = installed_plugins()
-        self.config = config if config is not None else default_configuration(gates=feature_gates)
+        self.config = as_configuration(config, self.registry, feature_gates)
         self.cache = Cache()
         self.nominations = Nominations()
         #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.

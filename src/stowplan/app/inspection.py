@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from stowplan.app.replica import Replica
-from stowplan.app.serving.inspecting import Answer, ExplainQuery, NodesQuery, QueueQuery, UnknownObjectError
+from stowplan.app.serving.inspecting import (
+    Answer,
+    BadQueryError,
+    ExplainQuery,
+    NodesQuery,
+    QueueQuery,
+    UnknownObjectError,
+)
 from stowplan.cache.cache import Cache
 from stowplan.framework.requeueing import awaited_by
 from stowplan.model.pod import Pod
@@ -105,6 +112,7 @@ class Inspection:
         return QueueView(replica.parts.queue, replica.limits, replica.parts.waiting, replica.timeline, awaited)
 
     def _nodes(self, query: NodesQuery) -> dict[str, Any]:
+        _check_sort(self._replica.parts.cache, query.sort)
         found = usage(self._replica.parts.cache, query.wants)
         if query.sort == "name":
             found.sort(key=lambda one: one.name)
@@ -125,6 +133,12 @@ class Inspection:
                 for one in shown
             ],
         }
+
+
+def _check_sort(cache: Cache, wanted: str) -> None:
+    known = ("name", *cache.table.resources.index_of)
+    if wanted and wanted not in known:
+        raise BadQueryError(f"sort: Invalid value: {wanted!r}: write one of: {', '.join(known)}")
 
 
 @contextmanager

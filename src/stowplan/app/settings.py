@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
 
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.config.load import AS_IT_IS, Reading, load
+from stowplan.config.load import AS_IT_IS, Reading, default_configuration, from_mapping, load
 from stowplan.config.points import IN_TREE
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry
@@ -19,6 +21,27 @@ from stowplan.queue.backoff import Limits
 def read_configuration(text: str, gates: FeatureGates = DEFAULT_GATES, reading: Reading = AS_IT_IS) -> Configuration:
     """Read the text of a configuration file; raise ConfigError or RegistryError if it cannot be used."""
     return load(text, KnownPlugins(installed_plugins()), gates, reading)
+
+
+#: What a program may give as a configuration: a file, the text of one, what was read from one, or a finished one.
+ConfigurationLike: TypeAlias = Configuration | Path | str | Mapping[str, object] | None
+
+
+def as_configuration(given: ConfigurationLike, registry: Registry, gates: FeatureGates) -> Configuration:
+    """Read a configuration, however it is given; of texts, one with a line break or a brace is no path."""
+    known = KnownPlugins(registry)
+    match given:
+        case Configuration():
+            return given
+        case None:
+            return default_configuration(gates=gates)
+        case Mapping():
+            return from_mapping(given, known, gates)
+        case str() if "\n" in given or given.lstrip().startswith("{"):
+            return load(given, known, gates)
+        case str() | Path():
+            return load(Path(given).read_text(encoding="utf-8"), known, gates)
+    raise TypeError(f"config: {type(given).__name__} is no configuration; give a path, a text, or a mapping")
 
 
 def installed_plugins() -> Registry:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 
 import click
+
+from stowplan import __version__
 
 #: Subcommands with their help line; the module of the same name has the command as `command`.
 SUBCOMMANDS = {
@@ -19,7 +22,25 @@ SUBCOMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+#: What `stowplan --version` and `stowplan version` say.
+VERSION = f"stowplan {__version__}, decides like kube-scheduler 1.36.4"
+
+
+class HelpfulGroup(click.Group):
+    """A group that guesses what a subcommand was to be that there is not."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            if args[0].startswith("-"):
+                raise
+        ctx.fail(f"No such command {args[0]!r}; {_suggestion(args[0], self.list_commands(ctx))}")
+
+
+class LazyGroup(HelpfulGroup):
     """A group that knows the names and help lines of its subcommands without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -36,6 +57,15 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(SUBCOMMANDS.items()))
 
 
+def _suggestion(name: str, known: Sequence[str]) -> str:
+    # Loaded here: hardly anybody needs it.
+    import difflib
+
+    near = difflib.get_close_matches(name.lower(), known, n=2, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(message=VERSION, help="Print the version.")
 def main() -> None:
     """Stowplan: the Kubernetes scheduler in Python."""

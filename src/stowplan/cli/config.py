@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from stowplan.cli import options, output
+from stowplan.cli import HelpfulGroup, options, output
 from stowplan.cli.inputs import make_cluster, read_settings
 from stowplan.cli.problems import BadConfigError
 from stowplan.config.external import to_yaml
 from stowplan.config.feature_gates import FeatureGates
 
 
-@click.group("config")
+@click.group("config", cls=HelpfulGroup)
 def command() -> None:
     """Check or show a KubeSchedulerConfiguration."""
 

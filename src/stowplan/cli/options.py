@@ -11,7 +11,8 @@ def _read_gates(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
     try:
         return parse(*texts)
     except FeatureGateError as error:
-        raise click.BadParameter(str(error)) from None
+        # In the words of `stowplan run`, which are upstream's.
+        raise click.UsageError(f'invalid argument "{texts[-1]}" for "--feature-gates" flag: {error}', ctx) from None
 
 
 files = click.argument("files", nargs=-1, required=True, metavar="FILE...")

@@ -73,4 +73,6 @@ def _time(text: str) -> str:
 
 def _counts(counts: dict[str, int]) -> str:
     parts = [f"{count} {place}" for place, count in counts.items() if count]
-    return f"{sum(counts.values())} pods wait" + (f": {', '.join(parts)}" if parts else "")
+    count = sum(counts.values())
+    waits = f"{output.counted(count, 'pod')} {'waits' if count == 1 else 'wait'}"
+    return waits + (f": {', '.join(parts)}" if parts else "")

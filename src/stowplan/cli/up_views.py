@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stowplan.cli import output
+from stowplan.cli.output import counted
 
 if TYPE_CHECKING:
     from stowplan.app.local.cluster import LocalCluster
@@ -116,7 +117,7 @@ def introduction(cluster: LocalCluster, kubeconfig: Path | None) -> str:
     nodes, pods = len(cluster.api.store.list(cluster.nodes)), len(cluster.api.store.list(cluster.pods))
     shown = _shown(kubeconfig) if kubeconfig is not None else ""
     lines = [
-        f"A cluster of {nodes} nodes and {pods} pods is up at {cluster.access.server}",
+        f"A cluster of {counted(nodes, 'node')} and {counted(pods, 'pod')} is up at {cluster.access.server}",
         "",
         f"  kubeconfig  {shown}",
         f"  try         kubectl --kubeconfig {shown} get pods -A -o wide",
@@ -139,7 +140,7 @@ def headline(score: Score) -> str:
     """Say in one line how the cluster is."""
     phases = ", ".join(f"{count} {phase.lower()}" for phase, count in sorted(score.phases.items())) or "none"
     placed = f"; {score.bound} placed, {score.bound_per_second:.0f} a second" if score.schedules else ""
-    return f"{score.nodes} nodes; pods: {phases}{placed}"
+    return f"{counted(score.nodes, 'node')}; pods: {phases}{placed}"
 
 
 def screen(score: Score, height: int) -> Group:

@@ -28,6 +28,11 @@ class Refused(msgspec.Struct, frozen=True):
     message: str
     verdict: Verdict
 
+    @property
+    def node_name(self) -> None:
+        """There is none; asked for by those who only want to know where the pod goes."""
+        return None
+
     def __repr__(self) -> str:
         return f"Refused(pod={self.pod.key!r}, message={self.message!r})"
 
@@ -38,6 +43,11 @@ class Failed(msgspec.Struct, frozen=True):
     pod: Pod
     message: str
     plugin: str = ""
+
+    @property
+    def node_name(self) -> None:
+        """There is none."""
+        return None
 
     def __repr__(self) -> str:
         return f"Failed(pod={self.pod.key!r}, message={self.message!r}, plugin={self.plugin!r})"

@@ -199,7 +199,8 @@ def _reasons(explanation: Explanation, width: int) -> list[str]:
     rows: list[tuple[object, ...]] = [("plugin", "first", "in all", "reason")]
     rows += [(count.plugin, count.first, count.in_all, count.reason) for count in explanation.reasons]
     refused = len(explanation.nodes) - len(explanation.feasible)
-    title = f"Who refuses the other {refused} nodes" if explanation.feasible else "Who refuses"
+    others = "node" if refused == 1 else f"{refused} nodes"
+    title = f"Who refuses the other {others}" if explanation.feasible else "Who refuses"
     return [title, *columns(rows, width)]
 
 

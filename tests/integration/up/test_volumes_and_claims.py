@@ -54,7 +54,7 @@ def hosts_of(volume: dict[str, Any]) -> list[str]:
 def test_a_stateful_set_gets_a_volume_for_each_pod_where_it_runs(tmp_path: Path) -> None:
     with running(tmp_path, "--nodes", "3") as up:
         assert table(up, CLASSES, "Name", "Provisioner", "VolumeBindingMode") == [
-            ("standard (default)", "stowplan.io/local", "WaitForFirstConsumer")
+            ("standard (default)", "stowplan.dev/local", "WaitForFirstConsumer")
         ]
         spec = {
             "replicas": 2,

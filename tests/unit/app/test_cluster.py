@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
+import yaml
 
+import stowplan
 from stowplan.app.cluster import Cluster, Gated, read_yaml
 from stowplan.app.settings import read_configuration
+from stowplan.config.errors import ConfigError
 from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.model.binding import Binding
 from stowplan.model.meta import NamespacedMeta, ObjectReference
@@ -164,6 +168,44 @@ def test_a_pod_chooses_its_profile() -> None:
     packed = cluster.profile_of(pod.scheduler_name("packed").build())
     assert packed.percentage_of_nodes_to_score == 80
     assert cluster.field.percentage_of_nodes_to_score == 50
+
+
+def test_a_configuration_is_given_as_a_path_a_text_or_what_was_read_from_one(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(PROFILES)
+    finished = read_configuration(PROFILES)
+    for given in (path, str(path), PROFILES, yaml.safe_load(PROFILES), json.dumps(yaml.safe_load(PROFILES)), finished):
+        assert Cluster(given).config == finished
+    assert list(Cluster.from_yaml(TEXT, config=path).profiles) == ["default-scheduler", "packed"]
+
+
+def test_a_configuration_that_is_wrong_is_refused_however_it_is_given() -> None:
+    wrong = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "parallelism": -1}
+    with pytest.raises(ConfigError, match="parallelism: Invalid value: -1"):
+        Cluster(wrong)
+    with pytest.raises(FileNotFoundError, match=r"gone\.yaml"):
+        Cluster("gone.yaml")
+    with pytest.raises(TypeError, match="config: int is no configuration; give a path, a text, or a mapping"):
+        Cluster(7)  # type: ignore[arg-type]
+
+
+def test_a_pod_without_a_node_says_so_by_none() -> None:
+    refused = cluster_of("n").schedule(make_pod("big").requests(cpu=9).build())
+    failed = Cluster().schedule(make_pod("early").build())
+    gated = cluster_of("n").schedule(make_pod("gated").gate("g").build())
+    assert [type(one) for one in (refused, failed, gated)] == [Refused, Failed, Gated]
+    assert (refused.node_name, failed.node_name, gated.node_name) == (None, None, None)
+
+
+def test_the_package_offers_the_cluster_and_its_results_and_lists_them() -> None:
+    names = ["Chosen", "Cluster", "Failed", "Gated", "Refused"]
+    assert [getattr(stowplan, name) for name in names] == [Chosen, Cluster, Failed, Gated, Refused]
+    assert set(names) <= set(dir(stowplan))
+    assert set(names) <= set(stowplan.__all__)
+    with pytest.raises(
+        AttributeError, match="module 'stowplan' has no attribute 'Clutser'; it exports Chosen, Cluster"
+    ):
+        getattr(stowplan, "Clutser")  # noqa: B009 (a type checker would know)
 
 
 def test_a_profile_that_is_not_configured_is_named() -> None:

@@ -98,6 +98,17 @@ def test_nodes_are_shown_with_what_is_free() -> None:
     with_scheduler(work)
 
 
+def test_nodes_cannot_be_sorted_by_what_they_do_not_have() -> None:
+    async def work(ask: Ask) -> None:
+        result = await ask("nodes", "--sort", "cpus")
+        assert result.exit_code == 2
+        problem = "sort: Invalid value: 'cpus': write one of: name, cpu, memory, ephemeral-storage, pods"
+        assert result.stderr == f"Error: {problem}\n"
+        assert (await ask("nodes", "--sort", "name")).exit_code == 0
+
+    with_scheduler(work)
+
+
 def test_a_pod_that_is_not_there_is_refused_in_one_sentence() -> None:
     async def work(ask: Ask) -> None:
         result = await ask("explain", "pod", "default/none")

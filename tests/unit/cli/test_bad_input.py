@@ -183,7 +183,7 @@ def test_configurations_that_cannot_be_used(
 def test_a_gate_that_cannot_be_set_is_misuse(tmp_path: Path, command: list[str]) -> None:
     error = refusal(tmp_path, [*command, "--feature-gates", "SchedulerQueueingHints=false"], "")
     assert error.endswith(
-        "Error: Invalid value for '--feature-gates': "
+        'Error: invalid argument "SchedulerQueueingHints=false" for "--feature-gates" flag: '
         "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true"
     )
 

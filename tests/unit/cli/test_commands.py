@@ -10,7 +10,8 @@ import yaml
 from click.testing import CliRunner
 
 from stowplan import __version__
-from stowplan.cli import SUBCOMMANDS, main
+from stowplan.app.local.scoreboard import Score
+from stowplan.cli import SUBCOMMANDS, main, output, queue, up_views
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ["examples/cluster.yaml", "examples/workload.yaml"]
@@ -45,6 +46,42 @@ def test_help_loads_nothing_that_takes_time() -> None:
 
 def test_version() -> None:
     assert run("version") == f"stowplan {__version__}, decides like kube-scheduler 1.36.4\n"
+    assert run("--version") == run("version")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [
+        (("shedule", "x.yaml"), "No such command 'shedule'; did you mean schedule?"),
+        (("Nodes",), "No such command 'Nodes'; did you mean nodes?"),
+        (("config", "chek"), "No such command 'chek'; did you mean check?"),
+        (
+            ("zzz",),
+            "No such command 'zzz'; there are: run, up, schedule, explain, queue, nodes, config, version",
+        ),
+    ],
+)
+def test_a_subcommand_that_there_is_not_is_guessed_at(arguments: tuple[str, ...], suggestion: str) -> None:
+    result = CliRunner().invoke(main, arguments)
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"Error: {suggestion}")
+
+
+def test_feature_gates_are_refused_in_the_same_words_by_every_command() -> None:
+    problem = 'invalid argument "PodLevelResource=true" for "--feature-gates" flag: unrecognized feature gate: '
+    for command in (("run",), ("up",), ("schedule", "x"), ("explain", "p"), ("config", "show")):
+        result = CliRunner().invoke(main, [*command, "--feature-gates", "PodLevelResource=true"])
+        told = result.stderr.splitlines()[-1]
+        assert told == f"Error: {problem}PodLevelResource; did you mean PodLevelResources?", command
+
+
+def test_what_is_counted_is_worded_by_its_number() -> None:
+    assert [output.counted(number, "pod") for number in (0, 1, 2)] == ["0 pods", "1 pod", "2 pods"]
+    counts = [queue._counts({"active": number}) for number in (0, 1, 2)]
+    assert counts == ["0 pods wait", "1 pod waits: 1 active", "2 pods wait: 2 active"]
+    score = Score(
+        nodes=1, phases={"Pending": 1}, waiting={}, reasons=[], bound=1, bound_per_second=0, last=[], now_ns=0
+    )
+    assert up_views.headline(score) == "1 node; pods: 1 pending; 1 placed, 0 a second"
 
 
 def test_the_default_configuration_is_shown_with_all_defaults() -> None:

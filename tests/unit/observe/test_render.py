@@ -37,7 +37,7 @@ Scores of the best 2 of 2 nodes, weighted
   total                                 8    462    450
   roomy leads tight by 12: NodeResourcesFit +12
 
-Who refuses the other 1 nodes
+Who refuses the other node
   plugin             first  in all  reason
   NodeUnschedulable      1       1  node(s) were unschedulable"""
 

@@ -89,7 +89,7 @@ def _judge(pod: Object, known: Knowledge) -> tuple[str, Placement | Verdict]:
         return "others", Verdict(key, f"spec.schedulerName is {scheduler_name!r}; the profiles here are: {profiles}")
     gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
     if gates:
-        return "held", Verdict(key, f"waiting for scheduling gates: {', '.join(gates)}")
+        return "held", Verdict(key, f"waiting for scheduling gates: [{' '.join(gates)}]")
     if key in known.held_by:
         return "held", Verdict(key, f"{known.held_by[key]} does not let it in yet")
     condition = _condition(pod)

@@ -22,7 +22,7 @@ from stowplan.embedded.following.work import Worker, WorkQueue
 from stowplan.embedded.resource import Object
 
 #: Makes volumes that one node reaches.
-LOCAL = "stowplan.io/local"
+LOCAL = "stowplan.dev/local"
 
 
 class VolumeProvisioning:

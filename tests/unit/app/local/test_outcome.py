@@ -34,7 +34,7 @@ def make_pod(name: str, condition: tuple[str, str] | None = None, **spec: Any) -
         ),
         pytest.param(
             make_pod("a", ("SchedulingGated", "gated"), schedulingGates=[{"name": "g1"}, {"name": "g2"}]),
-            Outcome(held=(Verdict("ns/a", "waiting for scheduling gates: g1, g2"),)),
+            Outcome(held=(Verdict("ns/a", "waiting for scheduling gates: [g1 g2]"),)),
             id="its gates are shut",
         ),
         pytest.param(

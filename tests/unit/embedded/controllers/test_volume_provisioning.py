@@ -76,7 +76,7 @@ def test_a_claim_is_served_at_once_with_what_it_asked_for() -> None:
     ("content", "affinity"),
     [
         pytest.param(
-            {"provisioner": "stowplan.io/local"}, requires(kubernetes_io__hostname="host-a"), id="ours are of a node"
+            {"provisioner": "stowplan.dev/local"}, requires(kubernetes_io__hostname="host-a"), id="ours are of a node"
         ),
         pytest.param({}, requires(topology_kubernetes_io__zone="zone-1"), id="those of others are of a zone"),
         pytest.param({"allowedTopologies": RACKS}, requires(rack="r7"), id="the class names other parts"),
