@@ -20,6 +20,7 @@ from stowplan.framework.contract import Preemption
 from stowplan.framework.extending import Extender, PodsOn, with_refusals
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.profile import Profile
+from stowplan.framework.ranking import OUT_OF_REACH
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -102,10 +103,11 @@ class Extended:
         ranking = choose.rank(self._field, profile, pod, found)
         given = await chain.prioritize(self._extenders, pod, self._nodes(found))
         self._ignored(given.ignored)
-        total = ranking.total.copy()
+        # An extender may take points away, but never so many that a node which cannot take the pod is better.
+        total = np.where(found.feasible, ranking.total, OUT_OF_REACH)
         for name, points in given.total.items():
             row_of = table.row_of.get(name)
-            if row_of is not None and found.feasible[row_of]:
+            if row_of is not None:
                 total[row_of] += points
         row = choose.pick(self._field, total, found)
         return Chosen(pod, table.names()[row], row, found.count, int(total[row]))

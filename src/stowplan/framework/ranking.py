@@ -97,7 +97,7 @@ class Ranking:
         flipped = self._flipped()
         self._refresh_states(pod)
         stale = self._stale(is_whole=flipped is None)
-        if not stale and not flipped:
+        if not stale and flipped == NO_MARKS:
             return
         self._move(stale.keys(), is_flipped=flipped is not NO_MARKS)
         whole = [index for index, marks in stale.items() if marks is None]
