@@ -26,7 +26,7 @@ from stowplan.framework.memo import Memo
 from stowplan.framework.verdict import Code
 from stowplan.model import decode
 from stowplan.model.pod import Pod
-from tests.conformance import allocations, recorded
+from tests.conformance import allocations, either, recorded
 from tests.conformance.answers import Answer, Question, answer
 
 Difference = tuple[str, Any, Any]
@@ -55,13 +55,14 @@ def check(case: Case) -> list[Difference]:
     """Give (field, theirs, ours) for everything that differs in one case."""
     cluster, question = build(case)
     ours = answer(without_memo(cluster), question)
-    return [*compare(case["expect"], ours), *check_memo(cluster, question, ours)]
+    return [*compare(either.settled(case, ours), ours), *check_memo(cluster, question, ours)]
 
 
 def check_fresh(case: Case) -> list[Difference]:
     """Check a case without kept answers only."""
     cluster, question = build(case)
-    return list(compare(case["expect"], answer(without_memo(cluster), question)))
+    ours = answer(without_memo(cluster), question)
+    return list(compare(either.settled(case, ours), ours))
 
 
 def check_with_allocations(case: Case) -> list[Difference]:

@@ -35,6 +35,7 @@ from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
 from stowplan.framework import placing
+from stowplan.framework.allocation import rules_of
 from stowplan.framework.extending import Extender
 from stowplan.framework.handle import Binder, ObjectWriter
 from stowplan.framework.memo import Memo
@@ -89,7 +90,7 @@ class Cluster:
         self.feature_gates = feature_gates
         self.registry = installed_plugins()
         self.config = as_configuration(config, self.registry, feature_gates)
-        self.cache = Cache()
+        self.cache = Cache(rules_of(feature_gates))
         self.nominations = Nominations()
         #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
         self.draw: Callable[[int], int] = random.Random(seed).randrange

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
+from stowplan.model import requests
 from stowplan.model.importance import importance
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -41,8 +42,9 @@ class Placed:
 class Cache:
     """Nodes, placed pods, and the other objects that plugins list."""
 
-    def __init__(self) -> None:
-        self.table = Table()
+    def __init__(self, rules: requests.Rules = requests.USUAL) -> None:
+        """Know nothing yet; `rules` say how pods are weighed."""
+        self.table = Table(rules)
         self.objects = Objects(self.table.reads)
         self.groups = Groups()
         self._placed: dict[str, Placed] = {}

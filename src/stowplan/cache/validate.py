@@ -48,7 +48,7 @@ def _check_rows(cache: Cache) -> None:
 
 
 def _rebuilt(cache: Cache) -> Cache:
-    fresh = Cache()
+    fresh = Cache(cache.table.rules)
     for node in cache.table.nodes:
         fresh.add_node(node)
     for placed in cache.pods():

@@ -17,9 +17,10 @@ import msgspec
 import numpy as np
 
 from stowplan.config.arguments import ResourceSpec
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.by_amounts import FEW_ROWS
 from stowplan.framework.contract import MAX_SCORE
-from stowplan.model.requests import Requests
+from stowplan.model.requests import Requests, Rules
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NON_ZERO_CPU, NON_ZERO_MEMORY
@@ -69,6 +70,14 @@ class Counted:
             self.known.clear()
         self.known[condition] = score
         return score
+
+
+def rules_of(gates: FeatureGates) -> Rules:
+    """Return how pods are weighed under feature gates."""
+    return Rules(
+        pod_level=gates.enabled("PodLevelResources"),
+        pod_level_resize=gates.enabled("InPlacePodLevelResourcesVerticalScaling"),
+    )
 
 
 def count_for(resources: Sequence[ResourceSpec], added: Requests, nodes: Nodes, *, is_never_zero: bool) -> Counted:

@@ -180,12 +180,8 @@ def _spelled(action: Action) -> str:
 
 
 def _requests_less(old: Pod, new: Pod) -> bool:
-    before, after = requests.accounted(old), requests.accounted(new)
-    if before.milli_cpu > after.milli_cpu or before.memory > after.memory:
-        return True
-    if before.ephemeral_storage > after.ephemeral_storage:
-        return True
-    return any(name not in after.scalar or amount > after.scalar[name] for name, amount in before.scalar.items())
+    before, after = requests.accounted_list(old), requests.accounted_list(new)
+    return any(name not in after or held.milli_value > after[name].milli_value for name, held in before.items())
 
 
 def _is_gated(pod: Pod) -> bool:

@@ -17,6 +17,7 @@ from stowplan.model.dra import DeviceClass
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
+from stowplan.model.requests import USUAL, Rules
 from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 
 #: Requests for devices of a class by the class's own name.
@@ -27,36 +28,40 @@ DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 List = Callable[[], Iterable[DeviceClass]]
 
 
-def awaited(device_classes: List) -> tuple[Awaited, ...]:
-    """Return the changes that a pod without room waits for."""
+def awaited(device_classes: List, rules: Rules = USUAL) -> tuple[Awaited, ...]:
+    """Return the changes that a pod without room waits for; `rules` say how pods are weighed."""
+    given_back = partial(is_room_given_back, rules=rules)
+    grown = partial(has_room, device_classes, rules=rules)
     return (
-        Awaited(changes.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, is_room_given_back),
-        Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, partial(has_room, device_classes)),
+        Awaited(changes.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, given_back),
+        Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, grown),
         Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE, is_served_by),
     )
 
 
-def is_room_given_back(pod: Pod, old: Pod, new: Pod | None) -> bool:
+def is_room_given_back(pod: Pod, old: Pod, new: Pod | None, rules: Rules = USUAL) -> bool:
     """Any pod that leaves its node helps; one that shrinks, if it shrinks in something that `pod` requests."""
+    # Here upstream counts what is set on the pod itself, whether that counts otherwise or not.
+    rules = Rules(pod_level_resize=rules.pod_level_resize)
     if new is None:
         return changes.counts_on_a_node(old)
     if changes.is_same(pod, new):
         return True
     if not new.node_name:
         return False
-    before, after = _amounts(requests.accounted(old)), _amounts(requests.accounted(new))
-    wanted = _amounts(requests.accounted(pod))
+    before, after = _amounts(requests.accounted(old, rules)), _amounts(requests.accounted(new, rules))
+    wanted = _amounts(requests.accounted(pod, rules))
     return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in wanted.items())
 
 
-def has_room(device_classes: List, pod: Pod, old: Node | None, new: Node) -> bool:
+def has_room(device_classes: List, pod: Pod, old: Node | None, new: Node, rules: Rules = USUAL) -> bool:
     """A node helps if it could take the pod when empty and, where it was there before, now has more of what counts.
 
     What a node does not have but a device class stands for is not the node's to have: it never stops a pod, and may
     always have become more.
     """
     has = _allocatable(new)
-    wanted = {name: amount for name, amount in _amounts(requests.incoming(pod)).items() if amount}
+    wanted = {name: amount for name, amount in _amounts(requests.incoming(pod, rules)).items() if amount}
     lacking = [name for name, amount in wanted.items() if amount > has.get(name, 0)]
     served = [name for name in wanted if not has.get(name, 0) and is_served(device_classes, name)]
     if has.get(PODS, 0) < 1 or not set(served).issuperset(lacking):

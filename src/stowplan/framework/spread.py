@@ -62,9 +62,17 @@ class Constraint(msgspec.Struct, frozen=True, gc=False):
         return Supposed(self.namespace, self.selector)
 
 
-def compiled(written: Iterable[TopologySpreadConstraint], pod: Pod, action: str) -> tuple[Constraint, ...]:
-    """Compile those of the constraints that call for `action` when they cannot be satisfied."""
-    return tuple(compile_constraint(one, pod) for one in written if one.when_unsatisfiable == action)
+def compiled(
+    written: Iterable[TopologySpreadConstraint], pod: Pod, action: str, *, merges_keys: bool = True
+) -> tuple[Constraint, ...]:
+    """Compile those of the constraints that call for `action` when they cannot be satisfied.
+
+    `merges_keys`: an API server may not have merged `matchLabelKeys` into the selector, so it is done here.
+    """
+    wanted = [one for one in written if one.when_unsatisfiable == action]
+    if not merges_keys:
+        wanted = [msgspec.structs.replace(one, match_label_keys=()) for one in wanted]
+    return tuple(compile_constraint(one, pod) for one in wanted)
 
 
 def compile_constraint(written: TopologySpreadConstraint, pod: Pod, selector: Selector | None = None) -> Constraint:

@@ -11,6 +11,7 @@ While a resize is under way the node holds the larger of what is asked, promised
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -41,19 +42,36 @@ class Requests(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     non_zero_memory: int = 0
 
 
-def incoming(pod: Pod) -> Requests:
+class Rules(msgspec.Struct, frozen=True):
+    """Which fields of a pod count; feature gates say so."""
+
+    #: Whether requests that are set on the pod itself replace those of its containers (PodLevelResources).
+    pod_level: bool = True
+    #: Whether those can be resized (InPlacePodLevelResourcesVerticalScaling).
+    pod_level_resize: bool = True
+
+
+USUAL: Final = Rules()
+
+
+def incoming(pod: Pod, rules: Rules = USUAL) -> Requests:
     """What a node must have free for a pod that is being scheduled."""
-    return _weigh(pod, uses_status=False)
+    return _weigh(pod, _Reading(rules, uses_status=False))
 
 
-def accounted(pod: Pod) -> Requests:
+def accounted(pod: Pod, rules: Rules = USUAL) -> Requests:
     """What a pod weighs on its node: the most of what it asks for, was promised and holds, resize included."""
-    return _weigh(pod, uses_status=True)
+    return _weigh(pod, _Reading(rules, uses_status=True))
 
 
 def request_list(pod: Pod) -> ResourceList:
     """The requests of a pod that is being scheduled, by resource, as quantities."""
-    return _pod_requests(pod, _spec_requests)
+    return _pod_requests(pod, _spec_requests, _Reading(USUAL, uses_status=False))
+
+
+def accounted_list(pod: Pod) -> ResourceList:
+    """What a pod weighs on its node, by resource, as quantities."""
+    return _pod_requests(pod, _held_requests(pod), _Reading(USUAL, uses_status=True))
 
 
 def limit_list(pod: Pod) -> ResourceList:
@@ -76,13 +94,20 @@ def is_resize_infeasible(pod: Pod) -> bool:
 _ResourcesOf = Callable[[Container], ResourceList]
 
 
-def _weigh(pod: Pod, *, uses_status: bool) -> Requests:
-    requests_of = _held_requests(pod) if uses_status else _spec_requests
-    requests = _pod_requests(pod, requests_of, uses_status=uses_status)
-    defaults = _scoring_defaults(pod, requests)
+class _Reading(msgspec.Struct, frozen=True):
+    """How a pod is read: by which rules, and whether what its node reports counts too."""
+
+    rules: Rules
+    uses_status: bool
+
+
+def _weigh(pod: Pod, reading: _Reading) -> Requests:
+    requests_of = _held_requests(pod) if reading.uses_status else _spec_requests
+    requests = _pod_requests(pod, requests_of, reading)
+    defaults = _scoring_defaults(pod, requests, reading.rules)
     non_zero = requests
     if any(name not in requests_of(container) for container in _containers(pod) for name in defaults):
-        non_zero = _pod_requests(pod, lambda container: defaults | requests_of(container), uses_status=uses_status)
+        non_zero = _pod_requests(pod, lambda container: defaults | requests_of(container), reading)
     zero = Quantity.zero()
     return Requests(
         milli_cpu=requests.get(CPU, zero).milli_value,
@@ -94,18 +119,19 @@ def _weigh(pod: Pod, *, uses_status: bool) -> Requests:
     )
 
 
-def _scoring_defaults(pod: Pod, requests: ResourceList) -> ResourceList:
+def _scoring_defaults(pod: Pod, requests: ResourceList, rules: Rules) -> ResourceList:
     """What scoring assumes of a silent container; where pods have requests of their own, only what is in none."""
     defaults = {CPU: _DEFAULT_CPU, MEMORY: _DEFAULT_MEMORY}
     resources = pod.spec.resources
-    if resources is None or not any(map(is_pod_level, resources.requests)):
+    if not rules.pod_level or resources is None or not any(map(is_pod_level, resources.requests)):
         return defaults
     return {name: quantity for name, quantity in defaults.items() if name not in requests}
 
 
-def _pod_requests(pod: Pod, requests_of: _ResourcesOf, *, uses_status: bool = False) -> ResourceList:
+def _pod_requests(pod: Pod, requests_of: _ResourcesOf, reading: _Reading) -> ResourceList:
     requests = _sum_containers(pod, requests_of)
-    requests.update(_pod_level_requests(pod, uses_status=uses_status))
+    if reading.rules.pod_level:
+        requests.update(_pod_level_requests(pod, uses_status=reading.uses_status and reading.rules.pod_level_resize))
     _add(requests, pod.spec.overhead)
     return requests
 

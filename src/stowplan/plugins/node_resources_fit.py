@@ -22,6 +22,7 @@ from stowplan.framework.allocation import (
     Share,
     count_for,
     divisor,
+    rules_of,
     score_one,
     score_rows,
 )
@@ -32,7 +33,7 @@ from stowplan.framework.handle import Handle
 from stowplan.framework.successive import Successive
 from stowplan.model import requests
 from stowplan.model.pod import Pod
-from stowplan.model.requests import Requests
+from stowplan.model.requests import USUAL, Requests
 from stowplan.model.resource_names import is_extended
 from stowplan.table.columns import NO_ROWS, Rows, Scores
 from stowplan.table.nodes import Nodes
@@ -98,6 +99,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         """Without a handle no device class is known."""
         is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
         self._device_classes = handle.listers.device_classes if handle is not None and is_served else tuple
+        self._rules = rules_of(handle.feature_gates) if handle is not None else USUAL
         self._resources = scoring_strategy.resources
         self._rule = _rule_of(scoring_strategy)
         self._is_least_allocated = scoring_strategy.type == "LeastAllocated"
@@ -158,7 +160,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         return score_one(self._rule, state, has, taken)
 
     def events(self) -> tuple[Awaited, ...]:
-        return resource_changes.awaited(self._device_classes)
+        return resource_changes.awaited(self._device_classes, self._rules)
 
 
 def _rows_between(one: int, other: int, resource: int, nodes: Nodes) -> Rows:

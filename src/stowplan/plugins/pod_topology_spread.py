@@ -82,6 +82,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
     ) -> None:
         self._listers = handle.listers
         self._comparison_operators = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
+        self._merges_keys = handle.feature_gates.enabled("MatchLabelKeysInPodTopologySpread")
         self._is_system_default = defaulting_type == "System"
         self._defaults = SYSTEM_CONSTRAINTS if self._is_system_default else default_constraints
 
@@ -139,7 +140,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
     def _constraints(self, pod: Pod, action: str) -> tuple[Constraint, ...]:
         own = pod.spec.topology_spread_constraints
         if own:
-            return spread.compiled(own, pod, action)
+            return spread.compiled(own, pod, action, merges_keys=self._merges_keys)
         wanted = [constraint for constraint in self._defaults if constraint.when_unsatisfiable == action]
         selector = default_selector(pod, self._listers) if wanted else None
         if selector is None or selector.is_everything:

@@ -36,7 +36,9 @@ FIRST_CAPACITY = 64
 class Table:
     """Rows, columns and what is needed to keep them true."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: requests.Rules = requests.USUAL) -> None:
+        """Make an empty table; `rules` say how pods are weighed."""
+        self.rules = rules
         self.reads = Reads()
         self.layout = Journal()
         self.node_journal = Journal()
@@ -175,9 +177,9 @@ class Table:
     def _weigh(self, pod: Pod) -> tuple[Pod, Requests, Requests]:
         """Weigh a pod once for all who ask during its attempt."""
         if self._weighed is None or self._weighed[0] is not pod:
-            incoming = requests.incoming(pod)
+            incoming = requests.incoming(pod, self.rules)
             is_resized = pod.status.container_statuses or pod.status.init_container_statuses or pod.status.resources
-            self._weighed = (pod, incoming, requests.accounted(pod) if is_resized else incoming)
+            self._weighed = (pod, incoming, requests.accounted(pod, self.rules) if is_resized else incoming)
         return self._weighed
 
     def add_pod(self, row: int, shape: PodShape) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.app.cluster import Chosen, Cluster
+from stowplan.app.cluster import Chosen, Cluster, Refused
 from stowplan.config.feature_gates import parse
 from stowplan.model import decode
 from stowplan.model.node import Node
@@ -55,3 +55,66 @@ def test_a_cluster_without_a_configuration_has_the_plugins_of_its_gates() -> Non
     names = [plugin.name for plugin in cluster.profiles["default-scheduler"].filter]
     assert "NodeDeclaredFeatures" not in names
     assert "NodeDeclaredFeatures" in [plugin.name for plugin in Cluster().profiles["default-scheduler"].filter]
+
+
+POD_LEVEL = "PodLevelResources"
+RESIZE = "InPlacePodLevelResourcesVerticalScaling"
+ROOMY = {"cpu": "4", "memory": "4Gi", "pods": "9"}
+
+
+@pytest.mark.parametrize(
+    ("gates", "requested"),
+    [
+        pytest.param("", 3000, id="on, the resize counts"),
+        pytest.param(f"{RESIZE}=false", 2000, id="off, what is set on the pod counts"),
+        pytest.param(f"{RESIZE}=false,{POD_LEVEL}=false", 500, id="both off, only containers count"),
+    ],
+)
+def test_what_is_set_on_a_placed_pod_counts_by_the_gates(gates: str, requested: int) -> None:
+    cluster = Cluster(feature_gates=parse(gates))
+    cluster.add(decode.convert(Node, {"metadata": {"name": "n"}, "status": {"allocatable": ROOMY}}))
+    there = {
+        "metadata": {"name": "there", "uid": "there"},
+        "spec": {
+            "nodeName": "n",
+            "resources": {"requests": {"cpu": "2"}},
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}],
+        },
+        "status": {"resources": {"requests": {"cpu": "3"}}},
+    }
+    cluster.add(decode.convert(Pod, there))
+    taken = cluster.cache.table.resources
+    assert int(taken.requested[taken.index_of["cpu"]][0]) == requested
+
+
+@pytest.mark.parametrize(
+    ("gates", "fits"),
+    [
+        pytest.param("", False, id="on, the pod asks for more than there is"),
+        pytest.param(f"{RESIZE}=false,{POD_LEVEL}=false", True, id="off, its containers ask for little"),
+    ],
+)
+def test_what_is_set_on_a_waiting_pod_counts_by_the_gate(gates: str, fits: bool) -> None:
+    cluster = Cluster(feature_gates=parse(gates))
+    cluster.add(decode.convert(Node, {"metadata": {"name": "n"}, "status": {"allocatable": ROOMY}}))
+    result = cluster.choose(web("p", resources={"requests": {"cpu": "5"}}))
+    assert isinstance(result, Chosen if fits else Refused)
+
+
+@pytest.mark.parametrize(
+    ("gates", "feasible"),
+    [
+        pytest.param("", 2, id="on, no sibling of the pod's revision is anywhere"),
+        pytest.param("MatchLabelKeysInPodTopologySpread=false", 1, id="off, a sibling of any revision counts"),
+    ],
+)
+def test_match_label_keys_of_spread_constraints_count_by_the_gate(gates: str, feasible: int) -> None:
+    cluster = Cluster(feature_gates=parse(gates))
+    cluster.add(node("one"))
+    cluster.add(node("two"))
+    cluster.add(web("there", nodeName="one"))
+    pod = web("p", topologySpreadConstraints=[{**SPREAD, "matchLabelKeys": ["revision"]}])
+    pod.metadata.labels["revision"] = "2"
+    result = cluster.choose(pod)
+    assert isinstance(result, Chosen)
+    assert result.feasible_count == feasible

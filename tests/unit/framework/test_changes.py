@@ -83,6 +83,18 @@ GENERATED = (PodResourceClaimStatus(name="gpu", resource_claim_name="p-gpu"),)
             ["UPDATE_POD_SCALE_DOWN"],
             id="none of it any more",
         ),
+        pytest.param(
+            POD.requests(memory="1500m").build(),
+            POD.requests(memory="1200m").build(),
+            ["UPDATE_POD_SCALE_DOWN"],
+            id="less by a fraction",
+        ),
+        pytest.param(
+            make_pod("p").requests(cpu=0).build(),
+            make_pod("p").build(),
+            ["UPDATE_POD_SCALE_DOWN"],
+            id="a request for nothing is gone",
+        ),
         pytest.param(POD.build(), POD.tolerate("x").build(), ["UPDATE_POD_TOLERATION"], id="a toleration"),
         pytest.param(
             POD.gate("g").build(), POD.build(), ["UPDATE_POD_SCHEDULING_GATES_ELIMINATED"], id="its last gate is gone"

@@ -6,10 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.framework import resource_changes
+from stowplan.model import decode
 from stowplan.model.dra import DeviceClass, DeviceClassSpec
 from stowplan.model.meta import ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.requests import Rules
 from stowplan.testing import make_node, make_pod
 
 GPU = "example.com/gpu"
@@ -40,6 +42,18 @@ def test_pods_that_give_room_back(old: Pod, new: Pod | None, helps: bool) -> Non
 
 
 NODE = make_node("n").capacity(cpu="4", memory="8Gi")
+SET_ON_POD = decode.convert(Pod, {"spec": {"containers": [{"name": "c"}], "resources": {"requests": {"cpu": "9"}}}})
+
+
+def test_what_is_set_on_the_pod_itself_counts_by_the_rules() -> None:
+    assert resource_changes.has_room(tuple, SET_ON_POD, None, NODE.build()) is False
+    assert resource_changes.has_room(tuple, SET_ON_POD, None, NODE.build(), Rules(pod_level=False)) is True
+
+
+def test_a_neighbour_that_shrinks_is_weighed_with_what_is_set_on_it_whatever_the_rules() -> None:
+    shrunk = replace(SET_ON_POD, spec=replace(SET_ON_POD.spec, resources=None, node_name="n"))
+    neighbour = replace(SET_ON_POD, spec=replace(SET_ON_POD.spec, node_name="n"))
+    assert resource_changes.is_room_given_back(WAITING, neighbour, shrunk, Rules(pod_level=False)) is True
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from stowplan.model import requests
 from stowplan.model.decode import convert
 from stowplan.model.pod import Pod
-from stowplan.model.requests import Requests
+from stowplan.model.requests import Requests, Rules
 
 MI = 1024 * 1024
 
@@ -167,6 +167,40 @@ def resizing(**extra: Any) -> dict[str, Any]:
 def test_a_placed_pod_in_resize(given: Pod, milli_cpu: int) -> None:
     weight = requests.accounted(given)
     assert (weight.milli_cpu, weight.memory) == (milli_cpu, 0)
+
+
+RESIZED = pod(
+    container(cpu="1"),
+    resources={"requests": {"cpu": "4"}},
+    overhead={"cpu": "100m"},
+    status={"resources": {"requests": {"cpu": "12"}}},
+)
+
+
+@pytest.mark.parametrize(
+    ("rules", "milli_cpu", "non_zero"),
+    [
+        pytest.param(Rules(), 12100, (12100, 200 * MI), id="as usual"),
+        pytest.param(Rules(pod_level_resize=False), 4100, (4100, 200 * MI), id="pod-level requests are not resized"),
+        pytest.param(Rules(pod_level=False), 1100, (1100, 200 * MI), id="pod-level requests do not count"),
+    ],
+)
+def test_rules_say_what_counts(rules: Rules, milli_cpu: int, non_zero: tuple[int, int]) -> None:
+    weight = requests.accounted(RESIZED, rules)
+    assert weight.milli_cpu == milli_cpu
+    assert (weight.non_zero_milli_cpu, weight.non_zero_memory) == non_zero
+
+
+def test_silent_containers_are_scored_as_usual_where_pod_level_requests_do_not_count() -> None:
+    given = pod(container(), container("d"), resources={"requests": {"cpu": "4", "memory": "1Gi"}})
+    assert requests.incoming(given, Rules(pod_level=False)) == Requests(
+        non_zero_milli_cpu=200, non_zero_memory=400 * MI
+    )
+
+
+def test_what_a_pod_holds_is_listed_by_resource() -> None:
+    listed = requests.accounted_list(RESIZED)
+    assert {name: quantity.milli_value for name, quantity in listed.items()} == {"cpu": 12100}
 
 
 def test_limits_take_overhead_only_where_there_is_a_limit() -> None:
