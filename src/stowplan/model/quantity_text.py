@@ -138,11 +138,13 @@ def _read_binary(text: str, digits: _Digits, exponent: int) -> Amount:
     if not digits.fraction and len(digits.whole) + exponent * 3 // 10 <= 14:
         is_kept = int(digits.whole) & 0x07 != 0
         return Amount(number, 0, BINARY_SI, text if is_kept else None)
+    if not digits.is_number:
+        raise QuantityError(WRONG_NUMBER)
     unscaled, scale = _round_to_nano(number, -len(digits.fraction))
     one = 10**-scale
     if abs(unscaled) > INT64_MAX * one:
         return Amount(digits.sign * INT64_MAX, 0, BINARY_SI, is_wide=True)
-    return Amount(unscaled, scale, DECIMAL_SI if 0 < unscaled < one else BINARY_SI, is_wide=True)
+    return Amount(unscaled, scale, DECIMAL_SI if 0 < abs(unscaled) < one else BINARY_SI, is_wide=True)
 
 
 def _round_to_nano(number: int, scale: int) -> tuple[int, int]:

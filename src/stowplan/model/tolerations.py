@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from stowplan.model.affinity import Toleration
 from stowplan.model.label_syntax import parse_int64
 from stowplan.model.node import Taint
+
+# Without plus sign, leading zero or space, and no minus nought: stricter than the numbers of label selectors.
+_CANONICAL: Final = re.compile(r"0|-?[1-9][0-9]*")
 
 NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE = "NoSchedule", "NoExecute", "PreferNoSchedule"
 
@@ -58,7 +63,11 @@ def count_intolerable_preferences(
 
 
 def _compares(toleration: Toleration, taint: Taint) -> bool:
-    bound, number = parse_int64(toleration.value), parse_int64(taint.value)
+    bound, number = _number(toleration.value), _number(taint.value)
     if bound is None or number is None:
         return False
     return number < bound if toleration.operator == "Lt" else number > bound
+
+
+def _number(text: str) -> int | None:
+    return parse_int64(text) if _CANONICAL.fullmatch(text) else None

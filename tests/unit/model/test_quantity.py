@@ -28,6 +28,8 @@ WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([e
         pytest.param("Mi", 0, 0, BINARY_SI, id="a lone suffix is zero"),
         pytest.param("8Ei", INT64_MAX, INT64_MAX, BINARY_SI, id="binary amounts saturate when read"),
         pytest.param("0.1Ki", 103, 102400, BINARY_SI, id="a binary fraction rounds up"),
+        pytest.param(".000001Ki", 1, 2, DECIMAL_SI, id="a binary amount below one is decimal"),
+        pytest.param("-.000001Ki", 1, 0, DECIMAL_SI, id="a negative one, too, divided as upstream does"),
         pytest.param("0.0001Ki", 1, 103, DECIMAL_SI, id="a binary amount below one becomes decimal"),
         pytest.param("1e2000000000", INT64_MAX, INT64_MAX, DECIMAL_EXPONENT, id="an absurd exponent saturates"),
         pytest.param("1e-2000000000", 1, 1, DECIMAL_EXPONENT, id="an absurdly small amount is a billionth"),
@@ -52,6 +54,7 @@ def test_reading(text: str, value: int, milli_value: int, format: str) -> None:
         pytest.param("1e", "unable to parse quantity's suffix", id="an exponent without digits"),
         pytest.param("1e99999999999999999999", "unable to parse quantity's suffix", id="an exponent beyond an int64"),
         pytest.param("e-10", "unable to parse numeric part of quantity", id="a small exponent of nothing"),
+        pytest.param("-.Ei", "unable to parse numeric part of quantity", id="a large binary suffix of nothing"),
         pytest.param("9" * 5000, "unable to parse numeric part of quantity", id="thousands of digits"),
     ],
 )

@@ -36,11 +36,28 @@ def test_one_toleration(toleration: Toleration, expected: bool) -> None:
         pytest.param("Gt", "5", False, id="equal is not greater"),
         pytest.param("Lt", "6", True, id="the taint is less"),
         pytest.param("Lt", "x", False, id="text is no bound"),
+        pytest.param("Lt", "", False, id="nothing is no bound"),
+        pytest.param("Lt", "08", False, id="no leading zero"),
+        pytest.param("Lt", "+8", False, id="no plus sign"),
+        pytest.param("Lt", " 8", False, id="no space"),
+        pytest.param("Gt", "-0", False, id="no minus nought"),
+        pytest.param("Gt", "0", True, id="nought"),
+        pytest.param("Gt", "-8", True, id="a minus sign"),
+        pytest.param("Lt", "9223372036854775807", True, id="the largest number"),
+        pytest.param("Lt", "9223372036854775808", False, id="no number beyond 64 bits"),
     ],
 )
 def test_comparison_operators_where_they_are_on(operator: str, value: str, expected: bool) -> None:
     toleration = Toleration(key="gpu", operator=operator, value=value)
     assert tolerates(toleration, TAINT, comparison_operators=True) is expected
+
+
+@pytest.mark.parametrize("value", ["05", "+5", " 5", "-0", "", "five"])
+def test_a_taint_whose_value_is_no_plain_number_compares_with_nothing(value: str) -> None:
+    taint = Taint(key="gpu", value=value, effect="NoSchedule")
+    for operator, bound in (("Gt", "-9"), ("Lt", "9")):
+        toleration = Toleration(key="gpu", operator=operator, value=bound)
+        assert tolerates(toleration, taint, comparison_operators=True) is False
 
 
 def test_the_first_taint_that_keeps_a_pod_away_is_found() -> None:
