@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from stowplan.model.duration import Duration
-from stowplan.model.label_syntax import key_problems, quoted
+from stowplan.model.label_syntax import each_key_problem, quoted
 
 # A fault is one finished sentence; a rule gives as many as it finds.
 Faults = list[str]
@@ -34,9 +34,8 @@ def duplicate(path: str, value: object) -> str:
 
 
 def label_key_faults(path: str, key: str) -> Faults:
-    """Find out whether a text may be the key of a label."""
-    problems = key_problems(key)
-    return [invalid(path, key, problems)] if problems else []
+    """Find out whether a text may be the key of a label; each problem is a fault of its own."""
+    return [invalid(path, key, problem) for problem in each_key_problem(key)]
 
 
 def child(path: str, name: str) -> str:

@@ -36,8 +36,13 @@ class PluginError(Exception):
 def _wording(plugin: str, point: str, pod: Pod, problem: str | WordedError) -> str:
     if isinstance(problem, str):
         return f"plugin {plugin!r} failed in {point} for pod {pod.key!r}: {problem}"
-    who = f'"{plugin}" filter plugin' if point == "Filter" else f'{point} plugin "{plugin}"'
-    return f"running {who}: {problem}"
+    match point:
+        case "Filter":
+            return f'running "{plugin}" filter plugin: {problem}'
+        case "Score":
+            return f'running Score plugins: plugin "{plugin}" failed with: {problem}'
+        case _:
+            return f'running {point} plugin "{plugin}": {problem}'
 
 
 class Watch:

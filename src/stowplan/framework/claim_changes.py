@@ -55,7 +55,7 @@ def claims_of(find: Find, pod: Pod) -> Iterator[ResourceClaim]:
         if claim.metadata.deletion_timestamp is not None:
             raise MissingClaimError(f'resourceclaim "{claim.name}" is being deleted')
         if entry.resource_claim_name is None and not _is_owner(pod, claim):
-            raise MissingClaimError(f"ResourceClaim {claim.key} was not created for pod {pod.key} (pod is not owner)")
+            raise MissingClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
         yield claim
 
 

@@ -43,10 +43,15 @@ class SelectorError(ValueError):
 
 def key_problems(key: str) -> str:
     """Why `key` is no label key, "" if it is one."""
+    return "; ".join(each_key_problem(key))
+
+
+def each_key_problem(key: str) -> list[str]:
+    """Everything that is wrong with a label key."""
     *prefixes, name = key.split("/")
     if len(prefixes) > 1:
         domain = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        return f"a valid label key {_NAME_RULE} {domain}"
+        return [f"a valid label key {_NAME_RULE} {domain}"]
     problems = [f"prefix part {problem}" for prefix in prefixes for problem in _domain_problems(prefix)]
     if not name:
         problems.append("name part must be non-empty")
@@ -54,7 +59,7 @@ def key_problems(key: str) -> str:
         problems.append(f"name part must be no more than {_MAX_NAME_BYTES} bytes")
     if not _IS_NAME.fullmatch(name):
         problems.append(f"name part {_NAME_RULE}")
-    return "; ".join(problems)
+    return problems
 
 
 def value_problems(value: str) -> str:

@@ -28,7 +28,7 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.handle import Handle
 from stowplan.framework.successive import Successive
-from stowplan.framework.verdict import Rejection
+from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.domains import Domains, Weighted, by_key, change_of
@@ -140,12 +140,12 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     # Score
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Domains, ...] | Skip:
+        if self._ignores_others and not _has_preferred_terms(pod):
+            return SKIP
         terms, problem = nodes.terms_of(pod)
         if problem:
-            raise ValueError(f"failed to parse pod: {problem}")
+            raise WordedError(f"failed to parse pod: {problem}")
         preferred = [(weight, term) for kind, weight, term in terms if kind == "preferred"]
-        if self._ignores_others and not preferred:
-            return SKIP
         own: list[Weighted] = [(term.topology_key, weight, self._rule(term)) for weight, term in preferred]
         by_topology = by_key(nodes, own + self._wishes(pod, nodes, placed=True))
         return by_topology if any(domains.has_pods(nodes) for domains in by_topology) else SKIP
@@ -219,3 +219,9 @@ def _any_pods(nodes: Nodes, by_topology: tuple[Domains, ...]) -> Mask:
     for domains in others:
         occupied |= domains.at_rows(nodes) > 0
     return occupied
+
+
+def _has_preferred_terms(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    lists = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    return any(one is not None and one.preferred_during_scheduling_ignored_during_execution for one in lists)

@@ -24,7 +24,7 @@ from stowplan.framework.contract import (
     refuse,
     reject,
 )
-from stowplan.framework.verdict import Rejection
+from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model import affinity, selectors
 from stowplan.model.node import Node
 from stowplan.model.node_selector import (
@@ -35,6 +35,7 @@ from stowplan.model.node_selector import (
     compile_preferred_terms,
 )
 from stowplan.model.pod import Pod
+from stowplan.model.selectors import SelectorError
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 
@@ -104,7 +105,10 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         return _selects(pod, new) and (old is None or not _selects(pod, old))
 
     def _preferences(self, pod: Pod) -> tuple[WeightedTerm, ...]:
-        return self._added_preferred + compile_preferred_terms(_preferred_of(pod))
+        try:
+            return self._added_preferred + compile_preferred_terms(_preferred_of(pod))
+        except SelectorError as error:
+            raise WordedError(str(error)) from error
 
 
 def _selects(pod: Pod, node: Node) -> bool:

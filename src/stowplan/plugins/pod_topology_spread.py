@@ -34,9 +34,11 @@ from stowplan.framework.default_selector import controller_of, default_selector
 from stowplan.framework.handle import Handle
 from stowplan.framework.spread import Constraint
 from stowplan.framework.successive import Successive
+from stowplan.framework.verdict import WordedError
 from stowplan.model.affinity import TopologySpreadConstraint
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.selectors import SelectorError
 from stowplan.table.columns import NO_ROWS, Codes, Mask, Rows, Scores
 from stowplan.table.nodes import Nodes
 
@@ -91,7 +93,11 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         return owner and (owner.api_version, owner.kind, owner.name)
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> Limits | Skip:
-        constraints = self._constraints(pod, "DoNotSchedule")
+        try:
+            constraints = self._constraints(pod, "DoNotSchedule")
+        except SelectorError as error:
+            where = "get constraints from pod: obtaining pod's hard topology spread constraints"
+            raise WordedError(f"{where}: {error}") from error
         if not constraints:
             return SKIP
         included = spread.Included(pod, nodes, constraints, self._comparison_operators)
@@ -104,7 +110,11 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
             yield reject(words == NO_LABEL, REASON_NO_LABEL, unresolvable=True)
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> Preferences | Skip:
-        constraints = self._constraints(pod, "ScheduleAnyway")
+        try:
+            constraints = self._constraints(pod, "ScheduleAnyway")
+        except SelectorError as error:
+            where = "calculating preScoreState: obtaining pod's soft topology spread constraints"
+            raise WordedError(f"{where}: {error}") from error
         if not constraints:
             return SKIP
         # So that nodes without a zone are still spread over by host.

@@ -209,6 +209,15 @@ SHAPE = "scoringStrategy.requestedToCapacityRatio.shape"
             id="a resource without domain before the slash",
         ),
         pytest.param(
+            {"ignoredResources": ["-/" + "x" * 64]},
+            f'[ignoredResources[0]: Invalid value: "-/{"x" * 64}": prefix part a lowercase RFC 1123 subdomain must'
+            " consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric"
+            " character (e.g. 'example.com', regex used for validation is"
+            " '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'),"
+            f' ignoredResources[0]: Invalid value: "-/{"x" * 64}": name part must be no more than 63 bytes]',
+            id="each problem of a name is a fault",
+        ),
+        pytest.param(
             {"scoringStrategy": {}},
             'scoringStrategy.type: Unsupported value: "": supported values: "LeastAllocated", "MostAllocated",'
             ' "RequestedToCapacityRatio"',

@@ -60,7 +60,7 @@ GONE: dict[str, Any] = {"deletion_timestamp": datetime(2026, 1, 1, tzinfo=UTC)}
         pytest.param(
             claiming(FROM_TEMPLATE, statuses=(GENERATED,)),
             [make_claim()],
-            "ResourceClaim default/claim was not created for pod default/p (pod is not owner)",
+            "ResourceClaim default/claim was not created for Pod default/p (Pod is not owner)",
             id="one of that name is made for another",
         ),
         pytest.param(

@@ -140,7 +140,7 @@ MADE_KNOWN = {"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "clai
         pytest.param(
             generated(**MADE_KNOWN),
             [claim()],
-            "ResourceClaim default/claim was not created for pod default/pod (pod is not owner)",
+            "ResourceClaim default/claim was not created for Pod default/pod (Pod is not owner)",
             id="a claim made for another",
         ),
     ],

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from stowplan.framework.contract import SKIP, Narrowed
-from stowplan.framework.verdict import Code, Rejection
+from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model import affinity, decode
-from stowplan.model.label_syntax import SelectorError
 from stowplan.model.pod import Pod
 from stowplan.plugins.node_affinity import NodeAffinity
 from tests.unit.plugins.small_cluster import SmallCluster, make_node, make_pod
@@ -233,7 +232,7 @@ def test_scoring_is_skipped(plugin: NodeAffinity, pod: Pod, is_skipped: bool) ->
 
 
 def test_a_preference_that_cannot_be_read_is_a_fault() -> None:
-    with pytest.raises(SelectorError):
+    with pytest.raises(WordedError):
         NodeAffinity().pre_score(wants(preferred((1, labels(expression("disk", "Like"))))), cluster().nodes)
 
 
