@@ -111,7 +111,6 @@ class Intake:
                 self._take_off(placed, now_ns)
             self._place(new, now_ns)
             if self._is_ours(old):
-                self.queue.place(old, new.node_name, now_ns)
                 self.queue.delete(old)
         elif self._is_ours(old):
             self._update_pending(old, new, now_ns)

@@ -160,7 +160,8 @@ class Scheduler:
         """Count the pod on its node at once, reserve, ask for permission, and hand over to the binding cycle."""
         pod, parts = entry.pod, self._parts
         parts.cache.assume(pod, node_name)
-        parts.queue.place(pod, node_name, parts.now_ns())
+        # It counts there now. That it was nominated elsewhere, and is no more, wakes nobody: nor does it upstream.
+        parts.queue.nominations.remove(pod)
         answer = placing.run_reserve(profile, pod, node_name) or placing.run_permit(profile, pod, node_name)
         if isinstance(answer, Rejection):
             self._undo(profile, entry, node_name, failure.of_rejection(answer))

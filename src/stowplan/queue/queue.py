@@ -216,13 +216,6 @@ class SchedulingQueue:
             event = Event(changes.ASSIGNED_POD_DELETE, msgspec.structs.replace(pod, status=status), None)
             self.on_change(event, now_ns, only=lambda it: it.priority <= pod.priority and pod_id(it) != pod_id(pod))
 
-    def place(self, pod: Pod, node_name: str, now_ns: int) -> None:
-        """Note that a pod counts on a node now, not as a nominated one."""
-        if self.nominations.node_of(pod) == node_name:
-            self.nominations.remove(pod)
-        else:
-            self.nominate(pod, "", now_ns)
-
     def activate(self, pods: Iterable[Pod], now_ns: int) -> None:
         """Let pods be tried at once, whatever they wait for; one in flight is tried again when it comes back."""
         for pod in pods:
