@@ -18,6 +18,7 @@ from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import read_configuration
 from stowplan.cache.validate import validate as validate_cache
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.types import Configuration
 from stowplan.engine.parts import Parts
 from stowplan.engine.patience import Patience
@@ -46,16 +47,23 @@ class Fault:
 class StageCluster(Cluster):
     """Notes the calls of the plugins in `plugins.py`, in order over all of them."""
 
-    def __init__(self, config: Configuration) -> None:
+    def __init__(self, config: Configuration, gates: FeatureGates) -> None:
         self.calls: list[str] = []
-        super().__init__(config, ties="upstream")
+        super().__init__(config, ties="upstream", feature_gates=gates)
 
 
 class Stage:
     """One scheduler at a time, and the cluster that outlives it."""
 
-    def __init__(self, config: Configuration, patience: Patience | None = None, **notebook: float) -> None:
+    def __init__(
+        self,
+        config: Configuration,
+        patience: Patience | None = None,
+        gates: FeatureGates = DEFAULT_GATES,
+        **notebook: float,
+    ) -> None:
         self._config = config
+        self._gates = gates
         self._patience = patience
         self.faults: list[Fault] = []
         self.book = Notebook(self._fault, **notebook)
@@ -71,7 +79,7 @@ class Stage:
         """Let a scheduler begin that knows nothing but what the cluster tells."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
-        self.cluster = StageCluster(self._config)
+        self.cluster = StageCluster(self._config, self._gates)
         self.scheduler, self.parts = assemble(self.cluster, self.book, loop.now_ns, self._patience)
         self.parts.tell = lambda report: self.reports.append((round(loop.time(), 3), report))
         self.book.connect(self.scheduler, self.parts)

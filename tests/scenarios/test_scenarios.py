@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from stowplan.config import feature_gates
 from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Dropped
 from stowplan.simulate import virtual_time
@@ -45,10 +46,11 @@ async def play(case: dict[str, Any]) -> None:
 
 def _stage(given: dict[str, Any]) -> Stage:
     patience = Patience(**given.get("patience", {}))
+    gates = feature_gates.parse(given.get("gates", ""))
     notebook = {f"{name}_seconds": given[name] for name in ("lag", "grace") if name in given}
     if "profiles" in given:
-        return Stage(configuration_of(given["profiles"]), patience, **notebook)
-    return Stage(configuration(given.get("plugins", ()), **given.get("profile", {})), patience, **notebook)
+        return Stage(configuration_of(given["profiles"]), patience, gates, **notebook)
+    return Stage(configuration(given.get("plugins", ()), **given.get("profile", {})), patience, gates, **notebook)
 
 
 async def _take(stage: Stage, step: dict[str, Any]) -> None:

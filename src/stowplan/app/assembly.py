@@ -56,6 +56,7 @@ def assemble(
         waiting=cluster.waiting_pods,
         news=cluster.news,
         patience=patience if patience is not None else Patience(),
+        announces_nodes=cluster.feature_gates.enabled("NominatedNodeNameForExpectation"),
     )
     if cluster.extenders:
         parts.extended = Extended(

@@ -69,7 +69,7 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "MatchLabelKeysInPodTopologySpread": _beta("`matchLabelKeys` of spread constraints count"),
         "NodeDeclaredFeatures": _beta("the plugin NodeDeclaredFeatures is a default one"),
         "NodeInclusionPolicyInPodTopologySpread": _locked(),
-        "NominatedNodeNameForExpectation": _beta(),
+        "NominatedNodeNameForExpectation": _beta("a pod that takes a while to be bound is nominated to its node"),
         "OpportunisticBatching": _beta(),
         "PodLevelResources": _beta("requests that are set on a pod itself replace those of its containers"),
         "PodSchedulingReadiness": _locked(),

@@ -47,6 +47,8 @@ class Parts:
     news: News = dataclasses.field(default_factory=News)
     tell: Listener = _nobody
     note_point: PointNote = _unnoted
+    #: Whether the cluster is told where a pod is about to go if that takes a while (NominatedNodeNameForExpectation).
+    announces_nodes: bool = True
     #: The extenders, if any have a say.
     extended: Extended | None = None
     statuses: Statuses = dataclasses.field(init=False)

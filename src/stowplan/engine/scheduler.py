@@ -207,10 +207,11 @@ class Scheduler:
         self, profile: Profile, pod: Pod, node_name: str, waiting: WaitingPod | None
     ) -> Failure | None:
         parts = self._parts
-        busy = placing.plan_pre_bind(profile, pod, node_name)
+        # Where nobody wants to know whether it will take a while, all are asked to do what there is to do.
+        busy = placing.plan_pre_bind(profile, pod, node_name) if parts.announces_nodes else profile.pre_bind
         if isinstance(busy, Rejection):
             return failure.after_permit(busy)
-        if busy or waiting is not None:
+        if parts.announces_nodes and (busy or waiting is not None):
             # It will take a while, so the cluster is told where the pod is going to go.
             self._errands.start(parts.statuses.write(pod, None, node_name))
         rejection = await permission.wait(parts, waiting) if waiting is not None else None

@@ -242,7 +242,10 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         return None if pod.uid in self._reserved else SKIP
 
     async def pre_bind(self, pod: Pod, node_name: str) -> Rejection | None:
-        await self._preparation.prepare(pod, node_name, self._reserved[pod.uid])
+        reserved = self._reserved.get(pod.uid)
+        if reserved is None:
+            return None
+        await self._preparation.prepare(pod, node_name, reserved)
         # What is left to be undone is the cluster's to know.
         self._reserved.pop(pod.uid, None)
         return None

@@ -149,7 +149,9 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         return None if _identity(pod) in self._plans else SKIP
 
     async def pre_bind(self, pod: Pod, node_name: str) -> Rejection | None:
-        plan = self._plans[_identity(pod)]
+        plan = self._plans.get(_identity(pod))
+        if plan is None:
+            return None
         completion = Completion(self._handle, self._search.migrations, pod, plan)
         for change in plan.changes():
             completion.note_written(await self._handle.writes.patch(change.found, change.patch))
