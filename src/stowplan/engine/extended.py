@@ -41,6 +41,8 @@ class Extended:
 
     async def choose(self, profile: Profile, pod: Pod, shape: PodShape) -> Result:
         """Choose a node for `pod`, or say why there is none."""
+        # Settles the order for this attempt, as `choose.choose` does.
+        self._field.table.order()
         if not len(self._field.table):
             return Failed(pod, choose.NO_NODES)
         try:
