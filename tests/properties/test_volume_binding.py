@@ -243,7 +243,7 @@ class Judge:
         if required is None or required.required is None:
             return True
         return any(
-            all(self.meets(each.key, each.operator, each.values) for each in term.match_expressions)
+            all(self.meets(each.key, each.operator, each.values or ()) for each in term.match_expressions)
             for term in required.required.node_selector_terms
         )
 

@@ -138,8 +138,8 @@ def _extend(known: list[NodeSelectorRequirement], more: Sequence[NodeSelectorReq
     """Add requirements that are not there yet; the order of values makes no difference."""
     for requirement in more:
         if not any(
-            (each.key, each.operator, set(each.values))
-            == (requirement.key, requirement.operator, set(requirement.values))
+            (each.key, each.operator, set(each.values or ()))
+            == (requirement.key, requirement.operator, set(requirement.values or ()))
             for each in known
         ):
             known.append(requirement)

@@ -11,7 +11,8 @@ from stowplan.model.meta import Int32, Int64, LabelSelector, Part
 class NodeSelectorRequirement(Part, frozen=True, kw_only=True):
     key: str = ""
     operator: str = ""
-    values: tuple[str, ...] = ()
+    #: None if there are none; what is wrong with them is told as they were written.
+    values: tuple[str, ...] | None = None
 
 
 class NodeSelectorTerm(Part, frozen=True, kw_only=True):

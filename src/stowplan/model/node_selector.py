@@ -146,6 +146,8 @@ def _label_requirement(expression: NodeSelectorRequirement, path: str) -> Requir
 def _field_requirement(expression: NodeSelectorRequirement, path: str) -> FieldRequirement:
     if expression.operator not in ("In", "NotIn"):
         raise SelectorError(unsupported(f"{path}.operator", expression.operator, ("In", "NotIn")))
-    if len(expression.values) != 1:
-        raise SelectorError(invalid(f"{path}.values", list(expression.values), "must have one element"))
-    return FieldRequirement(expression.key, expression.values[0], expression.operator == "In")
+    values = expression.values
+    if values is None or len(values) != 1:
+        shown = None if values is None else list(values)
+        raise SelectorError(invalid(f"{path}.values", shown, "must have one element"))
+    return FieldRequirement(expression.key, values[0], expression.operator == "In")

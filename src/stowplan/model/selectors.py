@@ -122,13 +122,14 @@ def select(requirements: Iterable[Requirement]) -> Selector:
     return _share(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
 
-def make_requirement(key: str, operator: str, values: tuple[str, ...], path: str = "") -> Requirement:
-    """Check and build a requirement; `path` is where it was written, for the errors."""
+def make_requirement(key: str, operator: str, given: tuple[str, ...] | None, path: str = "") -> Requirement:
+    """Check and build a requirement of the given values; `path` is where it was written, for the errors."""
+    values = given or ()
     prefix = f"{path}." if path else ""
     problems = []
     if problem := key_problems(key):
         problems.append(invalid(f"{prefix}key", key, problem))
-    problems += _value_count_problems(operator, values, f"{prefix}values", shows_empty=bool(path))
+    problems += _value_count_problems(operator, given, f"{prefix}values")
     for index, value in enumerate(values):
         if problem := value_problems(value):
             problems.append(invalid(f"{prefix}values[{index}][{key}]", value, problem))
@@ -137,9 +138,8 @@ def make_requirement(key: str, operator: str, values: tuple[str, ...], path: str
     return Requirement(key, operator, values)
 
 
-def _value_count_problems(operator: str, values: tuple[str, ...], path: str, *, shows_empty: bool) -> list[str]:
-    # An API selector without values shows them as null, a node selector as an empty list.
-    shown = list(values) if values or shows_empty else None
+def _value_count_problems(operator: str, given: tuple[str, ...] | None, path: str) -> list[str]:
+    values, shown = given or (), None if given is None else list(given)
     if operator in (IN, NOT_IN):
         return [] if values else [invalid(path, shown, "for 'in', 'notin' operators, values set can't be empty")]
     if operator in (EXISTS, DOES_NOT_EXIST):
@@ -164,7 +164,8 @@ def _compile(labels: tuple[tuple[str, str], ...], expressions: tuple[LabelSelect
         operator = _OPERATORS_OF_OBJECTS.get(expression.operator)
         if operator is None:
             raise SelectorError(f"{quoted(expression.operator)} is not a valid label selector operator")
-        requirements.append(make_requirement(expression.key, operator, expression.values))
+        # Upstream copies the values, and a copy of no values is none.
+        requirements.append(make_requirement(expression.key, operator, expression.values or None))
     return select(requirements)
 
 

@@ -138,7 +138,7 @@ def _names(selector: affinity.NodeSelector) -> frozenset[str] | None:
 
 def _names_in(term: affinity.NodeSelectorTerm) -> frozenset[str] | None:
     naming = [field for field in term.match_fields if field.key == NAME_FIELD and field.operator == "In"]
-    return frozenset.intersection(*(frozenset(field.values) for field in naming)) if naming else None
+    return frozenset.intersection(*(frozenset(field.values or ()) for field in naming)) if naming else None
 
 
 def _strict(selector: affinity.NodeSelector | None) -> CompiledNodeSelector | None:

@@ -211,7 +211,7 @@ def _container(image: str, requests: Mapping[str, str | int]) -> Container:
 
 
 def _requirement(key: str, operator: str, values: tuple[str, ...]) -> NodeSelectorRequirement:
-    return NodeSelectorRequirement(key=key, operator=operator, values=values)
+    return NodeSelectorRequirement(key=key, operator=operator, values=values or None)
 
 
 def _term(key: str, value: str, topology_key: str) -> PodAffinityTerm:

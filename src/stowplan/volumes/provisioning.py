@@ -79,7 +79,7 @@ def _term(topology: TopologySelectorTerm) -> Term:
     if not conditions:
         return Term(errors=("a topology without labels allows no node",))
     try:
-        made = (selectors.make_requirement(each.key, selectors.IN, each.values) for each in conditions)
+        made = (selectors.make_requirement(each.key, selectors.IN, each.values or None) for each in conditions)
         return Term(labels=selectors.select(made).requirements)
     except SelectorError as error:
         return Term(errors=error.messages)

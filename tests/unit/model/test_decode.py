@@ -166,7 +166,7 @@ def test_a_null_field_is_an_absent_field(nulls: dict[str, Any]) -> None:
                 }
             ),
             "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
-            ".matchExpressions[0].values: Expected `array`, got `str`",
+            ".matchExpressions[0].values: Expected `array | null`, got `str`",
             id="deep down",
         ),
     ],

@@ -54,6 +54,20 @@ def on_field(key: str, operator: str, *values: str) -> NodeSelectorTerm:
             ),
             id="errors name the term as written",
         ),
+        pytest.param(
+            (NodeSelectorTerm(match_expressions=(NodeSelectorRequirement(key="zone", operator="In"),)),),
+            (
+                False,
+                "nodeSelectorTerms[0].matchExpressions[0].values: Invalid value: null: "
+                "for 'in', 'notin' operators, values set can't be empty",
+            ),
+            id="values that are not written are null",
+        ),
+        pytest.param(
+            (NodeSelectorTerm(match_fields=(NodeSelectorRequirement(key="metadata.name", operator="In"),)),),
+            (False, "nodeSelectorTerms[0].matchFields[0].values: Invalid value: null: must have one element"),
+            id="nor are those of a field",
+        ),
     ],
 )
 def test_matching(terms: tuple[NodeSelectorTerm, ...], expected: tuple[bool, str | None]) -> None:
