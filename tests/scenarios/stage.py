@@ -145,7 +145,9 @@ class Stage:
         return times
 
     def troubles(self) -> list[str]:
-        return [report.text for _, report in self.reports if isinstance(report, Trouble)]
+        """Return what went wrong, without tracebacks."""
+        texts = [report.text for _, report in self.reports if isinstance(report, Trouble)]
+        return [text for text in texts if "Traceback" not in text]
 
     def leftovers(self) -> dict[str, int]:
         """Count what must be nothing once everything has come to its end."""

@@ -17,8 +17,11 @@ from stowplan.engine.parts import Parts
 from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Trouble, Writer
 from stowplan.engine.scheduler import Scheduler
+from stowplan.framework import raised
+from stowplan.framework.contract import Awaited
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.requeueing import awaited_by
+from stowplan.framework.stopwatch import Stopwatch
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import Limits
@@ -90,11 +93,35 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> Sch
         try:
             return 0, plugin.sort_key(pod, queued_at_ns)
         except Exception as error:
-            tell(f"plugin {plugin.name!r} failed in QueueSort for pod {pod.key!r}, which comes last now: {error!r}")
+            cluster.stopwatch.trace(error, (plugin.name, "QueueSort", pod))
+            why = raised.spelled(error)
+            tell(f"plugin {plugin.name!r} failed in QueueSort for pod {pod.key!r}, which comes last now: {why}")
             return 1, queued_at_ns
 
     return SchedulingQueue(Rules(gate, sort_key), _awaited(cluster), limits, cluster.nominations)
 
 
 def _awaited(cluster: Cluster) -> AwaitedBy:
-    return {name: awaited_by(profile) for name, profile in cluster.profiles.items()}
+    return {
+        name: {
+            plugin: _told_of(cluster.stopwatch, plugin, awaited) if plugin in profile.foreign_names else awaited
+            for plugin, awaited in awaited_by(profile).items()
+        }
+        for name, profile in cluster.profiles.items()
+    }
+
+
+def _told_of(stopwatch: Stopwatch, plugin: str, awaited: tuple[Awaited, ...]) -> tuple[Awaited, ...]:
+    """Have it told when a hint of a plugin fails; the queue takes that for a yes."""
+
+    def watched(hint: Callable[[Pod, Any, Any], bool]) -> Callable[[Pod, Any, Any], bool]:
+        def ask(pod: Pod, old: Any, new: Any) -> bool:
+            try:
+                return hint(pod, old, new)
+            except Exception as error:
+                stopwatch.trace(error, (plugin, "QueueingHint", pod))
+                raise
+
+        return ask
+
+    return tuple(one if one.hint is None else replace(one, hint=watched(one.hint)) for one in awaited)

@@ -13,6 +13,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, Literal
 
@@ -279,8 +280,21 @@ class Cluster:
         for profile in profiles:
             for plugin in profile.foreign:
                 for name, read in plugin.columns.items():
-                    self.cache.table.facts.declare(name, read)
+                    self.cache.table.facts.declare(name, self._told_of(plugin.name, name, read))
         return {profile.name: profile for profile in profiles}
+
+    def _told_of(self, plugin: str, column: str, read: Callable[[Node], Any]) -> Callable[[Node], Any]:
+        """Have it told when a column of a plugin cannot be read off a node; it has no number there then."""
+
+        @wraps(read)
+        def number(node: Node) -> Any:
+            try:
+                return read(node)
+            except Exception as error:
+                self.stopwatch.trace_column(error, plugin, column, node.name)
+                raise
+
+        return number
 
     def use(self, config: Configuration, profiles: Mapping[str, Profile]) -> None:
         """Schedule with other profiles from now on; nothing that the old ones answered is kept."""

@@ -22,7 +22,7 @@ async def pre_bind(
     if not busy:
         return None
     started_ns = parts.now_ns()
-    rejection = await placing.run_pre_bind(busy, pod, node_name, parts.patience.for_pre_bind)
+    rejection = await placing.run_pre_bind(profile, busy, pod, node_name, parts.patience.for_pre_bind)
     parts.note_point("PreBind", _end(rejection), profile.name, parts.now_ns() - started_ns)
     return rejection
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from stowplan.framework import raised
 from stowplan.framework.contract import Filter, Normalize, Reject, Score
 from stowplan.framework.stopwatch import Blame, Stopwatch
 from stowplan.framework.verdict import Code, Rejection, Vocabulary, WordedError, Words
@@ -86,7 +87,8 @@ class Watch:
         except WordedError as fault:
             raise PluginError(*blame, fault) from fault
         except Exception as error:
-            raise PluginError(*blame, f"{type(error).__name__}: {error}") from error
+            stopwatch.trace(error, blame)
+            raise PluginError(*blame, raised.spelled(error)) from error
         finally:
             self._reads.stop()
             late = stopwatch.stop(started_ns, blame) if stopwatch.is_wound else ""

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from stowplan.framework import raised
 from stowplan.framework.contract import Errand, Plugin, PreBind, Skip, Wait
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
@@ -33,7 +34,7 @@ def run_reserve(profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
             else:
                 answer = plugin.reserve(pod, node_name)
         except Exception as error:
-            return _fault("Reserve plugin", plugin, error)
+            return _raised(profile, (plugin.name, "Reserve", pod), error)
         if answer is not None:
             return _refusal("Reserve plugin", plugin, answer)
     return None
@@ -54,6 +55,7 @@ def run_unreserve(profile: Profile, pod: Pod, node_name: str) -> Unreserved:
         try:
             errand = _ask(profile, (plugin.name, "Unreserve", pod), plugin.unreserve, pod, node_name)
         except Exception as error:
+            _trace_foreign(profile, (plugin.name, "Unreserve", pod), error)
             problem = f"plugin {plugin.name!r} failed in Unreserve for pod {pod.key!r}: {_spelled(error)}"
             unreserved.problems.append(problem)
         else:
@@ -71,7 +73,7 @@ def run_permit(profile: Profile, pod: Pod, node_name: str) -> Rejection | dict[s
                 held[plugin.name] = max(0.0, min(float(answer.timeout_seconds), MAX_WAIT_SECONDS))
                 continue
         except Exception as error:
-            return _fault("Permit plugin", plugin, error)
+            return _raised(profile, (plugin.name, "Permit", pod), error)
         if answer is not None:
             return _refusal("Permit plugin", plugin, answer)
     return held
@@ -85,7 +87,7 @@ def plan_pre_bind(profile: Profile, pod: Pod, node_name: str) -> Rejection | tup
             blame = (plugin.name, "PreBindPreFlight", pod)
             answer = _ask(profile, blame, plugin.pre_bind_pre_flight, pod, node_name)
         except Exception as error:
-            return _fault("PreBindPreFlight", plugin, error)
+            return _raised(profile, (plugin.name, "PreBindPreFlight", pod), error)
         if isinstance(answer, Skip):
             continue
         if answer is not None:
@@ -95,14 +97,16 @@ def plan_pre_bind(profile: Profile, pod: Pod, node_name: str) -> Rejection | tup
     return tuple(busy)
 
 
-async def run_pre_bind(plugins: Sequence[PreBind], pod: Pod, node_name: str, limit: Limit) -> Rejection | None:
+async def run_pre_bind(
+    profile: Profile, plugins: Sequence[PreBind], pod: Pod, node_name: str, limit: Limit
+) -> Rejection | None:
     """Do what must be done before binding, by the plugins that said they have something to do."""
     for plugin in plugins:
         try:
             async with limit():
                 answer = await plugin.pre_bind(pod, node_name)
         except Exception as error:
-            return _fault("PreBind plugin", plugin, error)
+            return _raised(profile, (plugin.name, "PreBind", pod), error)
         if answer is not None:
             return _refusal("PreBind plugin", plugin, answer)
     return None
@@ -115,7 +119,7 @@ async def run_bind(profile: Profile, pod: Pod, node_name: str, limit: Limit) -> 
             async with limit():
                 answer = await plugin.bind(pod, node_name)
         except Exception as error:
-            return _fault("Bind plugin", plugin, error)
+            return _raised(profile, (plugin.name, "Bind", pod), error)
         if isinstance(answer, Skip):
             continue
         return None if answer is None else _refusal("Bind plugin", plugin, answer)
@@ -130,6 +134,7 @@ async def run_post_bind(profile: Profile, pod: Pod, node_name: str, limit: Limit
             async with limit():
                 await plugin.post_bind(pod, node_name)
         except Exception as error:
+            _trace_foreign(profile, (plugin.name, "PostBind", pod), error)
             problems.append(f"plugin {plugin.name!r} failed in PostBind for pod {pod.key!r}: {_spelled(error)}")
     return problems
 
@@ -148,17 +153,31 @@ def _ask(profile: Profile, blame: tuple[str, str, Pod], question: Callable[..., 
 def _refusal(what: str, plugin: Plugin, answer: Any) -> Rejection:
     """Return an answer that is neither None nor a way on as the refusal it must be."""
     if not isinstance(answer, Rejection):
-        return _fault(what, plugin, TypeError(f"its answer means nothing here: {type(answer).__name__} {answer!r:.60}"))
+        return _fault(what, plugin, f"its answer means nothing here: {type(answer).__name__} {answer!r:.60}")
     if answer.code is Code.ERROR:
-        return _fault(what, plugin, RuntimeError(", ".join(answer.reasons)))
+        return _fault(what, plugin, ", ".join(answer.reasons))
     return Rejection(answer.reasons, answer.code, plugin.name)
 
 
-def _fault(what: str, plugin: Plugin, error: Exception) -> Rejection:
-    return Rejection((f'running {what} "{plugin.name}": {_spelled(error)}',), Code.ERROR, plugin.name)
+def _raised(profile: Profile, blame: tuple[str, str, Pod], error: Exception) -> Rejection:
+    plugin, point, _ = blame
+    _trace_foreign(profile, blame, error)
+    what = point if point == "PreBindPreFlight" else f"{point} plugin"
+    return Rejection((f'running {what} "{plugin}": {_spelled(error)}',), Code.ERROR, plugin)
+
+
+def _trace_foreign(profile: Profile, blame: tuple[str, str, Pod], error: Exception) -> None:
+    # What in-tree plugins raise here is what the cluster answered.
+    if not isinstance(error, TimeoutError) and raised.is_foreign(raised.place_of(error)):
+        profile.stopwatch.trace(error, blame)
+
+
+def _fault(what: str, plugin: Plugin, problem: str) -> Rejection:
+    return Rejection((f'running {what} "{plugin.name}": {problem}',), Code.ERROR, plugin.name)
 
 
 def _spelled(error: Exception) -> str:
     if isinstance(error, TimeoutError) and not str(error):
         return "it took too long and was given up"
-    return str(error) or type(error).__name__
+    place = raised.place_of(error)
+    return f"{str(error) or type(error).__name__}{f' (at {place})' if raised.is_foreign(place) else ''}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from stowplan.framework import raised
 from stowplan.framework.asking import PluginError
 from stowplan.framework.contract import (
     Arranged,
@@ -96,7 +97,8 @@ def _ask(profile: Profile, plugin: PostFilter, pod: Pod, attempt: Attempt) -> An
     except PluginError:
         raise
     except Exception as error:
-        raise PluginError(plugin.name, "PostFilter", pod, f"{type(error).__name__}: {error}") from error
+        profile.stopwatch.trace(error, (plugin.name, "PostFilter", pod))
+        raise PluginError(plugin.name, "PostFilter", pod, raised.spelled(error)) from error
     finally:
         late = profile.stopwatch.stop(started_ns, (plugin.name, "PostFilter", pod))
     if late:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from stowplan.framework import raised
 from stowplan.framework.asking import SIGN, PluginError
 from stowplan.framework.contract import (
     Bind,
@@ -67,7 +68,8 @@ class Profile:
                 if rejection is not None:
                     rejection = Rejection(rejection.reasons, rejection.code, plugin.name)
             except Exception as error:
-                rejection = _failed((plugin.name, "PreEnqueue", pod), f"{type(error).__name__}: {error}")
+                stopwatch.trace(error, (plugin.name, "PreEnqueue", pod))
+                rejection = _failed((plugin.name, "PreEnqueue", pod), raised.spelled(error))
             if stopwatch.is_wound:
                 late = stopwatch.stop(started_ns, (plugin.name, "PreEnqueue", pod))
             if late or rejection is not None:
@@ -105,5 +107,5 @@ def _signed_by(plugin: Plugin, pod: Pod) -> Hashable:
         signed = plugin.sign(pod)
         hash(signed)
     except Exception as error:
-        raise PluginError(plugin.name, SIGN, pod, f"{type(error).__name__}: {error}") from error
+        raise PluginError(plugin.name, SIGN, pod, raised.spelled(error)) from error
     return signed

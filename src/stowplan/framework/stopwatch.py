@@ -1,6 +1,7 @@
 """Notices plugins that take long to answer. They cannot be interrupted: while one answers, nothing else is scheduled.
 
-A slow one is told of; an answer that comes later still is not taken, so that its pod fails by name.
+A slow one is told of; an answer that comes later still is not taken, so that its pod fails by name. One that raises is
+told of with the whole traceback the first time, and with the place in its file every time.
 
 The clock is the scheduler's; until one is given (`wind`), no time passes.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from stowplan.framework import raised
 from stowplan.model.pod import Pod
 
 SECOND_NS: Final = 1_000_000_000
@@ -33,7 +35,7 @@ def _unnoted(blame: Blame, took_ns: int) -> None:
 class Stopwatch:
     """Measures every question to a plugin that answers at once, and tells of the slow ones."""
 
-    __slots__ = ("_late_ns", "_limit_ns", "_note", "_tell", "is_wound", "now_ns")
+    __slots__ = ("_late_ns", "_limit_ns", "_note", "_tell", "_traced", "is_wound", "now_ns")
 
     def __init__(self) -> None:
         #: Whether there is a clock to measure by; without one, nobody need ask.
@@ -42,6 +44,8 @@ class Stopwatch:
         self._limit_ns = self._late_ns = 0
         self._tell: Callable[[str], None] = _nobody
         self._note: Callable[[Blame, int], None] = _unnoted
+        #: Places in plugins that the traceback has been told of.
+        self._traced: set[str] = set()
 
     def wind(self, now_ns: Callable[[], int], limits: tuple[float, float], tell: Callable[[str], None]) -> None:
         """Measure from now on, by this clock; `limits` are the seconds after which an answer is slow, and too late."""
@@ -52,6 +56,21 @@ class Stopwatch:
     def have_noted(self, note: Callable[[Blame, int], None]) -> None:
         """Have every question noted, with the nanoseconds that it took to answer."""
         self._note = note
+
+    def trace(self, error: Exception, blame: Blame) -> None:
+        """Tell the whole way to a fault of a plugin, once for each place."""
+        plugin, point, pod = blame
+        self._trace(error, f"plugin {plugin!r} failed in {point} for pod {pod.key!r}")
+
+    def trace_column(self, error: Exception, plugin: str, column: str, node_name: str) -> None:
+        """Tell, once for each place, that a column of a plugin cannot be read off a node, which has no number there."""
+        self._trace(error, f"plugin {plugin!r}: column {column!r} cannot be read off node {node_name!r}")
+
+    def _trace(self, error: Exception, what: str) -> None:
+        place = raised.place_of(error)
+        if place and place not in self._traced:
+            self._traced.add(place)
+            self._tell(f"{what}, and how it came to that is told this once:\n{raised.whole(error)}")
 
     def stop(self, started_ns: int, blame: Blame) -> str:
         """Note a question put at `started_ns` and tell of a slow answer; return what is wrong if it came too late."""

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from stowplan.cache.cache import Cache
+from stowplan.framework import raised
 from stowplan.framework.asking import PluginError, ask_filter, ask_score
 from stowplan.framework.contract import Filter, FilterNode, Narrowed, Plugin, PreFilter, PreScore, Score, ScoreNode
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
@@ -129,7 +130,7 @@ class Bench:
             self.fail(pod, str(error.__cause__ or error))
         except Exception as error:
             hint = f"; {READ_ONLY}" if "read-only" in str(error) else ""
-            self.fail(pod, f"it raised {type(error).__name__}: {error}{hint}")
+            self.fail(pod, f"it raised {raised.spelled(error)}{hint}")
         if before != (resources.allocatable.tobytes(), resources.requested.tobytes()):
             self.fail(pod, f"it changed what it was given to read; {READ_ONLY}")
 

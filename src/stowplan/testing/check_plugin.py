@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from stowplan.framework import plugin_class
 from stowplan.framework.contract import MAX_SCORE, Filter, Normalize, Plugin, PreEnqueue, QueueSort, Score, Skip
 from stowplan.framework.filtering import Filtering
 from stowplan.framework.ranking import Ranking, extent_of
@@ -25,6 +26,7 @@ from stowplan.table.columns import Mask, Rows
 from stowplan.table.nodes import Nodes
 from stowplan.testing.bench import Bench
 from stowplan.testing.changes import changes
+from stowplan.testing.check_placing import check_placing
 from stowplan.testing.specimens import specimen_nodes, specimen_pods
 
 OTHER_NAME = "another-name"
@@ -38,6 +40,7 @@ def check_plugin(plugin: Plugin, *, pods: Iterable[Pod] | None = None, nodes: It
     """
     nodes = specimen_nodes() if nodes is None else list(nodes)
     pods = specimen_pods() if pods is None else list(pods)
+    _check_class(plugin)
     bench = Bench(plugin, nodes, pods)
     for pod in bench.pending:
         _check_pre_enqueue(bench, pod)
@@ -47,6 +50,7 @@ def check_plugin(plugin: Plugin, *, pods: Iterable[Pod] | None = None, nodes: It
         for scorer in bench.scorers:
             _check_score(bench, scorer, pod)
         _check_look_alike(bench, pod)
+        check_placing(bench, pod)
     _check_queue_sort(bench)
     _check_memory(bench)
     for pod in bench.pending:
@@ -54,6 +58,12 @@ def check_plugin(plugin: Plugin, *, pods: Iterable[Pod] | None = None, nodes: It
 
 
 # Rules
+
+
+def _check_class(plugin: Plugin) -> None:
+    faults = plugin_class.faults(type(plugin))
+    if faults:
+        raise AssertionError(f"plugin {plugin.name!r} breaks the contract: {'; '.join(faults)}")
 
 
 def _check_pre_enqueue(bench: Bench, pod: Pod) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,6 +43,14 @@ def fault(what: str, plugin: str, text: str) -> Rejection:
     return Rejection((f'running {what} "{plugin}": {text}',), Code.ERROR, plugin)
 
 
+def at(line: str) -> str:
+    """Say where in the file of the plugins a line is."""
+    lines = Path(plugins.__file__).read_text(encoding="utf-8").splitlines()
+    return f" (at {plugins.__file__}:{[one.strip() for one in lines].index(line) + 1})"
+
+
+CLUMSY = 'raise RuntimeError("nothing to give back")'
+RAISED = at("raise RuntimeError(text)")
 JUNK = "its answer means nothing here: str 'junk'"
 
 
@@ -52,8 +61,8 @@ JUNK = "its answer means nothing here: str 'junk'"
         pytest.param("refuse no", Rejection(("no",), Code.UNSCHEDULABLE, "Reserver"), id="refuses"),
         pytest.param("pending soon", Rejection(("soon",), Code.PENDING, "Reserver"), id="only waits"),
         pytest.param("error x", fault("Reserve plugin", "Reserver", "x"), id="reports an error"),
-        pytest.param("raise x", fault("Reserve plugin", "Reserver", "x"), id="raises"),
-        pytest.param("raise", fault("Reserve plugin", "Reserver", "RuntimeError"), id="raises without a word"),
+        pytest.param("raise x", fault("Reserve plugin", "Reserver", "x" + RAISED), id="raises"),
+        pytest.param("raise", fault("Reserve plugin", "Reserver", "RuntimeError" + RAISED), id="raises without a word"),
         pytest.param("junk", fault("Reserve plugin", "Reserver", JUNK), id="talks nonsense"),
     ],
 )
@@ -68,7 +77,9 @@ def test_unreserve_asks_everybody_in_reverse_whatever_happens() -> None:
     scene = Scene((plugins.Reserver, []), (plugins.ClumsyReserver, []), (plugins.OtherReserver, []))
     problems = placing.run_unreserve(scene.profile("reserve"), POD, "n").problems
     assert scene.calls == ["OtherReserver.unreserve p", "ClumsyReserver.unreserve p", "Reserver.unreserve p"]
-    assert problems == ["plugin 'ClumsyReserver' failed in Unreserve for pod 'default/p': nothing to give back"]
+    assert problems == [
+        "plugin 'ClumsyReserver' failed in Unreserve for pod 'default/p': nothing to give back" + at(CLUMSY)
+    ]
 
 
 def test_unreserve_hands_on_what_is_left_to_be_done() -> None:
@@ -94,7 +105,7 @@ def test_unreserve_hands_on_what_is_left_to_be_done() -> None:
         pytest.param("wait 1000", {"Permitter": 900.0, "OtherPermitter": 5.0}, id="holds it too long"),
         pytest.param("wait -1", {"Permitter": 0.0, "OtherPermitter": 5.0}, id="holds it for less than nothing"),
         pytest.param("refuse no", Rejection(("no",), Code.UNSCHEDULABLE, "Permitter"), id="refuses"),
-        pytest.param("raise x", fault("Permit plugin", "Permitter", "x"), id="raises"),
+        pytest.param("raise x", fault("Permit plugin", "Permitter", "x" + RAISED), id="raises"),
         pytest.param("junk", fault("Permit plugin", "Permitter", JUNK), id="talks nonsense"),
     ],
 )
@@ -117,7 +128,7 @@ def test_a_time_that_is_no_time_is_a_fault() -> None:
     [
         pytest.param("ok", ["PreFlighter"], id="has something to do"),
         pytest.param("skip", [], id="has nothing to do"),
-        pytest.param("raise x", fault("PreBindPreFlight", "PreFlighter", "x"), id="raises"),
+        pytest.param("raise x", fault("PreBindPreFlight", "PreFlighter", "x" + RAISED), id="raises"),
         pytest.param("refuse no", Rejection(("no",), Code.ERROR, "PreFlighter"), id="refuses, which it may not"),
         pytest.param("junk", fault("PreBindPreFlight", "PreFlighter", JUNK), id="talks nonsense"),
     ],
@@ -136,13 +147,15 @@ def test_the_look_ahead_of_pre_bind(line: str, answer: Any) -> None:
             "hang 31", fault("PreBind plugin", "PreBinder", "it took too long and was given up"), id="too long"
         ),
         pytest.param("refuse no", Rejection(("no",), Code.UNSCHEDULABLE, "PreBinder"), id="refuses"),
-        pytest.param("raise x", fault("PreBind plugin", "PreBinder", "x"), id="raises"),
+        pytest.param("raise x", fault("PreBind plugin", "PreBinder", "x" + RAISED), id="raises"),
         pytest.param("junk", fault("PreBind plugin", "PreBinder", JUNK), id="talks nonsense"),
     ],
 )
 def test_a_pre_bind_plugin(line: str, rejection: Rejection | None) -> None:
     scene = Scene((plugins.PreBinder, [line]))
-    assert virtual_time.run(placing.run_pre_bind(scene.plugins, POD, "n", limit)) == rejection
+    assert (
+        virtual_time.run(placing.run_pre_bind(scene.profile("pre_bind"), scene.plugins, POD, "n", limit)) == rejection
+    )
 
 
 def test_a_pre_bind_that_is_not_async_is_a_fault() -> None:
@@ -150,7 +163,7 @@ def test_a_pre_bind_that_is_not_async_is_a_fault() -> None:
         def pre_bind(self, pod: Any, node_name: str) -> Any:
             return None
 
-    found = virtual_time.run(placing.run_pre_bind(Scene((Hasty, [])).plugins, POD, "n", limit))
+    found = virtual_time.run(placing.run_pre_bind(Profile("p"), Scene((Hasty, [])).plugins, POD, "n", limit))
     assert found is not None
     assert found.reasons[0].startswith('running PreBind plugin "Hasty": object NoneType can\'t be used in')
 
@@ -171,7 +184,7 @@ class OtherBinder(plugins.Binder):
             id="nobody takes it",
         ),
         pytest.param(["refuse no"], 1, Rejection(("no",), Code.UNSCHEDULABLE, "Binder"), id="the first refuses"),
-        pytest.param(["raise x"], 1, fault("Bind plugin", "Binder", "x"), id="the first raises"),
+        pytest.param(["raise x"], 1, fault("Bind plugin", "Binder", "x" + RAISED), id="the first raises"),
         pytest.param(["junk"], 1, fault("Bind plugin", "Binder", JUNK), id="the first talks nonsense"),
         pytest.param(
             ["hang 31"], 1, fault("Bind plugin", "Binder", "it took too long and was given up"), id="it takes too long"
@@ -191,7 +204,7 @@ def test_post_bind_asks_everybody_whatever_happens() -> None:
     scene = Scene((plugins.PostBinder, ["raise x"]), (OtherPostBinder, ["hang 31"]))
     problems = virtual_time.run(placing.run_post_bind(scene.profile("post_bind"), POD, "n", limit))
     assert problems == [
-        "plugin 'PostBinder' failed in PostBind for pod 'default/p': x",
+        "plugin 'PostBinder' failed in PostBind for pod 'default/p': x" + RAISED,
         "plugin 'OtherPostBinder' failed in PostBind for pod 'default/p': it took too long and was given up",
     ]
 
