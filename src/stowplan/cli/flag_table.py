@@ -96,12 +96,7 @@ DEPRECATED: Final[Section] = (
     (
         Flag("contention-profiling", "bool", "Profile blocking; ignored with --config.", "Python has no such profile"),
         Flag("kube-api-burst", "int", "Burst of requests to the API server; ignored with --config."),
-        Flag(
-            "kube-api-content-type",
-            "string",
-            "Content type of requests; ignored with --config.",
-            "the API server is talked to in JSON",
-        ),
+        Flag("kube-api-content-type", "string", "Content type of bindings; ignored with --config."),
         Flag("kube-api-qps", "float", "Requests per second to the API server; ignored with --config."),
         Flag("kubeconfig", "string", "Kubeconfig of the API server; ignored with --config."),
         Flag("pod-max-in-unschedulable-pods-duration", "duration", "After how long a refused pod is tried anyway."),

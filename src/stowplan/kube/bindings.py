@@ -49,7 +49,7 @@ class Binder:
     def __init__(self, client: Client, draw: Draw, check: Callable[[], None]) -> None:
         self._client, self._draw, self._check = client, draw, check
         #: Turned off by a server that reads nothing but JSON.
-        self._is_binary = True
+        self._is_binary = client.writes_binary
 
     async def bind(self, binding: Binding) -> None:
         """Return once the pod is bound to the node; raise if it is not, or if nobody can tell."""

@@ -47,6 +47,8 @@ class ClientSettings:
     timeout_seconds: float = 30.0
     #: Requests under way at a time; without HTTP/2 each takes a connection. Watches have their own.
     max_requests: int = 32
+    #: Whether what can be written in binary form is; otherwise all is JSON.
+    writes_binary: bool = True
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -76,6 +78,7 @@ class Client:
         transport: Transport | None = None,
     ) -> None:
         self._listener = listener
+        self.writes_binary = settings.writes_binary
         self._bucket = TokenBucket(settings.qps, settings.burst)
         self._pool: Transport = transport or Pool(credentials, settings.user_agent, settings.timeout_seconds)
         # Waited for here, not in the pool, so that waiting does not count against a request's time.

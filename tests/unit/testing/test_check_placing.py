@@ -85,7 +85,7 @@ def test_an_answer_that_is_none_is_caught(plugin: Plugin, expected: str) -> None
     [
         pytest.param(NotAsync(), "method 'pre_bind' is awaited: write `async def pre_bind`", id="not async"),
         pytest.param(
-            Filters(),
+            Filters(),  # type: ignore[abstract]
             "method 'filters' would never be called; did you mean 'filter', the method of Filter?",
             id="misnamed",
         ),

@@ -206,7 +206,7 @@ class SortsByLabels(QueueSort):
         pytest.param(WrongType(), r"one boolean per row \(12\), got .* type int64", id="wrong type"),
         pytest.param(NoReason(), "rejected for a reason in words, got str ''", id="no reason"),
         pytest.param(NotIterable(), "it raised TypeError: .* not iterable", id="an answer that is none"),
-        pytest.param(WritesToColumns(), "read-only; columns are shared", id="writes to columns"),
+        pytest.param(WritesToColumns(), r"read-only \(at .*\); columns are shared", id="writes to columns"),
         pytest.param(ForcesItsWay(), "it changed what it was given to read", id="writes by force"),
         pytest.param(Moody(), "filter gave two answers to one question", id="not deterministic"),
         pytest.param(ComparesRows(), "score answers differently about a row alone", id="compares the rows given"),
