@@ -35,9 +35,7 @@ async def open_client(
     found = await credentials.load(connection.kubeconfig, os.environ, now, master)
     agent = f"{USER_AGENT}/{name}" if name else USER_AGENT
     is_binary = connection.content_type == binding_message.MEDIA_TYPE
-    settings = ClientSettings(
-        agent, connection.qps, connection.burst, timeout_seconds, writes_binary=is_binary
-    )
+    settings = ClientSettings(agent, connection.qps, connection.burst, timeout_seconds, writes_binary=is_binary)
     return Client(found, settings, told_to(metrics, found.server))
 
 

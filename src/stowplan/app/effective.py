@@ -7,6 +7,7 @@ file the deprecated flags count too.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -149,10 +150,28 @@ def proxy_settings(options: Options) -> ProxySettings:
 def shown_metrics(options: Options) -> Shown:
     """Return what is left out of the metrics; `metric,label=value,value` allows values of a label."""
     allowed: dict[tuple[str, str], frozenset[str]] = {}
-    for piece in options.allow_metric_labels:
+    for piece in _allowed_labels(options):
         key, equals, values = piece.partition("=")
         metric, comma, label = key.partition(",")
         if not (equals and comma):
             raise OptionError(f'--allow-metric-labels: "{piece}": write metric,label=value,value')
         allowed[metric.strip(), label.strip()] = frozenset(values.strip("'\"").split(","))
     return Shown(frozenset(options.disabled_metrics), allowed)
+
+
+def _allowed_labels(options: Options) -> tuple[str, ...]:
+    """Return what the flag says, or the file in its place."""
+    path = options.allow_metric_labels_manifest
+    if not path:
+        return options.allow_metric_labels
+    if options.allow_metric_labels:
+        raise OptionError("--allow-metric-labels and --allow-metric-labels-manifest exclude each other; give one")
+    import yaml
+
+    try:
+        found = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
+        written = msgspec.convert(found, dict[str, str])
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
+        remedy = "give a YAML file of lines such as metric,label: value,value"
+        raise OptionError(f"--allow-metric-labels-manifest {path}: {error}; {remedy}") from error
+    return tuple(f"{key}={values}" for key, values in written.items())

@@ -129,12 +129,7 @@ METRICS: Final[Section] = (
     "Metrics",
     (
         Flag("allow-metric-labels", "metricLabels", "Values of a label that are shown: metric,label=value,value."),
-        Flag(
-            "allow-metric-labels-manifest",
-            "string",
-            "File with values of labels that are shown.",
-            "write them with --allow-metric-labels",
-        ),
+        Flag("allow-metric-labels-manifest", "string", "YAML file of such values: metric,label: value,value."),
         Flag("disabled-metrics", "strings", "Full names of metrics to leave out."),
         Flag("show-hidden-metrics-for-version", "string", "Version whose hidden metrics to show.", "none is hidden"),
     ),

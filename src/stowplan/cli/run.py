@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from stowplan import __version__
-from stowplan.cli import flag_help, flag_parser, output
+from stowplan.cli import flag_effects, flag_help, flag_parser, output
 from stowplan.cli.flag_parser import FOLLOWED, FlagError
-from stowplan.cli.flag_table import FLAGS
 
 if TYPE_CHECKING:
     from stowplan.app.options import Options
@@ -69,17 +68,9 @@ def start(options: Options) -> int:
         return 1
     logging.start()
     log = log_for(__name__)
-    for text in warnings(options):
+    for text in flag_effects.warnings(options):
         log.warning(text)
     return _run(options, logging)
-
-
-def warnings(options: Options) -> list[str]:
-    """Return what is to be said about flags that were given but change nothing."""
-    from stowplan.app.effective import ignored_flags
-
-    told = [f"--{name} has no effect: {FLAGS[name].absent}" for name in sorted(options.given) if FLAGS[name].absent]
-    return told + [f"--{name} is ignored: the configuration file decides" for name in ignored_flags(options)]
 
 
 def _run(options: Options, logging: Logging) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stowplan.cli import options, output
+from stowplan.cli import options, output, up_flags
 from stowplan.cli.problems import BadInputError
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     MANIFESTs are applied to it: files, folders, or - for the standard input. It stays up until Ctrl-C; with --once it
     ends when every pod, also those that controllers make, is placed or refused, and exits with 1 if one was refused.
     """
-    if given["once"] and given["without"]:
-        raise BadInputError("--once waits until everything has been decided, by the whole cluster: leave out --without")
+    up_flags.check(ctx, given)
     if given["once"]:
         decided = _run_once(given)
         _write(decided, given)

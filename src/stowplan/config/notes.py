@@ -19,6 +19,9 @@ JSON: Final = "application/json"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
 _WEIGHING: Final = frozenset({"score", "placement_score"})
+#: Points of the tree that are known and not run: alpha upstream, and nothing of ours takes part.
+_NOT_RUN: Final = frozenset({"placement_generate", "placement_score"})
+_NO_PLACEMENTS: Final = "no placements are made for gangs here"
 _NOBODY_PARALLEL: Final = "one thread decides; only 1 makes a difference, by taking the first of equally good nodes"
 
 
@@ -64,13 +67,27 @@ def _profile(written: dict[str, Any], profile: Profile, known: PointsOf) -> Iter
 def _set(point: str, written: dict[str, Any], enabled: frozenset[str], known: PointsOf) -> Iterator[str]:
     path = f"plugins.{camel(point)}"
     for index, plugin in enumerate(written.get("enabled", [])):
-        if plugin.get("weight") and not _weighs(point, plugin.get("name", ""), known):
-            yield f"{path}.enabled[{index}]: the weight of {plugin.get('name', '')!r} has no effect: it does not score"
+        note = _enabled(point, plugin.get("name", ""), plugin.get("weight"), known)
+        if note:
+            yield f"{path}.enabled[{index}]: {note}"
     for index, plugin in enumerate(written.get("disabled", [])):
         name = plugin.get("name", "")
         if name != ALL and not is_reference(name) and name not in known and not _is_named(name, enabled):
             remedy = removed.remedy_for(name) or suggestion(name, known)
             yield f"{path}.disabled[{index}]: there is no plugin {name!r} to disable; {remedy}"
+        elif point in _NOT_RUN:
+            yield f"{path}.disabled[{index}]: {name!r} does nothing there anyway: {_NO_PLACEMENTS}"
+        if plugin.get("weight"):
+            yield f"{path}.disabled[{index}]: the weight of {name!r} has no effect: it is disabled"
+
+
+def _enabled(point: str, name: str, weight: int | None, known: PointsOf) -> str:
+    only_there = not is_reference(name) and name in known and known[name] <= _NOT_RUN
+    if point in _NOT_RUN or only_there:
+        return f"{name!r} has no effect there: {_NO_PLACEMENTS}"
+    if weight and not _weighs(point, name, known):
+        return f"the weight of {name!r} has no effect: it does not score"
+    return ""
 
 
 def _weighs(point: str, name: str, known: PointsOf) -> bool:

@@ -10,9 +10,9 @@ import pytest
 
 from stowplan.app.options import Options
 from stowplan.cli import flag_help, main
+from stowplan.cli.flag_effects import warnings
 from stowplan.cli.flag_parser import FlagError, parse, spelled
 from stowplan.cli.flag_table import FLAGS, SECTIONS
-from stowplan.cli.run import warnings
 from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.model.duration import of_seconds
 

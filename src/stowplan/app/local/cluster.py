@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from stowplan.app import clients, startup
 from stowplan.app.configuration_source import FileSource, SourceError
-from stowplan.app.local import entering
+from stowplan.app.local import entering, unused
 from stowplan.app.local.entering import Entrance, EntranceError, check_entrance
 from stowplan.app.local.kubeconfig_file import Access
 from stowplan.app.local.manifest_files import ManifestError
@@ -37,7 +37,9 @@ from stowplan.embedded.store import Store
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
 from stowplan.kube.tls import CredentialsError
-from stowplan.observe.logs import Logging
+from stowplan.observe.logs import Logging, log_for
+
+_log = log_for(__name__)
 
 #: What works in a cluster beside its API.
 Part = Literal["controllers", "kubelets", "provisioner", "scheduler"]
@@ -181,7 +183,10 @@ class LocalCluster:
             given=given,
         )
         source = FileSource(options.config) if options.config else None
-        return Plan(flags, await startup.configure(flags, source), options.logging, options.seed)
+        configuration = await startup.configure(flags, source)
+        for note in unused.notes(configuration):
+            _log.warning(note)
+        return Plan(flags, configuration, options.logging, options.seed)
 
     def _resource(self, kind: str) -> Resource:
         found = self.api.catalogue.of_kind("v1", kind)

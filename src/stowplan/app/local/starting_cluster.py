@@ -68,6 +68,10 @@ async def read(beginning: Beginning, progress: Progress, has_data: bool) -> Cont
     shapes = node_shapes.read(beginning.shapes) if beginning.shapes else node_shapes.DEFAULT
     has_nodes = any(manifest.kind == "Node" for manifest in (*copied, *manifests))
     wanted = beginning.nodes if beginning.nodes is not None else 0 if has_nodes else DEFAULT_NODES
+    if beginning.shapes and not wanted:
+        progress.note(
+            "--shapes has no effect: no nodes are made beside those that are given; ask for some with --nodes"
+        )
     origin = beginning.shapes or "--nodes"
     nodes = [Manifest(origin, node) for node in node_shapes.make_nodes(shapes, wanted)]
     has_class = not beginning.has_provisioner or _offers_volumes(copied, manifests)
