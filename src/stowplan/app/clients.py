@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
+from stowplan.app.effective import OptionError
 from stowplan.app.release import USER_AGENT
 from stowplan.config.types import ClientConnection
 from stowplan.kube import binding_message, credentials
@@ -36,7 +37,10 @@ async def open_client(
     agent = f"{USER_AGENT}/{name}" if name else USER_AGENT
     is_binary = connection.content_type == binding_message.MEDIA_TYPE
     settings = ClientSettings(agent, connection.qps, connection.burst, timeout_seconds, writes_binary=is_binary)
-    return Client(found, settings, told_to(metrics, found.server))
+    try:
+        return Client(found, settings, told_to(metrics, found.server))
+    except ValueError as error:
+        raise OptionError(str(error)) from None
 
 
 async def open_reviewing_client(kubeconfig: str, what: str, metrics: RequestMetrics) -> Client | None:

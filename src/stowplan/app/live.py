@@ -202,7 +202,11 @@ class Live:
             return None
         reporter = self._configuration.profiles[0].scheduler_name
         lock = LeaseLock(client, election.resource_namespace, election.resource_name, reporter, clients.now)
-        timing = Timing(election.lease_duration.seconds, election.renew_deadline.seconds, election.retry_period.seconds)
+        spans = (election.lease_duration, election.renew_deadline, election.retry_period)
+        try:
+            timing = Timing(*(span.seconds for span in spans))
+        except ValueError as error:
+            raise OptionError(str(error)) from None
         candidate = Candidate(f"{socket.gethostname()}_{uuid.uuid4()}", clients.now, random.Random().random)
         self._metrics.lead(election.resource_name, False)
         callbacks = Callbacks(

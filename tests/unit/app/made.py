@@ -1,0 +1,106 @@
+"""A scheduler made from a command line and not started: what flags and configuration have come to."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from stowplan.app import clients, effective, startup
+from stowplan.app.endpoints import make_authenticator
+from stowplan.app.live import Live
+from stowplan.app.replica import Connections, Replica, Settings
+from stowplan.app.serving.authorization import Authorizer
+from stowplan.app.serving.certificates import ServerCertificate
+from stowplan.app.serving.server import Address, _listen
+from stowplan.cli.flag_parser import parse
+from stowplan.config.types import Configuration
+from stowplan.framework.profile import Profile
+from stowplan.kube.client import Client
+from stowplan.observe.logs import Logging
+from stowplan.observe.metrics import Metrics
+from tests.unit.app.serving.fake_reviewer import FakeReviewer
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+#: Nothing is sent there.
+SERVER = "--master=http://127.0.0.1:1"
+
+
+@dataclass
+class Made:
+    """The parts of a scheduler, to be looked at."""
+
+    live: Any
+    client: Client
+    metrics: Metrics
+    logging: Logging
+    certificate: ServerCertificate
+    authenticator: Any
+    authorizer: Authorizer
+    reviewer: FakeReviewer
+    address: Address
+
+    @property
+    def replica(self) -> Replica:
+        found: Replica = self.live._replica
+        return found
+
+    @property
+    def configuration(self) -> Configuration:
+        return self.replica.reloader.configuration
+
+    @property
+    def profile(self) -> Profile:
+        return next(iter(self.replica.cluster.profiles.values()))
+
+    @property
+    def bucket(self) -> Any:
+        return self.client._bucket
+
+    @property
+    def tls(self) -> Any:
+        return self.certificate.context
+
+    def socket_option(self, level: int, option: int) -> bool:
+        listener = _listen(Address(self.address.host, 0, self.address.shares_port))
+        with listener:
+            return bool(listener.getsockopt(level, option))
+
+
+def look_at(flags: tuple[str, ...], look: Callable[[Made], Any]) -> Any:
+    """Make a scheduler, and look at it; nothing of it is left."""
+
+    async def made() -> Any:
+        found = await _make(flags)
+        try:
+            return look(found)
+        finally:
+            await found.client.close()
+            found.metrics  # noqa: B018 (kept until here)
+
+    return asyncio.run(made())
+
+
+async def _make(flags: tuple[str, ...]) -> Made:
+    options = parse(flags if any(flag.startswith("--master") for flag in flags) else (SERVER, *flags))
+    metrics = Metrics(lambda: 0, options.feature_gates, effective.shown_metrics(options), effective.version(options))
+    source = await startup.find_source(options, metrics.requests)
+    configuration = await startup.configure(options, source)
+    client = await clients.open_client(configuration.client_connection, options.master, "", metrics.requests)
+    logging = Logging(effective.log_settings(options), err=io.StringIO())
+    settings = Settings(options, configuration, metrics, lambda: 0)
+    reviewer = FakeReviewer()
+    return Made(
+        Live(settings, Connections(client, client, client), source, logging),
+        client,
+        metrics,
+        logging,
+        ServerCertificate(effective.tls_settings(options)),
+        await make_authenticator(options, reviewer),
+        Authorizer(time.monotonic, effective.access_settings(options), reviewer),
+        reviewer,
+        effective.address(options),
+    )
