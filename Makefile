@@ -36,10 +36,10 @@ run: $(READY) ## start a cluster with the example workload; in a terminal it sta
 test: $(READY) ## run every test that needs no real cluster
 	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal --ignore=tests/e2e
 
-fuzz: $(READY) ## run the property tests with new random examples (ROUNDS=10)
+fuzz: $(READY) ## run the property tests at length, with new random examples (ROUNDS=10)
 	@for round in $$(seq $(ROUNDS)); do \
 	    echo "round $$round"; \
-	    STOWPLAN_EXAMPLES=new $(BIN)/pytest -q -n $(TEST_WORKERS) --dist worksteal -m hypothesis tests --ignore=tests/e2e || exit 1; \
+	    STOWPLAN_EXAMPLES=new $(BIN)/pytest -q -n $(TEST_WORKERS) --dist worksteal -m "hypothesis or at_length" tests --ignore=tests/e2e || exit 1; \
 	done
 
 check: $(READY) ## lint, format, types, import contracts, sizes

@@ -12,6 +12,7 @@ import yaml
 
 from tests.e2e.api import Api
 from tests.e2e.plane import Plane
+from tests.limits import LIMIT_SECONDS
 
 
 def fetch(url: str, bearer: str = "") -> tuple[int, str]:
@@ -21,7 +22,7 @@ def fetch(url: str, bearer: str = "") -> tuple[int, str]:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
     try:
-        with opener.open(urllib.request.Request(url, headers=headers), timeout=30) as response:
+        with opener.open(urllib.request.Request(url, headers=headers), timeout=LIMIT_SECONDS) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -52,7 +53,7 @@ def wait_until_allowed(api: Api, user: str, asked: Mapping[str, str]) -> None:
     wait_until(lambda: api.create(review)["status"]["allowed"], f"{user} is allowed {dict(asked)}")
 
 
-def wait_until(is_so: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+def wait_until(is_so: Callable[[], bool], what: str, seconds: float = LIMIT_SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > deadline:

@@ -100,7 +100,7 @@ def assert_nothing_leaked(plane: Plane, scheduler: SchedulerProcess, expected: M
         return {name: held.get(name) for name in expected} == expected
 
     try:
-        scheduler.process.wait_until(is_settled, seconds=20.0)
+        scheduler.process.wait_until(is_settled)
     except TimeoutError as error:
         leaked = {name: held.get(name) for name, amount in expected.items() if held.get(name) != amount}
         raise AssertionError(f"{scheduler.name} still holds {leaked}") from error
@@ -113,7 +113,7 @@ def read_metrics(plane: Plane, scheduler: SchedulerProcess) -> dict[str, float]:
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.load_cert_chain(plane.admin.certificate, plane.admin.key)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
-    with opener.open(f"{scheduler.url}/metrics", timeout=10) as response:
+    with opener.open(f"{scheduler.url}/metrics", timeout=30) as response:
         return {name: float(value) for name, value in _SAMPLE.findall(response.read().decode())}
 
 
@@ -126,7 +126,7 @@ def _dump(scheduler: SchedulerProcess) -> str:
         return process.log.read_bytes()[before:].decode(errors="replace")
 
     process.send(signal.SIGUSR2)
-    process.wait_until(lambda: "Dump of scheduling queue" in said(), seconds=20.0)
+    process.wait_until(lambda: "Dump of scheduling queue" in said())
     return said()
 
 

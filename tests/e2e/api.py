@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 import aiohttp
 import msgspec
 
+from tests.limits import LIMIT_SECONDS
+
 Object = dict[str, Any]
 Answer = TypeVar("Answer")
 
@@ -106,7 +108,7 @@ class Api:
     def delete(self, path: str, **query: str) -> Object:
         return self.run(self.call("DELETE", path, query=query))
 
-    def wait_for(self, path: str, is_met: Callable[[Object], bool], seconds: float = 60.0) -> Object:
+    def wait_for(self, path: str, is_met: Callable[[Object], bool], seconds: float = LIMIT_SECONDS) -> Object:
         """Read an object or a list until it meets a condition, and return it."""
         deadline = time.monotonic() + seconds
         while True:

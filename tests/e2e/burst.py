@@ -12,6 +12,7 @@ from typing import Any
 from tests.e2e.api import Api, Object
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.manifests import node, pod
+from tests.limits import LIMIT_SECONDS
 
 NODES = tuple(f"node-{number:02}" for number in range(20))
 #: Eight on each node of four processors.
@@ -75,7 +76,7 @@ class Burst:
         """Wait until each pod that fits is bound and each other is told why not, and return them."""
         return self._wait(lambda pods: not _unsettled(pods), "every pod is bound, or refused with a reason")
 
-    def _wait(self, is_met: Callable[[list[Object]], bool], what: str, seconds: float = 90.0) -> list[Object]:
+    def _wait(self, is_met: Callable[[list[Object]], bool], what: str, seconds: float = LIMIT_SECONDS) -> list[Object]:
         deadline = time.monotonic() + seconds
         while not is_met(found := self.pods()):
             if time.monotonic() > deadline:

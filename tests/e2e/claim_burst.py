@@ -19,6 +19,7 @@ from tests.e2e.manifests import node, pod
 from tests.e2e.plane import Plane
 from tests.e2e.stage import Stage
 from tests.e2e.storage import claim, storage_class, volume, volumes_of
+from tests.limits import LIMIT_SECONDS
 
 NODES: Final = tuple(f"node-{number}" for number in range(8))
 EACH: Final = 3
@@ -70,10 +71,10 @@ class ClaimBurst:
 
     def wait_for_bound(self, count: int) -> None:
         """Wait until that many are bound, and make sure that the burst is not over by then."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LIMIT_SECONDS
         while len(found := self.bound()) < count:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"after a minute only {len(found)} pods are bound")
+                raise TimeoutError(f"after {LIMIT_SECONDS:.0f} s only {len(found)} pods are bound")
             time.sleep(0.05)
         assert len(found) < len(STORING) + len(COMPUTING), "the burst was over before the fault; lower its qps"
 

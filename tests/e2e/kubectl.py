@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.processes import BINARIES
+from tests.limits import LIMIT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Kubectl:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=2 * LIMIT_SECONDS,
             check=False,
         )
 

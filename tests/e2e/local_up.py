@@ -22,7 +22,7 @@ def local_up(folder: Path, nodes: int = 5) -> Iterator[Kubectl]:
     up.start()
     try:
         up.wait_until(lambda: path.exists() and kubectl.run("get", "--raw", "/readyz").returncode == 0)
-        kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")
+        kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=300s")
         yield kubectl
     finally:
         up.stop()
@@ -33,4 +33,4 @@ def namespace(cluster: Kubectl, name: str) -> Iterator[Kubectl]:
     """Run kubectl in a namespace that goes when the block ends."""
     cluster("create", "namespace", name)
     yield replace(cluster, options=(*cluster.options, f"--namespace={name}"))
-    cluster("delete", "namespace", name, "--timeout=60s")
+    cluster("delete", "namespace", name, "--timeout=300s")

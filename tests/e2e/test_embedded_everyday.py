@@ -98,11 +98,11 @@ def workloads(cluster: Kubectl) -> Iterator[Kubectl]:
         kubectl("create", "quota", "most", "--hard=pods=50,services=5")
         kubectl("expose", "deployment", "web", "--port=80", "--target-port=8080")
         kubectl("apply", "-f", "-", stdin=_CLAIMING)
-        kubectl("rollout", "status", "deployment/web", "--timeout=60s")
-        kubectl("wait", "--for=condition=Ready", "pod/alone", "--timeout=60s")
-        kubectl("wait", "--for=condition=complete", "job/sum", "--timeout=60s")
-        kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/web", "--timeout=60s")
-        kubectl("wait", "--for=jsonpath={.status.phase}=Bound", "pvc/data-db-0", "--timeout=60s")
+        kubectl("rollout", "status", "deployment/web", "--timeout=300s")
+        kubectl("wait", "--for=condition=Ready", "pod/alone", "--timeout=300s")
+        kubectl("wait", "--for=condition=complete", "job/sum", "--timeout=300s")
+        kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/web", "--timeout=300s")
+        kubectl("wait", "--for=jsonpath={.status.phase}=Bound", "pvc/data-db-0", "--timeout=300s")
         yield kubectl
 
 
@@ -129,7 +129,7 @@ def test_create(kubectl: Kubectl, what: tuple[str, ...], arguments: tuple[str, .
     assert kubectl("create", *what, *arguments).endswith("/x created")
     assert kubectl("get", what[0], "x", "-o", f"jsonpath={path}") == expected
     assert "already exists" in kubectl.run("create", *what, *arguments).stderr
-    kubectl("delete", what[0], "x", "--timeout=60s")
+    kubectl("delete", what[0], "x", "--timeout=300s")
 
 
 def test_what_is_created_says_who_did_it(kubectl: Kubectl) -> None:
@@ -215,14 +215,14 @@ def test_a_kustomization_is_shown_compared_applied_and_deleted(kubectl: Kubectl,
     assert kubectl.run("diff", "-k", str(tmp_path)).returncode == 1
     assert kubectl("apply", "-k", str(tmp_path)).splitlines()[-1] == "deployment.apps/my-web created"
     # From then on its status stays as it is.
-    kubectl("rollout", "status", "deployment/my-web", "--timeout=60s")
+    kubectl("rollout", "status", "deployment/my-web", "--timeout=300s")
     assert kubectl("diff", "-k", str(tmp_path)) == ""
     (tmp_path / "web.yaml").write_text(_WEB.replace("replicas: 2", "replicas: 1"))
     for side in ((), ("--server-side",)):
         compared = kubectl.run("diff", *side, "-k", str(tmp_path))
         assert compared.returncode == 1, compared.stderr
         assert "-  replicas: 2\n+  replicas: 1" in compared.stdout
-    kubectl("delete", "-k", str(tmp_path), "--timeout=60s")
+    kubectl("delete", "-k", str(tmp_path), "--timeout=300s")
     assert kubectl("get", "deployments,configmaps", "-o", "name") == ""
 
 
@@ -236,14 +236,14 @@ def test_a_deployment_is_changed_piece_by_piece(kubectl: Kubectl) -> None:
     kubectl("annotate", "deployment/web", "kubernetes.io/change-cause=a change")
     assert "is already paused" in kubectl.run("rollout", "pause", "deployment/web").stderr
     kubectl("rollout", "resume", "deployment/web")
-    kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    kubectl("rollout", "status", "deployment/web", "--timeout=300s")
     assert "A=1" in kubectl("set", "env", "deployment/web", "--list")
     assert kubectl("rollout", "history", "deployment/web").splitlines()[-1].split(maxsplit=1) == ["2", "a change"]
     assert "cpu:\t200m" in kubectl("rollout", "history", "deployment/web", "--revision=2")
     kubectl("rollout", "restart", "deployment/web")
-    kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    kubectl("rollout", "status", "deployment/web", "--timeout=300s")
     kubectl("rollout", "undo", "deployment/web", "--to-revision=1")
-    kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    kubectl("rollout", "status", "deployment/web", "--timeout=300s")
     assert kubectl("get", "deployment/web", "-o", "jsonpath={.spec.template.spec.containers[0].env}") == ""
     kubectl("autoscale", "deployment", "web", "--min=1", "--max=5")
     assert "cpu: <unknown>/80%" in kubectl("get", "hpa", "web")
@@ -252,7 +252,7 @@ def test_a_deployment_is_changed_piece_by_piece(kubectl: Kubectl) -> None:
 def test_an_object_is_replaced(kubectl: Kubectl) -> None:
     kubectl("run", "alone", "--image=app:1")
     # From then on nobody else changes it.
-    kubectl("wait", "--for=condition=Ready", "pod/alone", "--timeout=60s")
+    kubectl("wait", "--for=condition=Ready", "pod/alone", "--timeout=300s")
     found = kubectl("get", "pod", "alone", "-o", "yaml")
     assert kubectl("replace", "-f", "-", stdin=found.replace("image: app:1", "image: app:2")) == "pod/alone replaced"
     kubectl("replace", "--force", "-f", "-", stdin=found)
@@ -264,7 +264,7 @@ def test_an_object_is_replaced(kubectl: Kubectl) -> None:
 
 def test_a_custom_resource_is_scaled(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=_SHOPS)
-    kubectl("wait", "--for=condition=Established", "crd/shops.example.com", "--timeout=20s")
+    kubectl("wait", "--for=condition=Established", "crd/shops.example.com", "--timeout=300s")
     shop = "{apiVersion: example.com/v1, kind: Shop, metadata: {name: a}, spec: {size: 1}}"
     kubectl("apply", "-f", "-", stdin=shop)
     assert kubectl("scale", "shop/a", "--replicas=3", "--current-replicas=1") == "shop.example.com/a scaled"
@@ -280,14 +280,14 @@ def test_a_custom_resource_is_scaled(kubectl: Kubectl) -> None:
     assert kubectl(*shown) == '3 {"replicas":2,"selector":"app=shop"}'
     refused = kubectl.run("apply", "--server-side", "-f", "-", stdin=shop)
     assert 'with subresource "scale" using example.com/v1: .spec.size' in refused.stderr
-    kubectl("delete", "crd", "shops.example.com", "--timeout=60s")
+    kubectl("delete", "crd", "shops.example.com", "--timeout=300s")
 
 
 def test_a_budget_keeps_a_node_from_being_drained(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=web:1")
-    kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    kubectl("rollout", "status", "deployment/web", "--timeout=300s")
     kubectl("create", "pdb", "none", "--selector=app=web", "--max-unavailable=0")
-    kubectl("wait", "--for=jsonpath={.status.expectedPods}=1", "pdb/none", "--timeout=60s")
+    kubectl("wait", "--for=jsonpath={.status.expectedPods}=1", "pdb/none", "--timeout=300s")
     node = kubectl("get", "pods", "-o", "jsonpath={.items[0].spec.nodeName}")
     drain = ("drain", node, "--ignore-daemonsets", "--force", "--pod-selector=app=web")
     refused = kubectl.run(*drain, "--timeout=2s")
@@ -298,15 +298,15 @@ def test_a_budget_keeps_a_node_from_being_drained(kubectl: Kubectl) -> None:
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         in refused.stderr
     )
-    kubectl(*drain, "--disable-eviction", "--timeout=60s")
+    kubectl(*drain, "--disable-eviction", "--timeout=300s")
     kubectl("uncordon", node)
 
 
 def test_data_of_an_empty_dir_goes_only_if_that_is_said(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=_WITH_EMPTY_DIR)
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=300s")
     node = kubectl("get", "pod", "p", "-o", "jsonpath={.spec.nodeName}")
-    drain = ("drain", node, "--ignore-daemonsets", "--force", "--timeout=60s")
+    drain = ("drain", node, "--ignore-daemonsets", "--force", "--timeout=300s")
     assert "use --delete-emptydir-data to override" in kubectl.run(*drain).stderr
     kubectl(*drain, "--delete-emptydir-data")
     kubectl("uncordon", node)
@@ -328,17 +328,17 @@ def test_data_of_an_empty_dir_goes_only_if_that_is_said(kubectl: Kubectl) -> Non
 def test_delete(kubectl: Kubectl, options: tuple[str, ...], left: list[str]) -> None:
     for name in ("a", "b", "c"):
         kubectl("run", name, "--image=app:1")
-    kubectl("delete", *options, "--timeout=60s")
+    kubectl("delete", *options, "--timeout=300s")
     assert kubectl("get", "pods", "-o", "jsonpath={.items[*].metadata.name}").split() == left
 
 
 def test_waiting(kubectl: Kubectl) -> None:
     kubectl("run", "alone", "--image=app:1")
-    kubectl("wait", "--for=create", "pod/alone", "--timeout=60s")
-    kubectl("wait", "--for=jsonpath={.status.phase}=Running", "pod/alone", "--timeout=60s")
+    kubectl("wait", "--for=create", "pod/alone", "--timeout=300s")
+    kubectl("wait", "--for=jsonpath={.status.phase}=Running", "pod/alone", "--timeout=300s")
     assert "timed out" in kubectl.run("wait", "--for=condition=Never", "pod/alone", "--timeout=1s").stderr
     kubectl("delete", "pod", "alone", "--wait=false")
-    kubectl("wait", "--for=delete", "pod/alone", "--timeout=60s")
+    kubectl("wait", "--for=delete", "pod/alone", "--timeout=300s")
 
 
 def test_access_is_asked_for(kubectl: Kubectl) -> None:

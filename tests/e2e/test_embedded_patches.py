@@ -265,7 +265,7 @@ WIDGET = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: 
 
 def test_custom_resources_are_merged_as_their_schema_says(kubectl: Editing) -> None:
     kubectl("apply", "-f", "-", stdin=CUSTOM)
-    kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=20s")
+    kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=300s")
     kubectl("create", "-f", "-", stdin=WIDGET % "{size: 1}")
     kubectl("patch", "widget", "w", "--type=merge", "-p", '{"spec":{"size":2}}')
     for manager, part in (("one", "a"), ("two", "b")):

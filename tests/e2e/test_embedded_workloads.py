@@ -57,7 +57,7 @@ def image_of(kubectl: Kubectl, what: str) -> str:
 
 
 def wait_for_rollout(kubectl: Kubectl, what: str) -> None:
-    kubectl("rollout", "status", what, "--timeout=60s")
+    kubectl("rollout", "status", what, "--timeout=300s")
 
 
 def test_a_deployment_is_rolled_out_scaled_changed_and_rolled_back(kubectl: Kubectl) -> None:
@@ -92,14 +92,14 @@ def test_stateful_and_daemon_sets_roll_and_roll_back(kubectl: Kubectl) -> None:
     pods = kubectl("get", "pods", "-l", "app=db", "-o", "jsonpath={.items[*].metadata.name}")
     assert pods.split() == ["db-0", "db-1", "db-2"]
     assert kubectl("get", "daemonset/log", "-o", "jsonpath={.status.numberAvailable}") == "5"
-    kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/db", "--timeout=30s")
+    kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/db", "--timeout=300s")
 
 
 def test_a_node_is_drained_within_the_budget_and_taken_back(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=_SETS)
     wait_for_rollout(kubectl, "statefulset/db")
     node = kubectl("get", "pod", "db-1", "-o", "jsonpath={.spec.nodeName}")
-    kubectl("drain", node, "--ignore-daemonsets", "--timeout=60s")
+    kubectl("drain", node, "--ignore-daemonsets", "--timeout=300s")
     taints = kubectl("get", "node", node, "-o", "jsonpath={.spec.taints[*].key}")
     assert taints == "node.kubernetes.io/unschedulable"
     wait_for_rollout(kubectl, "statefulset/db")
@@ -112,10 +112,10 @@ def test_a_node_is_drained_within_the_budget_and_taken_back(kubectl: Kubectl) ->
 
 def test_a_job_completes_and_a_cron_job_can_be_tried_out(kubectl: Kubectl) -> None:
     kubectl("create", "job", "sum", "--image=sum:1")
-    kubectl("wait", "--for=condition=complete", "job/sum", "--timeout=60s")
+    kubectl("wait", "--for=condition=complete", "job/sum", "--timeout=300s")
     kubectl("create", "cronjob", "nightly", "--image=sum:1", "--schedule=0 3 * * *")
     kubectl("create", "job", "tried", "--from=cronjob/nightly")
-    kubectl("wait", "--for=condition=complete", "job/tried", "--timeout=60s")
+    kubectl("wait", "--for=condition=complete", "job/tried", "--timeout=300s")
     assert "Completed" in kubectl("get", "pods", "-l", "job-name=tried", "--no-headers")
 
 
@@ -130,7 +130,7 @@ def test_a_job_completes_and_a_cron_job_can_be_tried_out(kubectl: Kubectl) -> No
 def test_deleting(kubectl: Kubectl, cascade: str, left: list[str]) -> None:
     kubectl("create", "deployment", "web", "--image=web:1", "--replicas=2")
     wait_for_rollout(kubectl, "deployment/web")
-    kubectl("delete", "deployment", "web", f"--cascade={cascade}", "--timeout=60s")
+    kubectl("delete", "deployment", "web", f"--cascade={cascade}", "--timeout=300s")
     if not left:
-        kubectl("wait", "--for=delete", "pods", "-l", "app=web", "--timeout=60s")
+        kubectl("wait", "--for=delete", "pods", "-l", "app=web", "--timeout=300s")
     assert kubectl("get", "pods", "-o", "jsonpath={.items[*].status.phase}").split() == left

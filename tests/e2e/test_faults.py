@@ -185,4 +185,4 @@ def started(scheduler: SchedulerProcess) -> Iterator[SchedulerProcess]:
 
 
 def wait_until_leading(plane: Plane, scheduler: SchedulerProcess) -> None:
-    scheduler.process.wait_until(lambda: read_metrics(plane, scheduler).get(IS_LEADING) == 1, seconds=30.0)
+    scheduler.process.wait_until(lambda: read_metrics(plane, scheduler).get(IS_LEADING) == 1)

@@ -21,6 +21,7 @@ from tests.e2e.scheduler_process import USER, SchedulerProcess, kube_scheduler, 
 from tests.e2e.stage import Stage
 from tests.e2e.storekeeper import Storekeeper
 from tests.e2e.volume_scenes import VOLUME_SCENES
+from tests.limits import LIMIT_SECONDS
 
 Heard = dict[str, dict[str, Said]]
 
@@ -144,7 +145,7 @@ def created(api: Api, objects: Sequence[Object]) -> Iterator[None]:
 async def create_once_admitted(api: Api, pod: Object) -> None:
     """Create a pod as soon as admission has heard of the classes it names."""
     path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LIMIT_SECONDS):
         while True:
             try:
                 await api.call("POST", path, pod)

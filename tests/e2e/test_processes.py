@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.processes import Process
+from tests.limits import LIMIT_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -76,7 +77,7 @@ def test_a_program_ends_with_the_tests_that_started_it(tmp_path: Path, how: sign
         assert not is_gone(pid)
         os.kill(tests.pid, how)
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LIMIT_SECONDS
     while not is_gone(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert is_gone(pid)

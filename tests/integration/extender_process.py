@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.limits import LIMIT_SECONDS
+
 SCRIPT = Path(__file__).with_name("extender_server.py")
 
 
@@ -27,7 +29,7 @@ class Server:
     def asked(self, behaviour: str) -> list[dict[str, Any]]:
         """Return what it was asked to do in that way, oldest first."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f"http://127.0.0.1:{self.port}/requests", timeout=30) as response:
+        with opener.open(f"http://127.0.0.1:{self.port}/requests", timeout=LIMIT_SECONDS) as response:
             requests: list[dict[str, Any]] = json.load(response)
         return [request for request in requests if request["path"].startswith(f"/{behaviour}/")]
 
@@ -42,4 +44,4 @@ def serving(*options: str) -> Iterator[Server]:
         yield Server(int(process.stdout.readline()))
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=LIMIT_SECONDS)

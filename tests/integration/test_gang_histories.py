@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from stowplan.model.pod import Pod
 from stowplan.simulate.notebook import Fault
 from stowplan.testing import PodBuilder, make_node, make_pod
+from tests.examples import examples
 from tests.integration.gang_world import GangWorld, group, member, play
 
 GANGS = ("a", "b")
@@ -141,7 +142,7 @@ async def live(history: History, taken: Sequence[Step]) -> None:
     event(f"gangs placed: {sum(any(pod.node_name for pod in history.members(gang)) for gang in GANGS)}")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(taken=steps)
 def test_gangs_are_placed_whole_in_any_order_of_events(taken: list[Step]) -> None:
     async def story(world: GangWorld) -> None:
@@ -161,7 +162,7 @@ def flaky(fails: Sequence[bool]) -> Fault:
     return fault
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(taken=steps, fails=st.lists(st.booleans(), max_size=20))
 def test_a_server_that_does_not_take_statuses_changes_nothing(taken: list[Step], fails: list[bool]) -> None:
     async def story(world: GangWorld) -> None:
@@ -171,7 +172,7 @@ def test_a_server_that_does_not_take_statuses_changes_nothing(taken: list[Step],
     play(story)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(order=st.permutations([(gang, number) for gang in GANGS for number in range(3)]), pauses=st.lists(st.booleans()))
 def test_exactly_one_of_two_gangs_gets_the_nodes_that_are_enough_for_one(
     order: list[tuple[str, int]], pauses: list[bool]

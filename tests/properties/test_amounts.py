@@ -17,6 +17,7 @@ from stowplan.plugins.node_resources_fit import Demands, NodeResourcesFit
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 from stowplan.testing import make_node, make_pod
+from tests.examples import examples
 
 GPU = "example.com/gpu"
 # Small ones, everyday ones, and both sides of where a float no longer holds a hundred times the amount, or the amount.
@@ -61,7 +62,7 @@ def place(table: Table, row: int, pods: list[Amounts]) -> None:
 nodes = st.lists(st.tuples(amounts, st.lists(amounts, max_size=3)), min_size=1, max_size=4)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.sampled_from(tuple(SCORERS)), nodes, st.lists(st.tuples(amounts, amounts), min_size=1, max_size=3))
 def test_all_rows_score_what_each_scores(
     name: str, given_nodes: list[tuple[Amounts, list[Amounts]]], pods: list[tuple[Amounts, Amounts]]
@@ -78,7 +79,7 @@ def test_all_rows_score_what_each_scores(
         place(table, 0, [placed])
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(nodes, amounts, amounts)
 def test_rows_that_other_requests_do_not_change_are_told_the_same(
     given_nodes: list[tuple[Amounts, list[Amounts]]], before: Amounts, after: Amounts

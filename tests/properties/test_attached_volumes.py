@@ -31,6 +31,7 @@ from stowplan.volumes.attach_ledger import Ledger
 from stowplan.volumes.attach_migration import Attachable
 from stowplan.volumes.attach_references import POD_VOLUMES, Attachment
 from stowplan.volumes.attach_resolving import resolve
+from tests.examples import examples
 from tests.unit.volumes import storage
 from tests.unit.volumes.storage import EBS, EPHEMERAL, PD
 
@@ -177,7 +178,7 @@ def pods_on(cache: Cache, name: str) -> list[Pod]:
     return [placed.pod for placed in cache.pods_on(name)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(histories)
 def test_what_is_kept_up_to_date_is_what_a_count_from_scratch_finds(history: list[list[Event]]) -> None:
     cache = start()
@@ -200,7 +201,7 @@ def test_what_is_kept_up_to_date_is_what_a_count_from_scratch_finds(history: lis
         validate(cache)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(histories, st.lists(st.tuples(st.lists(pods, max_size=2), st.integers(0, 3)), min_size=3, max_size=3))
 def test_rows_as_they_would_be_are_counted_as_if_they_were(
     history: list[list[Event]], supposed: list[tuple[list[Pod], int]]
@@ -224,7 +225,7 @@ def test_rows_as_they_would_be_are_counted_as_if_they_were(
         assert dict(contents.counts()) == counted(left, name, cache.objects)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(histories, st.lists(st.sampled_from(("c0", "c1", *DISKS[:2])), min_size=1, max_size=3))
 def test_a_kept_answer_is_the_one_of_somebody_who_was_not_there_before(
     history: list[list[Event]], wanted: list[Any]

@@ -16,6 +16,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.pod_status import ContainerStatus, PodStatus
 from stowplan.model.volumes import ResourceRequirements
 from stowplan.table.nodes import Nodes
+from tests.examples import examples
 from tests.properties import strategies, world
 from tests.properties.strategies import NODE_NAMES, named
 
@@ -42,7 +43,7 @@ def histories(draw: st.DrawFn) -> list[world.Event]:
     return draw(st.lists(st.one_of(world.node_events(names), pods, pods), min_size=12, max_size=25))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(histories(), strategies.pods)
 def test_every_step_leaves_what_a_rebuild_would_give(events: list[world.Event], asked: Pod) -> None:
     cluster = Cluster(world.configuration("default"))
@@ -57,7 +58,7 @@ def test_every_step_leaves_what_a_rebuild_would_give(events: list[world.Event], 
         validate(cluster.cache)
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(histories(), strategies.pods, st.randoms(use_true_random=False))
 def test_the_order_of_events_does_not_matter(events: list[world.Event], asked: Pod, chance: Any) -> None:
     cluster = Cluster(world.configuration("default"))

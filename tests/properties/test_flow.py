@@ -20,6 +20,7 @@ from stowplan.model.pod import Pod
 from stowplan.queue.entry import Place
 from stowplan.queue.validate import contents
 from stowplan.simulate.virtual_time import VirtualTimeLoop
+from tests.examples import examples
 from tests.scenarios.reading import changed, read_object
 from tests.scenarios.stage import Fault, Stage, configuration
 
@@ -234,4 +235,4 @@ def milli_cpu(pod: Pod) -> int:
 
 
 TestFlowHistory = FlowHistory.TestCase
-TestFlowHistory.settings = settings(max_examples=40, stateful_step_count=50)
+TestFlowHistory.settings = settings(max_examples=examples(40), stateful_step_count=50)

@@ -20,6 +20,7 @@ from stowplan.framework.verdict import Rejection
 from stowplan.model.meta import LabelSelector
 from stowplan.model.pod import Pod
 from stowplan.table.nodes import Nodes
+from tests.examples import examples
 from tests.properties import strategies, world
 from tests.properties.strategies import named
 
@@ -28,7 +29,7 @@ Supposition = tuple[list[Pod], int]
 suppositions = st.lists(st.tuples(st.lists(strategies.pods, max_size=2), st.integers(0, 2)), min_size=1, max_size=4)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(world.settings, strategies.pods, suppositions)
 def test_a_supposed_row_is_told_what_the_changed_row_is_told(
     setting: world.Setting, template: Pod, supposed: list[Supposition]

@@ -12,6 +12,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import ResourceRequirements
+from tests.examples import examples
 from tests.properties import strategies, world
 from tests.properties.strategies import NODE_NAMES, named
 
@@ -56,19 +57,19 @@ def compare(config: str, nodes: list[Node], history: History) -> None:
             assert world.answer(kept, named(pod, "asked")) == world.answer(anew, named(pod, "asked"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(configurations, strategies.clusters(most=10), histories(NODE_NAMES[:6], comes_and_goes=True))
 def test_answers_are_not_kept_beyond_the_nodes_they_are_about(config: str, nodes: list[Node], history: History) -> None:
     compare(config, nodes, history)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(configurations, strategies.clusters(least=4, most=10), histories(NODE_NAMES[:4], comes_and_goes=False))
 def test_a_kept_answer_is_the_one_that_would_be_given_anew(config: str, nodes: list[Node], history: History) -> None:
     compare(config, nodes, history)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     configurations,
     strategies.clusters(),
@@ -84,7 +85,7 @@ def test_pods_of_a_few_templates_go_where_they_would_go_without_kept_answers(
         assert outcome(kept, pod) == outcome(anew, pod)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     configurations,
     strategies.clusters(),

@@ -14,6 +14,7 @@ from stowplan.model.pod import Pod
 from stowplan.queue.entry import Place
 from stowplan.queue.validate import contents, validate
 from stowplan.testing import make_node, make_pod
+from tests.examples import examples
 from tests.unit.queue.waiting_room import WaitingRoom, relabelled
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -138,4 +139,4 @@ class QueueHistory(RuleBasedStateMachine):
 
 
 TestQueueHistory = QueueHistory.TestCase
-TestQueueHistory.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestQueueHistory.settings = settings(max_examples=examples(150), stateful_step_count=40)

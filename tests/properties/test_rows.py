@@ -17,6 +17,7 @@ from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
+from tests.examples import examples
 from tests.properties import strategies, world
 from tests.properties.strategies import NODE_NAMES, named
 
@@ -24,7 +25,7 @@ Ask = Callable[[Nodes], list[Any]]
 masks = st.lists(st.booleans(), min_size=len(NODE_NAMES), max_size=len(NODE_NAMES))
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(world.settings, strategies.pods, st.lists(st.integers(0, 10), max_size=12), masks)
 def test_a_row_alone_is_told_what_it_is_told_in_the_table(
     setting: world.Setting, pod: Pod, drawn: list[int], mask: list[bool]

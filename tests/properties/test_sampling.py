@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowplan.engine.sampling import Sampler
+from tests.examples import examples
 
 SIZE = 12
 pods = st.lists(st.tuples(st.lists(st.booleans(), min_size=SIZE, max_size=SIZE), st.integers(1, SIZE)), max_size=8)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.permutations(range(SIZE)), pods)
 def test_samples_follow_each_other_as_walks_do(order: list[int], attempts: list[tuple[list[bool], int]]) -> None:
     sampler, start = Sampler(), 0

@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stowplan.engine.ties import RandomTie, UpstreamOrder
+from tests.examples import examples
 
 
 @st.composite
@@ -17,7 +18,7 @@ def totals_in_order(draw: st.DrawFn) -> list[tuple[int, int]]:
     return [(3 * row, total) for row, total in zip(rows, totals, strict=True)]
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(totals_in_order())
 @example([(0, 1), (3, 2), (6, 2)])
 @example([(9, 0), (3, 0), (6, 5), (0, 5), (12, 5), (15, 5), (18, 5)])

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
+from tests.examples import examples
 
 rejections = st.builds(
     Rejection,
@@ -36,7 +37,7 @@ def verdict_of(rows: list[tuple[Rejection | None, bool]], is_narrowed: bool) -> 
     )
 
 
-@settings(max_examples=800)
+@settings(max_examples=examples(800))
 @given(rows, st.booleans())
 def test_the_sentence_counts_every_reason_of_every_node(
     rows: list[tuple[Rejection | None, bool]], is_narrowed: bool
@@ -53,7 +54,7 @@ def test_the_sentence_counts_every_reason_of_every_node(
     assert verdict_of(rows, is_narrowed).fit_error() == expected
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(rows, st.booleans())
 def test_nodes_are_feasible_rejected_or_not_evaluated(
     rows: list[tuple[Rejection | None, bool]], is_narrowed: bool

@@ -20,6 +20,7 @@ from stowplan.plugins.volume_binding import VolumeBinding
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
 from stowplan.volumes.search import Wanted
+from tests.examples import examples
 from tests.unit.plugins.small_cluster import make_node
 from tests.unit.volumes.stored import (
     DRIVER,
@@ -289,7 +290,7 @@ def told(plugin: VolumeBinding, storage: Storage, rows: Nodes) -> list[list[str]
     return [[] if each is None else list(each.reasons) for each in said]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(stored())
 def test_all_rows_are_told_what_each_node_is(storage: Storage) -> None:
     handle = LocalHandle(*storage.objects)
@@ -297,7 +298,7 @@ def test_all_rows_are_told_what_each_node_is(storage: Storage) -> None:
     assert told(VolumeBinding(handle), storage, Nodes(handle.table)) == expected
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 @given(stored())
 def test_what_is_taken_on_a_node_is_what_its_claims_are_told(storage: Storage) -> None:
     for node in storage.nodes:
@@ -340,7 +341,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(stored(), steps)
 def test_what_is_kept_follows_the_cluster(storage: Storage, happening: list[Any]) -> None:
     handle = LocalHandle(*storage.objects)

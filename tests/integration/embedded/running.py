@@ -15,6 +15,7 @@ from stowplan.embedded.api import Api
 from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.server import ServerOptions, serve
 from stowplan.embedded.store import Journal, Store
+from tests.limits import LIMIT_SECONDS
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ class Cluster:
         async def run() -> T:
             return function()
 
-        return asyncio.run_coroutine_threadsafe(run(), self.loop).result(timeout=30)
+        return asyncio.run_coroutine_threadsafe(run(), self.loop).result(timeout=LIMIT_SECONDS)
 
 
 def make_api(journal: Journal | None = None, kept_changes: int = 50_000) -> Api:
@@ -61,11 +62,13 @@ def running(api: Api | None = None, options: ServerOptions | None = None) -> Ite
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="embedded API server", daemon=True)
     thread.start()
-    serving = asyncio.run_coroutine_threadsafe(serve(api, options or ServerOptions()), loop).result(timeout=30)
+    serving = asyncio.run_coroutine_threadsafe(serve(api, options or ServerOptions()), loop).result(
+        timeout=LIMIT_SECONDS
+    )
     try:
         yield Cluster(serving.url, serving.port, api, loop)
     finally:
-        asyncio.run_coroutine_threadsafe(serving.close(), loop).result(timeout=30)
+        asyncio.run_coroutine_threadsafe(serving.close(), loop).result(timeout=LIMIT_SECONDS)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(timeout=30)
+        thread.join(timeout=LIMIT_SECONDS)
         loop.close()

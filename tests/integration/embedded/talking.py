@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from tests.limits import LIMIT_SECONDS
+
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -31,7 +33,7 @@ class Caller:
     """Sends requests to one server."""
 
     def __init__(self, port: int, headers: dict[str, str] | None = None) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_SECONDS)
         self._headers = headers or {}
 
     def get(self, path: str, accept: str = "application/json", **query: str | int) -> Reply:

@@ -14,6 +14,7 @@ from stowplan.embedded.incoming import Answer, Incoming
 from stowplan.embedded.users import User
 from stowplan.embedded.verbs import Verbs
 from stowplan.embedded.watching import Watch
+from tests.examples import examples
 from tests.integration.embedded.running import Cluster, make_api, make_namespace
 from tests.integration.embedded.talking import Caller, config_map, pod
 from tests.integration.embedded.toys import TOYS
@@ -251,7 +252,7 @@ def world() -> Verbs:
     return verbs
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(500), suppress_health_check=list(HealthCheck))
 @given(st.lists(requests(), min_size=1, max_size=8))
 def test_any_request_has_an_answer(sent: list[Incoming]) -> None:
     verbs = world()
@@ -264,7 +265,7 @@ def test_any_request_has_an_answer(sent: list[Incoming]) -> None:
             assert json.loads(answer.body)["kind"] == "Status"
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(500), suppress_health_check=list(HealthCheck))
 @given(spoiled(), PATCH_TYPES, st.sampled_from(["", "/status", "/scale"]))
 def test_any_patch_is_taken_or_refused(patch: Any, content_type: str, part: str) -> None:
     path = f"/apis/apps/v1/namespaces/default/deployments/d{part}"

@@ -16,6 +16,7 @@ from stowplan.embedded.audit import AuditLog
 from stowplan.embedded.server import ServerOptions
 from tests.integration.embedded.running import Cluster, make_api, make_namespace, running
 from tests.integration.embedded.talking import CONFIG_MAPS, PODS, Caller, config_map
+from tests.limits import LIMIT_SECONDS
 
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -110,7 +111,7 @@ def test_who_shows_a_client_certificate_is_known_by_that() -> None:
 
 def ask_over_tls(port: int, context: ssl.SSLContext) -> Any:
     """Return who the server says is asking, or the code with which it refuses."""
-    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=context)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=LIMIT_SECONDS, context=context)
     connection.request("POST", WHO, "{}", {"Content-Type": "application/json"})
     reply = connection.getresponse()
     content = json.loads(reply.read())

@@ -16,6 +16,7 @@ from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.contact import Contact
 from stowplan.kube.informer import Informer
 from stowplan.kube.resources import PODS, RESOURCES, DynamicObject, Resource, dynamic
+from tests.examples import examples
 from tests.integration.kube import hurry
 from tests.integration.kube.fake_api import Cut, FakeApi, refusal, serving
 
@@ -551,9 +552,7 @@ def test_retries_grow_apart_with_jitter() -> None:
             await follower.until(lambda: len(times) == 5)
         return [later - earlier for earlier, later in pairwise(times)]
 
-    gaps = hurry.run(work())
-    for gap, least in zip(gaps, (1.2, 2.4, 4.8, 9.6), strict=True):
-        assert least <= gap < least * 1.8
+    assert hurry.run(work()) == pytest.approx([1.2, 2.4, 4.8, 9.6])
 
 
 # Any resource
@@ -599,6 +598,7 @@ class BadWeather:
 
 @pytest.mark.parametrize("is_streamed", LISTS)
 @pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.at_length
 def test_thousands_of_changes_through_bad_connections(is_streamed: bool, seed: int) -> None:
     async def work() -> None:
         random = Random(seed)
@@ -607,7 +607,7 @@ def test_thousands_of_changes_through_bad_connections(is_streamed: bool, seed: i
         api.streams_lists = is_streamed
         api.tamper, api.intercept = weather.tamper, weather.intercept
         async with serving(api), watching(api, draw=random.random) as follower:
-            for number in range(4000):
+            for number in range(examples(8000)):
                 await churn(api, random, number)
             api.tamper, api.intercept = (lambda line, number: line), None
             await follower.in_step()
@@ -622,7 +622,7 @@ async def churn(api: FakeApi, random: Random, number: int) -> None:
     """Change something; let others have their turn now and then, and forget the past once in a while."""
     if number % 50 == 0:
         await asyncio.sleep(0.2)
-    if number % 1500 == 1499:
+    if number % 750 == 749:
         api.compact()
     known = list(api.names(PODS_PATH))
     chance = random.random()

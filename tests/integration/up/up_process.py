@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.limits import LIMIT_SECONDS
+
 SOURCE = Path(__file__).resolve().parents[3] / "src"
 PROGRAM = [sys.executable, "-c", "from stowplan.cli import main; main()"]
-SECONDS = 60.0
 
 
 @dataclass
@@ -40,7 +41,7 @@ class Up:
         request = urllib.request.Request(url, data, {"Content-Type": "application/json"} | headers)
         request.method = verb
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=LIMIT_SECONDS) as answer:
                 text = answer.read().decode()
                 return answer.status, json.loads(text) if "json" in answer.headers["Content-Type"] else text
         except urllib.error.HTTPError as error:
@@ -48,7 +49,7 @@ class Up:
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait for something in the cluster to become true."""
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + LIMIT_SECONDS
         while not condition():
             assert time.monotonic() < end, "it did not happen in time"
             time.sleep(0.05)
@@ -60,7 +61,7 @@ class Up:
     def end(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
         """Stop it; return the exit code and what it had still to say."""
         self.process.send_signal(number)
-        out, _ = self.process.communicate(timeout=SECONDS)
+        out, _ = self.process.communicate(timeout=LIMIT_SECONDS)
         return self.process.returncode, out
 
 
@@ -74,7 +75,7 @@ def run(folder: Path, *arguments: str, stdin: str | None = None) -> subprocess.C
         capture_output=True,
         text=True,
         check=False,
-        timeout=SECONDS,
+        timeout=LIMIT_SECONDS,
     )
 
 

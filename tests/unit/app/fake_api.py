@@ -17,6 +17,7 @@ class FakeApi:
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Object]] = {}
         self.lease: Object | None = None
+        self.lease_reads = 0
         #: Pods with the node that each was bound to, in order.
         self.bindings: list[tuple[str, str]] = []
         self.events: list[str] = []
@@ -110,6 +111,8 @@ class FakeApi:
             self.lease = await request.json()
             assert self.lease is not None
             self.lease["metadata"]["resourceVersion"] = str(self._version)
+        else:
+            self.lease_reads += 1
         return web.json_response(self.lease) if self.lease is not None else _failure(404, "NotFound", "no lease")
 
 

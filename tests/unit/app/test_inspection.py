@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.limits import LIMIT_SECONDS
 from tests.unit.app.fake_api import FakeApi, node, pod
 from tests.unit.app.test_live import fetch, run_live, until
 
@@ -32,7 +33,7 @@ async def nodes(port: int) -> list[Any]:
 async def eventually_refused(api: FakeApi, port: int, name: str) -> None:
     """Wait until a pod has been tried and waits."""
     await until(lambda: "FailedScheduling" in api.events)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT_SECONDS):
         while name not in [one["pod"] for one in await waiting(port) if one["message"]]:  # noqa: ASYNC110 (it tells nobody)
             await asyncio.sleep(0.01)
 
@@ -61,7 +62,7 @@ def test_a_placed_pod_is_explained_as_if_it_were_to_go_and_stays_counted() -> No
         api.put("/api/v1/pods", pod("a", cpu="3"))
         await until(lambda: bool(api.bindings))
         where = api.bindings[0][1]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT_SECONDS):
             while not (await ask(port, "explain?pod=a"))["story"]["attempts"]:  # noqa: ASYNC110 (it tells nobody)
                 await asyncio.sleep(0.01)
         found = await ask(port, f"explain?pod=a&node={where}")
@@ -120,7 +121,7 @@ def test_nodes_can_be_filtered_sorted_and_limited() -> None:
         bound = pod("b", cpu="1")
         bound["spec"]["nodeName"] = "n2"
         api.put("/api/v1/pods", bound)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT_SECONDS):
             while not any(one["requested"]["cpu"] for one in await nodes(port)):  # noqa: ASYNC110 (it tells nobody)
                 await asyncio.sleep(0.01)
         assert [one["name"] for one in (await ask(port, "nodes?labels=disk=ssd"))["nodes"]] == ["n2"]

@@ -16,6 +16,8 @@ from stowplan.app import live
 from stowplan.app.release import USER_AGENT
 from stowplan.cli.flag_parser import parse
 from stowplan.observe.logs import Logging, LogSettings
+from tests.integration.kube import hurry
+from tests.limits import LIMIT_SECONDS
 from tests.unit.app.fake_api import FakeApi, node, pod
 
 DELAYED = """
@@ -32,14 +34,19 @@ def free_port() -> int:
         return port
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    async with asyncio.timeout(seconds):
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LIMIT_SECONDS):
         while not condition():  # noqa: ASYNC110 (the API server on the other side tells nobody)
             await asyncio.sleep(0.01)
 
 
-def run_live(work: Callable[[FakeApi, int], Awaitable[None]], *flags: str, ends_by_itself: bool = False) -> int:
-    """Run a replica while `work` goes on, end it by SIGTERM, and return its exit code."""
+def run_live(
+    work: Callable[[FakeApi, int], Awaitable[None]], *flags: str, ends_by_itself: bool = False, speed: float = 1.0
+) -> int:
+    """Run a replica while `work` goes on, end it by SIGTERM, and return its exit code.
+
+    Time passes while nothing is to be done, so that no deadline is missed because the machine is busy.
+    """
 
     async def run() -> int:
         api = FakeApi()
@@ -56,13 +63,13 @@ def run_live(work: Callable[[FakeApi, int], Awaitable[None]], *flags: str, ends_
             await working
             if not ends_by_itself:
                 os.kill(os.getpid(), signal.SIGTERM)
-            return await asyncio.wait_for(replica, 15)
+            return await asyncio.wait_for(replica, LIMIT_SECONDS)
         finally:
             replica.cancel()
             await asyncio.gather(replica, return_exceptions=True)
             await api.stop()
 
-    return asyncio.run(run())
+    return hurry.run(run(), speed)
 
 
 async def fetch(port: int, path: str) -> tuple[int, str]:
@@ -127,10 +134,11 @@ def test_the_lease_has_a_client_of_its_own_whose_turn_does_not_come_after_all_bi
 def test_a_replica_that_does_not_lead_knows_the_cluster_but_binds_nothing() -> None:
     async def work(api: FakeApi, port: int) -> None:
         api.put("/api/v1/pods", pod("a"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT_SECONDS):
             while await _status(port, "/readyz") != 200:  # noqa: ASYNC110 (as a probe does it)
                 await asyncio.sleep(0.02)
-        await asyncio.sleep(0.2)
+        looks = api.lease_reads
+        await until(lambda: api.lease_reads >= looks + 2)
         assert api.bindings == []
 
     def held(api_work: Callable[[FakeApi, int], Awaitable[None]]) -> Callable[[FakeApi, int], Awaitable[None]]:
@@ -142,7 +150,7 @@ def test_a_replica_that_does_not_lead_knows_the_cluster_but_binds_nothing() -> N
 
         return first_hold
 
-    assert run_live(held(work)) == 0
+    assert run_live(held(work), speed=20.0) == 0
 
 
 @pytest.mark.parametrize("flags", [("--leader-elect=false",), ()], ids=["alone", "as a candidate"])
@@ -157,7 +165,7 @@ def test_without_pods_or_nodes_it_is_not_ready_and_nothing_is_bound(resource: st
             f"internal server error: handlers are not fully synchronized: {resource} cannot be watched:"
             f" GET {path}: 403 Forbidden: {resource} is forbidden; grant list and watch on {resource}\n"
         )
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT_SECONDS):
             while await _status(port, "/readyz/sched-handler-sync") == 0:  # noqa: ASYNC110 (as a probe does it)
                 await asyncio.sleep(0.02)
             while (await fetch(port, "/readyz/sched-handler-sync"))[1] != problem:  # noqa: ASYNC110 (as a probe does it)
@@ -180,6 +188,8 @@ async def _status(port: int, path: str) -> int:
 
 
 def test_a_leader_that_loses_its_lease_ends_with_1_and_binds_no_more() -> None:
+    kept: list[FakeApi] = []
+
     async def work(api: FakeApi, port: int) -> None:
         api.put("/api/v1/pods", pod("a"))
         await until(lambda: bool(api.bindings))
@@ -187,10 +197,10 @@ def test_a_leader_that_loses_its_lease_ends_with_1_and_binds_no_more() -> None:
         taken = {**api.lease, "metadata": {**api.lease["metadata"], "resourceVersion": "999"}}
         taken["spec"] = {**api.lease["spec"], "holderIdentity": "another"}
         api.take_over(taken)
-        await asyncio.sleep(1.0)
+        looks = api.lease_reads
+        await until(lambda: api.lease_reads > looks)
         api.put("/api/v1/pods", pod("b"))
-        await asyncio.sleep(0.5)
-        assert api.bindings == [("a", "n1")]
+        kept.append(api)
 
     flags = (
         "--leader-elect-lease-duration=3s",
@@ -198,6 +208,7 @@ def test_a_leader_that_loses_its_lease_ends_with_1_and_binds_no_more() -> None:
         "--leader-elect-retry-period=200ms",
     )
     assert run_live(work, *flags, ends_by_itself=True) == 1
+    assert kept[0].bindings == [("a", "n1")]
 
 
 def test_cache_and_queue_are_written_down_on_a_signal() -> None:
@@ -210,7 +221,7 @@ def test_cache_and_queue_are_written_down_on_a_signal() -> None:
         logging.start()
         try:
             os.kill(os.getpid(), signal.SIGUSR2)
-            await asyncio.sleep(0.1)
+            await until(lambda: "unschedulablePods:0" in log.getvalue())
         finally:
             logging.stop()
 
@@ -226,13 +237,19 @@ def test_another_configuration_is_taken_on_a_signal(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     heading = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     config.write_text(heading)
+    log = io.StringIO()
 
     async def work(api: FakeApi, port: int) -> None:
         api.put("/api/v1/pods", pod("a"))
         await until(lambda: bool(api.bindings))
         config.write_text(f"{heading}profiles: [{{schedulerName: default-scheduler}}, {{schedulerName: second}}]\n")
-        os.kill(os.getpid(), signal.SIGHUP)
-        await asyncio.sleep(0.2)
+        logging = Logging(LogSettings(), err=log)
+        logging.start()
+        try:
+            os.kill(os.getpid(), signal.SIGHUP)
+            await until(lambda: '"Configuration read" changes=' in log.getvalue())
+        finally:
+            logging.stop()
         other = pod("b")
         other["spec"]["schedulerName"] = "second"
         api.put("/api/v1/pods", other)

@@ -19,6 +19,7 @@ from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import Limits
 from stowplan.testing import make_node, make_pod
+from tests.limits import LIMIT_SECONDS
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 PACKED = HEAD + (
@@ -226,7 +227,7 @@ async def follow_two_changes(path: Path) -> list[Accepted | Refused]:
     answers = []
     for text in ("parallelism: 2", "parallelism: 0"):
         await asyncio.to_thread(replace_text, path, HEAD + text)
-        answers.append(await asyncio.wait_for(told.get(), 5))
+        answers.append(await asyncio.wait_for(told.get(), LIMIT_SECONDS))
     task.cancel()
     return answers
 

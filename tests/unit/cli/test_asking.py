@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from stowplan.app.local import kubeconfig_file
 from stowplan.app.local.kubeconfig_file import DEFAULT_PATH, Access
 from stowplan.cli import main
+from tests.limits import LIMIT_SECONDS
 from tests.unit.app.fake_api import FakeApi, pod
 from tests.unit.app.test_live import run_live, until
 
@@ -34,7 +35,7 @@ def with_scheduler(work: Callable[[Ask], Awaitable[None]]) -> None:
             runner = CliRunner(env={"COLUMNS": "120"})
             return await asyncio.to_thread(runner.invoke, main, [*arguments, *where])
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(LIMIT_SECONDS):
             while not await is_settled(ask):  # noqa: ASYNC110 (it tells nobody)
                 await asyncio.sleep(0.02)
         await work(ask)

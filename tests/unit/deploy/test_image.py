@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from stowplan import __version__
+from tests.limits import LIMIT_SECONDS
 from tests.unit.deploy.manifests import DEPLOY, ROOT, the
 
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
@@ -50,7 +51,9 @@ def test_it_is_built_with_the_tool_that_the_makefile_pins() -> None:
 def test_started_as_kube_scheduler_it_takes_its_flags() -> None:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.defpath))
     command = [str(DEPLOY / "kube-scheduler"), "--version"]
-    answer = subprocess.run(command, env={"PATH": path}, check=True, capture_output=True, text=True, timeout=60)
+    answer = subprocess.run(
+        command, env={"PATH": path}, check=True, capture_output=True, text=True, timeout=LIMIT_SECONDS
+    )
     assert answer.stdout == f"Kubernetes v1.36.4-stowplan.{__version__}\n"
 
 

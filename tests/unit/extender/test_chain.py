@@ -12,6 +12,7 @@ from stowplan.framework.extending import Filtered, wants_every_node
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.testing import make_pod
+from tests.limits import LIMIT_SECONDS
 from tests.unit.extender.fakes import FakeExtender, nodes
 
 POD = make_pod("web").build()
@@ -134,7 +135,7 @@ def test_extenders_score_at_the_same_time() -> None:
 
     async def meet() -> chain.Prioritized:
         extenders = [Meeting(scores={}), Meeting(scores={})]
-        return await asyncio.wait_for(chain.prioritize(extenders, POD, nodes("a")), 30)
+        return await asyncio.wait_for(chain.prioritize(extenders, POD, nodes("a")), LIMIT_SECONDS)
 
     assert asyncio.run(meet()).total == {"a": 2}
 

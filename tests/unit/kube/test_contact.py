@@ -3,6 +3,7 @@
 import asyncio
 
 from stowplan.kube.contact import Contact
+from tests.limits import LIMIT_SECONDS
 
 REFUSED = "cannot connect: connection refused"
 AWAY = f"the API server does not answer: {REFUSED}; it is asked again"
@@ -46,7 +47,7 @@ def test_who_waits_for_an_answer_waits_until_another_gets_one() -> None:
         await asyncio.sleep(0)
         assert not waiting.done()
         contact.find("pods")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT_SECONDS):
             await waiting
         # Who has lost nothing just waits.
         await contact.pause("pods", 0.0)

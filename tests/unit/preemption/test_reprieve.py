@@ -15,6 +15,7 @@ from stowplan.preemption.search import Search
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
 from stowplan.testing import make_node, make_pod
+from tests.examples import examples
 from tests.unit.preemption import crowded
 from tests.unit.preemption.crowded import Summary, node, placed
 
@@ -29,7 +30,7 @@ some_pods = st.lists(
 nominations = st.lists(st.tuples(st.sampled_from(NODES), cpus), max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(pods=some_pods, nominated=nominations, cpu=cpus, is_alone=st.booleans())
 def test_together_as_one_by_one(
     pods: list[tuple[str, str, int, int, bool]], nominated: list[tuple[str, str]], cpu: str, is_alone: bool

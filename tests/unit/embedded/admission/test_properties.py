@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from stowplan.embedded.admission import shapes
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.resource import Object, Resource
+from tests.examples import examples
 from tests.unit.embedded.admission.doorstep import create, new_api, pod
 from tests.unit.embedded.given import DEPLOYMENTS, NODES, PODS, resource
 
@@ -116,13 +117,13 @@ def answer_to(of: Resource, obj: Object) -> int:
 
 
 @given(st.dictionaries(SPEC_FIELDS, ANYTHING, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_any_json_as_the_spec_of_a_pod_is_answered(spec: dict[str, Any]) -> None:
     assert answer_to(PODS, {"metadata": {"name": "p"}, "spec": spec}) in ANSWERS
 
 
 @given(st.dictionaries(SPEC_FIELDS, ANYTHING, max_size=3), st.dictionaries(FIELDS, ANYTHING, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_any_json_within_a_good_pod_is_answered(spec: dict[str, Any], container: dict[str, Any]) -> None:
     good = pod(container=container)
     good["spec"] = {**spec, "containers": good["spec"]["containers"]}
@@ -134,13 +135,13 @@ def test_any_json_within_a_good_pod_is_answered(spec: dict[str, Any], container:
     ANYTHING,
     ANYTHING,
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_any_json_as_another_object_is_answered(of: Resource, spec: Any, status: Any) -> None:
     assert answer_to(of, {"metadata": {"name": "x"}, "spec": spec, "status": status}) in ANSWERS
 
 
 @given(ANYTHING)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_the_usual_form_is_usual(spec: Any) -> None:
     obj = {"metadata": {"name": "p"}, "spec": spec}
     try:

@@ -23,6 +23,7 @@ from stowplan.embedded.patching.owning import MalformedValueError, difference
 from stowplan.embedded.patching.plain import without_nulls
 from stowplan.embedded.resource import Object, Resource
 from stowplan.model import merge_patch
+from tests.examples import examples
 from tests.unit.embedded.patching.resources import DEPLOYMENT, POD, WIDGET, applying, make, owners
 
 # The names that mean something in an object or a patch, so that random documents hit upon each other.
@@ -95,7 +96,7 @@ def outcome(resource: Resource, current: Object | None, patch: Patch) -> Object 
     return None
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(RESOURCES, KINDS, MEMBERS, DOCUMENTS | OPERATIONS, st.booleans())
 def test_any_patch_is_answered_or_refused(
     resource: Resource, kind: str, members: Object, wanted: Any, is_named: bool
@@ -109,19 +110,19 @@ def test_any_patch_is_answered_or_refused(
     assert result is None or isinstance(result, dict)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(KINDS, st.binary(max_size=40))
 def test_any_body_is_answered_or_refused(kind: str, body: bytes) -> None:
     outcome(POD, make(POD), Patch(kind, body, "me"))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.text(max_size=60))
 def test_any_yaml_is_answered_or_refused(body: str) -> None:
     outcome(POD, None, Patch(APPLY_PATCH, body.encode(errors="ignore"), "me"))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(RESOURCES, MEMBERS, MEMBERS)
 def test_applying_the_same_again_changes_nothing(resource: Resource, members: Object, wanted: Object) -> None:
     # A null is never kept, so wishing for one is news each time.
@@ -131,7 +132,7 @@ def test_applying_the_same_again_changes_nothing(resource: Resource, members: Ob
         assert outcome(resource, first, applying(named)) == first
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(MEMBERS, MEMBERS)
 def test_whoever_applies_nothing_any_more_owns_nothing(first: Object, second: Object) -> None:
     one = outcome(POD, None, applying({**first, **make(POD)}, "one"))
