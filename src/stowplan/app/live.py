@@ -259,8 +259,10 @@ class Live:
         self._ended.set()
 
     async def _reload(self) -> None:
-        if self._source is not None:
-            self._replica.take(await self._replica.reloader.reread(self._source))
+        if self._source is None:
+            _log.warning("There is no configuration to read again; give one with --config")
+            return
+        self._replica.take(await self._replica.reloader.reread(self._source))
 
     def _pages(self) -> Pages:
         replica = self._replica

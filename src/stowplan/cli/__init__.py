@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import click
 
@@ -24,6 +27,12 @@ SUBCOMMANDS = {
 
 #: What `stowplan --version` and `stowplan version` say.
 VERSION = f"stowplan {__version__}, decides like kube-scheduler 1.36.4"
+
+
+#: What `stowplan up` says last.
+ENDED = "The cluster has ended."
+#: By which shells know that Ctrl-C ended a program.
+CUT_OFF = 130
 
 
 class HelpfulGroup(click.Group):
@@ -52,9 +61,26 @@ class LazyGroup(HelpfulGroup):
         command: click.Command = importlib.import_module(f"stowplan.cli.{cmd_name}").command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            end_interrupted(sys.argv[1:])
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(SUBCOMMANDS.items()))
+
+
+def end_interrupted(arguments: Sequence[str]) -> NoReturn:
+    """End on Ctrl-C: a cluster is ended so, also while it starts, and that is well; anything else is cut off."""
+    is_cluster = arguments[:1] == ["up"] and "--once" not in arguments
+    if is_cluster:
+        click.echo(ENDED)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Not by sys.exit: Python ends with the signal all the same if it came while a module was being loaded.
+    os._exit(0 if is_cluster else CUT_OFF)
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str:

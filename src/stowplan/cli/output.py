@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +22,22 @@ WIDEST = 120
 def width() -> int:
     """Return how many columns the terminal has, within what is comfortable to read."""
     return min(shutil.get_terminal_size((100, 24)).columns, WIDEST)
+
+
+def program() -> str:
+    """Return how this program is called from the folder we are in, to be typed."""
+    called = Path(sys.argv[0])
+    if called.suffix == ".py" or not called.is_file():
+        return f"{shlex.quote(shown(Path(sys.executable)))} -m stowplan"
+    found = shutil.which(called.name)
+    is_on_path = found is not None and os.path.samefile(found, called)
+    return called.name if is_on_path else shlex.quote(shown(called))
+
+
+def shown(path: Path) -> str:
+    """Return a path as people write it: from here, where that is shorter."""
+    here = os.path.relpath(path)
+    return str(path) if here.startswith("..") else here
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stowplan.cli import options, output, up_flags
+from stowplan.cli import ENDED, options, output, up_flags
 from stowplan.cli.problems import BadInputError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _run(given: Mapping[str, Any]) -> None:
     finally:
         view.close()
         logging.stop()
-    click.echo("The cluster has ended.")
+    click.echo(ENDED)
 
 
 def _run_once(given: Mapping[str, Any]) -> Decided:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +18,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from stowplan.app.local.kubeconfig_file import DEFAULT_PATH
 from stowplan.cli import output
-from stowplan.cli.output import counted
+from stowplan.cli.output import counted, shown
+from stowplan.embedded.resource import Object
 
 if TYPE_CHECKING:
     from stowplan.app.local.cluster import LocalCluster
@@ -113,27 +116,42 @@ class LogStream:
 
 
 def introduction(cluster: LocalCluster, kubeconfig: Path | None) -> str:
-    """Say where the cluster is and what to try."""
+    """Say where the cluster is and what to try: commands that work as they stand there."""
     nodes, pods = len(cluster.api.store.list(cluster.nodes)), len(cluster.api.store.list(cluster.pods))
-    shown = _shown(kubeconfig) if kubeconfig is not None else ""
-    lines = [
-        f"A cluster of {counted(nodes, 'node')} and {counted(pods, 'pod')} is up at {cluster.access.server}",
-        "",
-        f"  kubeconfig  {shown}",
-        f"  try         kubectl --kubeconfig {shown} get pods -A -o wide",
-    ]
+    lines = [f"A cluster of {counted(nodes, 'node')} and {counted(pods, 'pod')} is up at {cluster.access.server}", ""]
+    if kubeconfig is not None:
+        lines.append(f"  kubeconfig  {shown(kubeconfig)}")
+        for number, command in enumerate(commands(cluster, kubeconfig)):
+            lines.append(f"  {'' if number else 'try':<10}  {command}")
     if cluster.has_scheduler:
-        lines += [
-            "              stowplan explain pod NS/NAME; stowplan queue; stowplan nodes",
-            f"  metrics     {cluster.access.scheduler}/metrics",
-        ]
+        lines.append(f"  metrics     {cluster.access.scheduler}/metrics")
     return "\n".join((*lines, "", "Ctrl-C ends it.", ""))
 
 
-def _shown(path: Path) -> str:
-    """Return a path as people write it: from here, where that is shorter."""
-    here = os.path.relpath(path)
-    return str(path) if here.startswith("..") else here
+def commands(cluster: LocalCluster, kubeconfig: Path) -> Iterator[str]:
+    """Return what there is to try, written as it works in this folder and on this machine."""
+    where = shlex.quote(shown(kubeconfig))
+    if cluster.has_scheduler:
+        # Found without being named where everybody looks for it.
+        named = "" if kubeconfig == DEFAULT_PATH else f" --kubeconfig {where}"
+        example = _example(cluster)
+        if example:
+            yield f"{output.program()} explain pod {example}{named}"
+        yield f"{output.program()} queue{named}"
+        yield f"{output.program()} nodes{named}"
+    if shutil.which("kubectl"):
+        yield f"kubectl --kubeconfig {where} get pods -A -o wide"
+
+
+def _example(cluster: LocalCluster) -> str:
+    """Name a pod to ask about, if there is one: one that waits, not for a gate, would be best."""
+    pods = [stored.object for stored in cluster.api.store.list(cluster.pods)]
+    pods.sort(key=lambda pod: (_is_settled(pod), pod["metadata"]["namespace"], pod["metadata"]["name"]))
+    return f"{pods[0]['metadata']['namespace']}/{pods[0]['metadata']['name']}" if pods else ""
+
+
+def _is_settled(pod: Object) -> bool:
+    return bool(pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates"))
 
 
 def headline(score: Score) -> str:

@@ -110,10 +110,23 @@ class Kubelet:
         self._write(obj)
         self._tell_start(obj)
         life.began = _time()
-        if pod.annotations.get(DURATION) and self._seconds(pod) is None:
-            message = f"annotation {DURATION}: {pod.annotations[DURATION]!r} is no duration; write one such as 30s"
-            self._recorder.warning(self._pods, obj, "InvalidDuration", message)
+        self._complain(pod)
         return self._seconds(pod)
+
+    def _complain(self, pod: KnownPod) -> None:
+        """Say of annotations that mean nothing what they should be."""
+        duration_text, exit_text = pod.annotations.get(DURATION, ""), pod.annotations.get(EXIT_CODE, "")
+        told = []
+        if duration_text and _seconds_of(duration_text) is None:
+            problem = f"{duration_text!r} is no length of time; write one such as 30s; until then the pod runs on"
+            told.append(("InvalidDuration", f"annotation {DURATION}: {problem}"))
+        if exit_text and _exit_code_of(exit_text) is None:
+            problem = f"{exit_text!r} is no exit code; write a number from 0 to 255; until then it is 0"
+            told.append(("InvalidExitCode", f"annotation {EXIT_CODE}: {problem}"))
+        stored = self._setting.api.store.get(self._pods, *pod.key) if told else None
+        if stored is not None:
+            for reason, message in told:
+                self._recorder.warning(self._pods, stored.object, reason, message)
 
     def _hold(self, obj: Object, node: KnownNode, need: Need) -> None:
         """Say, once, that a pod was taken on and what it still waits for."""
@@ -231,6 +244,8 @@ class Kubelet:
                 self._lives.pop(before.key, None)
         elif after.node and (before is None or not after.is_ready or _turn(before) != _turn(after)):
             self._queue.add(after.key)
+            if before is not None and before.annotations != after.annotations and after.phase == "Running":
+                self._complain(after)
 
     def _on_node(self, before: KnownNode | None, after: KnownNode | None) -> None:
         """A node came, or came back: its pods have a kubelet again."""
@@ -239,14 +254,18 @@ class Kubelet:
                 self._queue.add(pod.key)
 
 
-def _turn(pod: KnownPod) -> tuple[str, str, str, bool, int]:
+def _turn(pod: KnownPod) -> tuple[object, ...]:
     """What of a pod concerns the kubelet."""
-    return (pod.uid, pod.node, pod.phase, pod.is_terminating, pod.grace_seconds)
+    return (pod.uid, pod.node, pod.phase, pod.is_terminating, pod.grace_seconds, pod.annotations)
 
 
 def _exit_code(pod: KnownPod) -> int:
-    text = pod.annotations.get(EXIT_CODE, "0")
-    return int(text) if text.isdigit() else 0
+    return _exit_code_of(pod.annotations.get(EXIT_CODE, "")) or 0
+
+
+def _exit_code_of(text: str) -> int | None:
+    is_code = text.isascii() and text.isdigit() and len(text) <= 3 and int(text) <= 255
+    return int(text) if is_code else None
 
 
 def _time() -> float:
@@ -254,8 +273,9 @@ def _time() -> float:
 
 
 def _seconds_of(text: str) -> float | None:
-    """Read an annotated duration; one that cannot be read is for ever."""
+    """Read an annotated duration; one that cannot be read, or is below nothing, is for ever."""
     try:
-        return max(0.0, duration.parse(text).seconds)
+        seconds = duration.parse(text).seconds
     except ValueError:
         return None
+    return seconds if seconds >= 0 else None

@@ -38,29 +38,59 @@ class Database:
     """The journal of a store. One process at a time has it open."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Whoever has the store uses it from one thread at a time, though not always from the one that opened it.
-        self._connection = sqlite3.connect(folder / FILE_NAME, isolation_level=None, check_same_thread=False)
-        self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._path = folder / FILE_NAME
         try:
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.executescript(_SCHEMA)
-        except sqlite3.OperationalError as error:
-            self._connection.close()
-            problem = f"{folder / FILE_NAME}: {error}; is another cluster running on this folder?"
-            raise DatabaseInUseError(problem) from error
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            problem = f"{folder}: no cluster can be kept there: {error.strerror}"
+            raise DatabaseError(f"{problem}; name a folder that can be written") from None
+        self._connection = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            # Whoever has the store uses it from one thread at a time, though not always from the one that opened it.
+            connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
+        try:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.executescript(_SCHEMA)
+        except sqlite3.Error as error:
+            connection.close()
+            raise self._unusable(error) from None
+        return connection
 
     def version(self) -> int:
         """The version of the last change."""
         query = (
             "SELECT max(coalesce((SELECT max(version) FROM objects), 0), coalesce((SELECT version FROM removals), 0))"
         )
-        return int(self._connection.execute(query).fetchone()[0])
+        try:
+            return int(self._connection.execute(query).fetchone()[0])
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
 
     def load(self, storage: str) -> Iterator[Object]:
-        rows = self._connection.execute("SELECT body FROM objects WHERE storage = ?", (storage,))
-        return (msgspec.json.decode(body, type=dict[str, Any]) for (body,) in rows)
+        """Read what is kept of a resource. Raise DatabaseError if that is damaged."""
+        try:
+            for (body,) in self._connection.execute("SELECT body FROM objects WHERE storage = ?", (storage,)):
+                yield msgspec.json.decode(body, type=dict[str, Any])
+        except (sqlite3.Error, msgspec.DecodeError, TypeError) as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: Exception) -> DatabaseError:
+        """Say why the file cannot be used, and what to do."""
+        if "locked" in str(error):
+            return DatabaseInUseError(f"{self._path}: {error}; is another cluster running on this folder?")
+        if isinstance(error, sqlite3.OperationalError) and not self._is_damage(error):
+            return DatabaseError(f"{self._path}: {error}; name a folder that can be written")
+        remedy = "put a copy in its place, or begin anew in another folder"
+        return DatabaseError(f"{self._path}: not the database of a cluster, or damaged ({error}); {remedy}")
+
+    def _is_damage(self, error: sqlite3.OperationalError) -> bool:
+        return any(word in str(error) for word in ("no such", "has no column", "malformed", "disk I/O"))
 
     def put(self, storage: str, kept: Stored) -> None:
         self._execute(_PUT, (storage, kept.namespace, kept.name, kept.version, kept.body))
@@ -83,5 +113,9 @@ class Database:
             raise StatusError(500, "InternalError", f"the change could not be written to disk: {error}") from error
 
 
-class DatabaseInUseError(Exception):
+class DatabaseError(Exception):
+    """The database cannot be opened or read; the text names the file and says what to do."""
+
+
+class DatabaseInUseError(DatabaseError):
     """The database cannot be opened, most likely because another process has it."""

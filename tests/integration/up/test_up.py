@@ -3,12 +3,17 @@
 import json
 import os
 import signal
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from stowplan.app.serving.certificates import self_signed
-from tests.integration.up.up_process import run, running
+from stowplan.embedded.persistence import Database
+from tests.integration.up.up_process import run, running, started, typed
+from tests.limits import LIMIT_SECONDS
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -152,3 +157,153 @@ def test_a_cluster_begins_as_a_copy_of_a_live_one(tmp_path: Path) -> None:
             copy.send("POST", PODS, pod("b"))
             copy.until(lambda: bool(copy.node_of("b")))
         assert original.node_of("b") == ""
+
+
+def test_the_commands_that_it_offers_work_as_they_stand_there(tmp_path: Path) -> None:
+    (tmp_path / "pod.json").write_text(json.dumps(pod("a")))
+    for kubeconfig in ((), ("--kubeconfig", "other place/config")):
+        with running(tmp_path, "--nodes", "1", "pod.json", *kubeconfig) as up:
+            offered = [line.partition("-m stowplan ")[2].split()[0] for line in up.offered]
+            assert offered == ["explain", "queue", "nodes"]
+            for line in up.offered:
+                asked = typed(line, tmp_path)
+                assert (asked.returncode, asked.stderr) == (0, ""), line
+
+
+def test_a_second_cluster_leaves_the_kubeconfig_of_one_that_runs_alone(tmp_path: Path) -> None:
+    path = tmp_path / ".stowplan" / "kubeconfig"
+    with running(tmp_path, "--nodes", "1") as first:
+        written = path.read_text()
+        for once in ((), ("--once", "--kubeconfig", ".stowplan/kubeconfig")):
+            second = run(tmp_path, "up", "--nodes", "1", "--port", "0", *once)
+            assert second.returncode == 2
+            assert second.stderr == (
+                f"Error: .stowplan/kubeconfig leads to a cluster that runs, at {first.url}; "
+                "end that one, or name another file with --kubeconfig\n"
+            )
+        assert path.read_text() == written
+        with running(tmp_path, "--nodes", "1", "--kubeconfig", "second") as second_up:
+            assert f"server: {second_up.url}\n" in (tmp_path / "second").read_text()
+        first.process.kill()
+        first.process.wait()
+    with running(tmp_path, "--nodes", "1") as third:
+        assert f"server: {third.url}\n" in path.read_text()
+
+
+def test_what_another_program_wrote_is_not_overwritten(tmp_path: Path) -> None:
+    theirs = tmp_path / "config"
+    theirs.write_text("apiVersion: v1\nkind: Config\nclusters: []\n")
+    result = run(tmp_path, "up", "--nodes", "1", "--port", "0", "--kubeconfig", "config")
+    problem = "config is another program's; name another file with --kubeconfig"
+    assert (result.returncode, result.stderr) == (2, f"Error: {problem}\n")
+    assert theirs.read_text() == "apiVersion: v1\nkind: Config\nclusters: []\n"
+
+
+PROFILES = (
+    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: %s}]\n%s"
+)
+
+
+def test_a_hangup_reads_the_configuration_again_and_says_what_became_of_it(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(PROFILES % ("default-scheduler", ""))
+    with running(tmp_path, "--nodes", "1", "--config", "config.yaml") as up:
+        told = up.tell_again(signal.SIGHUP)
+        assert told == "note: config.yaml is read again: nothing has changed\n"
+        config.write_text(PROFILES % ("mine", "podMaxBackoffSeconds: 20"))
+        told = up.tell_again(signal.SIGHUP)
+        assert told == (
+            "note: config.yaml is read again: profile 'mine' added, profile 'default-scheduler' removed; "
+            "what needs a restart: podMaxBackoffSeconds\n"
+        )
+        mine = pod("a")
+        mine["spec"] = {**mine["spec"], "schedulerName": "mine"}  # type: ignore[dict-item]
+        up.send("POST", PODS, mine)
+        up.until(lambda: bool(up.node_of("a")))
+        config.write_text(PROFILES % ("mine", "paralelism: 1"))
+        told = up.tell_again(signal.SIGHUP)
+        assert told.startswith("note: config.yaml is refused, and the configuration in force stays: decode: strict ")
+        assert up.end()[0] == 0
+
+
+def test_a_hangup_without_a_configuration_is_answered_too(tmp_path: Path) -> None:
+    with running(tmp_path, "--nodes", "1") as up:
+        told = up.tell_again(signal.SIGHUP)
+        assert told == "note: there is no configuration to read again; give one with --config\n"
+
+
+def test_ctrl_c_ends_it_well_also_while_it_starts(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pods.yaml")
+    with started(tmp_path, "up", "--nodes", "1", "--port", "0", "pods.yaml") as process:
+        # To open it waits for the reader: from then on nothing comes.
+        with (tmp_path / "pods.yaml").open("w"):
+            process.send_signal(signal.SIGINT)
+            said, problems = process.communicate(timeout=LIMIT_SECONDS)
+        assert (process.returncode, said, problems) == (0, "The cluster has ended.\n", "")
+
+
+def test_ctrl_c_cuts_off_what_has_not_been_decided(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pods.yaml")
+    for command in (("up", "--once", "--nodes", "1"), ("schedule",)):
+        with started(tmp_path, *command, "pods.yaml") as process, (tmp_path / "pods.yaml").open("w"):
+            process.send_signal(signal.SIGINT)
+            said, problems = process.communicate(timeout=LIMIT_SECONDS)
+            assert (process.returncode, said, problems) == (130, "", "")
+
+
+def make_corrupt(folder: Path) -> None:
+    (folder / "data").mkdir()
+    (folder / "data" / "cluster.db").write_bytes(b"SQLite format 3\0" + b"not really" * 500)
+
+
+def make_foreign(folder: Path) -> None:
+    (folder / "data").mkdir()
+    with closing(sqlite3.connect(folder / "data" / "cluster.db")) as connection:
+        connection.execute("CREATE TABLE objects (something TEXT)")
+
+
+def make_damaged(folder: Path) -> None:
+    """Keep a cluster whose nodes cannot be read any more."""
+    database = Database(folder / "data")
+    database.close()
+    with closing(sqlite3.connect(folder / "data" / "cluster.db")) as connection:
+        connection.execute("INSERT INTO objects VALUES ('nodes', '', 'n', 2, x'7b22')")
+        connection.commit()
+
+
+def make_file(folder: Path) -> None:
+    (folder / "data").write_text("no folder")
+
+
+DAMAGED = "data/cluster.db: not the database of a cluster, or damaged ("
+
+
+@pytest.mark.parametrize(
+    ("prepare", "arguments", "problem"),
+    [
+        pytest.param(make_file, ("--data", "data"), "data: no cluster can be kept there: File exists", id="a file"),
+        pytest.param(make_file, ("--data", "data/x"), "data/x: no cluster can be kept there: Not a d", id="below"),
+        pytest.param(make_corrupt, ("--data", "data"), DAMAGED, id="no database"),
+        pytest.param(make_foreign, ("--data", "data"), DAMAGED, id="a database of something else"),
+        pytest.param(make_damaged, ("--data", "data"), DAMAGED, id="half an object"),
+        pytest.param(make_file, ("--kubeconfig", "data/config"), "data/config: cannot be written: ", id="no folder"),
+        pytest.param(make_file, ("--kubeconfig", "."), ". is a folder; name another", id="a folder as kubeconfig"),
+        pytest.param(make_file, ("--config", "."), ".: cannot be read: Is a directory; check the path", id="a folder"),
+        pytest.param(make_file, ("--shapes", "."), ".: cannot be read: Is a directory; check the path", id="as shapes"),
+        pytest.param(make_file, ("--from", "data"), "data: expected objects, got str; ", id="no dump"),
+        pytest.param(make_file, ("--audit-log", "."), "--audit-log .: Is a directory", id="as a log"),
+        pytest.param(make_file, ("--cert", "."), "--cert .: ", id="as a certificate"),
+        pytest.param(make_file, ("--cert", "data"), "--cert data: ", id="no certificate"),
+        pytest.param(make_file, ("--bind-address", "nowhere.invalid"), "--bind-address", id="no address"),
+        pytest.param(make_file, ("gone.yaml",), "gone.yaml: cannot be read: No such file", id="no manifest"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_sentence(
+    tmp_path: Path, prepare: Callable[[Path], None], arguments: tuple[str, ...], problem: str
+) -> None:
+    prepare(tmp_path)
+    result = run(tmp_path, "up", "--nodes", "1", "--port", "0", *arguments)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.startswith(f"Error: {problem}"), result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""

@@ -17,7 +17,7 @@ from typing import Any
 from tests.limits import LIMIT_SECONDS
 
 SOURCE = Path(__file__).resolve().parents[3] / "src"
-PROGRAM = [sys.executable, "-c", "from stowplan.cli import main; main()"]
+PROGRAM = [sys.executable, "-m", "stowplan"]
 
 
 @dataclass
@@ -29,6 +29,8 @@ class Up:
     url: str
     #: Where the scheduler's pages are; "" if it has none.
     scheduler: str
+    #: The commands of ours that it offers to try.
+    offered: list[str]
 
     def get(self, path: str, **headers: str) -> Any:
         """Read from the API."""
@@ -54,6 +56,12 @@ class Up:
             assert time.monotonic() < end, "it did not happen in time"
             time.sleep(0.05)
 
+    def tell_again(self, number: signal.Signals) -> str:
+        """Send a signal; return the next note that it writes."""
+        self.process.send_signal(number)
+        assert self.process.stderr is not None
+        return next(line for line in self.process.stderr if line.startswith("note: "))
+
     def node_of(self, name: str, namespace: str = "default") -> str:
         code, pod = self.send("GET", f"/api/v1/namespaces/{namespace}/pods/{name}", None)
         return pod["spec"].get("nodeName", "") if code == 200 else ""
@@ -63,6 +71,20 @@ class Up:
         self.process.send_signal(number)
         out, _ = self.process.communicate(timeout=LIMIT_SECONDS)
         return self.process.returncode, out
+
+
+def typed(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run what somebody types in a shell."""
+    return subprocess.run(
+        line,
+        shell=True,
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_SECONDS,
+    )
 
 
 def run(folder: Path, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -83,21 +105,39 @@ def run(folder: Path, *arguments: str, stdin: str | None = None) -> subprocess.C
 def running(folder: Path, *arguments: str) -> Iterator[Up]:
     """Have a cluster while the block runs; it is killed if it has not been ended by then."""
     port = () if "--port" in arguments else ("--port", "0")
+    with started(folder, "up", *port, *arguments) as process:
+        introduction = _introduction(process)
+        url, *pages = [word for line in introduction for word in line.split() if word.startswith("http")]
+        offered = [line[14:].rstrip() for line in introduction if " -m stowplan " in line]
+        yield Up(process, folder, url, "".join(pages).removesuffix("/metrics"), offered)
+
+
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Have a subcommand run while the block does; it is killed if it has not ended by then."""
     process = subprocess.Popen(
-        [*PROGRAM, "up", *port, *arguments],
+        [*PROGRAM, *arguments],
         cwd=folder,
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+    with _until_left(process):
+        yield process
+
+
+@contextmanager
+def _until_left(process: subprocess.Popen[str]) -> Iterator[None]:
     try:
-        url, *pages = _addresses(process)
-        yield Up(process, folder, url, "".join(pages).removesuffix("/metrics"))
+        yield
     finally:
         if process.poll() is None:
             process.kill()
-        process.communicate()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        process.wait()
 
 
 def environment() -> dict[str, str]:
@@ -105,12 +145,12 @@ def environment() -> dict[str, str]:
     return kept | {"PYTHONPATH": str(SOURCE), "COLUMNS": "120"}
 
 
-def _addresses(process: subprocess.Popen[str]) -> list[str]:
-    """Read what it says up to the end of the introduction; return where the API is, and the metrics if it has any."""
+def _introduction(process: subprocess.Popen[str]) -> list[str]:
+    """Read what it says up to the end of the introduction."""
     assert process.stdout is not None
     found: list[str] = []
     for line in process.stdout:
-        found += [word for word in line.split() if word.startswith(("http://", "https://"))]
+        found.append(line)
         if line.startswith("Ctrl-C"):
             return found
     assert process.stderr is not None

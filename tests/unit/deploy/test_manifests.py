@@ -9,8 +9,8 @@ from stowplan import __version__
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import read_configuration
 from stowplan.app.watching import watched
+from stowplan.cli.flag_effects import warnings
 from stowplan.cli.flag_parser import parse
-from stowplan.cli.run import warnings
 from tests.unit.deploy.manifests import BASE, DEPLOY, OVERLAYS, container, kustomizations, objects, parts, read, the
 
 SECOND, REPLACEMENT = OVERLAYS / "second-scheduler", OVERLAYS / "replace-default"

@@ -133,14 +133,48 @@ def test_a_pod_that_is_to_be_restarted_starts_again_later_each_time() -> None:
     tell(story)
 
 
-def test_a_duration_that_is_none_is_told() -> None:
+@pytest.mark.parametrize("text", ["soon", "10", "-5s"])
+def test_a_duration_that_is_none_is_an_event_of_the_pod_which_runs_on(text: str) -> None:
     async def story(cluster: SmallCluster) -> None:
-        cluster.create(PODS, "odd", spec(), annotations={"stowplan.dev/duration": "soon"})
-        await cluster.pass_time(5)
+        cluster.create(PODS, "odd", spec(restartPolicy="Never"), annotations={"stowplan.dev/duration": text})
+        await cluster.pass_time(60)
         assert cluster.get(PODS, "odd")["status"]["phase"] == "Running"
         assert cluster.events("InvalidDuration") == [
-            "annotation stowplan.dev/duration: 'soon' is no duration; write one such as 30s"
+            f"annotation stowplan.dev/duration: '{text}' is no length of time; write one such as 30s; "
+            "until then the pod runs on"
         ]
+
+    tell(story)
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "256", "007000"])
+def test_an_exit_code_that_is_none_is_an_event_of_the_pod(text: str) -> None:
+    async def story(cluster: SmallCluster) -> None:
+        given = {"stowplan.dev/exit-code": text, "stowplan.dev/duration": "5s"}
+        cluster.create(PODS, "odd", spec(restartPolicy="Never"), annotations=given)
+        await cluster.pass_time(20)
+        assert cluster.get(PODS, "odd")["status"]["phase"] == "Succeeded"
+        assert cluster.events("InvalidExitCode") == [
+            f"annotation stowplan.dev/exit-code: '{text}' is no exit code; write a number from 0 to 255; "
+            "until then it is 0"
+        ]
+
+    tell(story)
+
+
+def test_a_duration_that_a_running_pod_gets_counts_and_one_that_is_none_is_told() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(PODS, "odd", spec(restartPolicy="Never"))
+        await cluster.pass_time(5)
+        for text, seconds in (("later", 5), ("30s", 10)):
+            odd = cluster.get(PODS, "odd")
+            odd["metadata"]["annotations"] = {"stowplan.dev/duration": text}
+            cluster.api.update(PODS, "default", "odd", odd)
+            await cluster.pass_time(seconds)
+            assert cluster.get(PODS, "odd")["status"]["phase"] == "Running"
+        assert len(cluster.events("InvalidDuration")) == 1
+        await cluster.pass_time(20)
+        assert cluster.get(PODS, "odd")["status"]["phase"] == "Succeeded"
 
     tell(story)
 

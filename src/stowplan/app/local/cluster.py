@@ -15,13 +15,14 @@ from stowplan.app import clients, startup
 from stowplan.app.configuration_source import FileSource, SourceError
 from stowplan.app.local import entering, unused
 from stowplan.app.local.entering import Entrance, EntranceError, check_entrance
-from stowplan.app.local.kubeconfig_file import Access
+from stowplan.app.local.kubeconfig_file import Access, KubeconfigError
 from stowplan.app.local.manifest_files import ManifestError
 from stowplan.app.local.pages import PagesServer, serve_pages
 from stowplan.app.local.rest_of_cluster import RestOfCluster
 from stowplan.app.local.scheduler import LocalScheduler, Plan, Server
 from stowplan.app.local.writer import LocalWriter
 from stowplan.app.options import Options
+from stowplan.app.reload import Refused
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.embedded.api import Api
@@ -29,7 +30,7 @@ from stowplan.embedded.audit import AuditLog
 from stowplan.embedded.authorization import bootstrap
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.catalogue import Catalogue
-from stowplan.embedded.persistence import Database, DatabaseInUseError
+from stowplan.embedded.persistence import Database, DatabaseError
 from stowplan.embedded.precedence import Precedence
 from stowplan.embedded.resource import Resource
 from stowplan.embedded.server import ServerOptions, Serving
@@ -48,9 +49,10 @@ Part = Literal["controllers", "kubelets", "provisioner", "scheduler"]
 UNSTARTABLE: Final = (
     ConfigError,
     CredentialsError,
-    DatabaseInUseError,
+    DatabaseError,
     EntranceError,
     ExtenderError,
+    KubeconfigError,
     ManifestError,
     RegistryError,
     SourceError,
@@ -92,10 +94,14 @@ class LocalCluster:
         self._database = Database(Path(options.data)) if options.data else None
         draw = random.Random(options.seed).getrandbits
         self.api = Api(Store(self._database), Catalogue(), clients.now, draw, options.gates.on)
+        # All of it is read at once, so that what is damaged is found before anybody works with the rest.
+        for resource in self.api.catalogue.all() if self._database is not None else ():
+            self.api.store.list(resource)
         self.pods, self.nodes = self._resource("Pod"), self._resource("Node")
         self.has_data = bool(self.api.store.list(self._resource("Namespace")))
         self._precedence = Precedence()
         self._rest = RestOfCluster(self.api, self._precedence, options.without)
+        self._source = FileSource(options.config) if options.config else None
         self._serving: Serving | None = None
         self._pages: PagesServer | None = None
         #: Done when something ended that should go on; the fault is its exception.
@@ -141,6 +147,19 @@ class LocalCluster:
         """Whether pods are placed from within; if not, the scheduler that is made does nothing."""
         return "scheduler" not in self._options.without
 
+    async def reload(self) -> str:
+        """Read the configuration of the scheduler again, and put it in force if it is good; say what became of it."""
+        if self._source is None:
+            return "there is no configuration to read again; give one with --config"
+        answer = await self.scheduler.replica.reloader.reread(self._source)
+        self.scheduler.replica.take(answer)
+        if isinstance(answer, Refused):
+            return f"{self._source.name} is refused, and the configuration in force stays: {answer.reason}"
+        told = [f"{self._source.name} is read again: {', '.join(answer.changes) or 'nothing has changed'}"]
+        if answer.needs_restart:
+            told.append(f"what needs a restart: {', '.join(answer.needs_restart)}")
+        return "; ".join(told)
+
     def is_quiet(self) -> bool:
         """Look whether controllers and kubelets have had nothing to do for a while."""
         return self._rest.is_quiet()
@@ -182,8 +201,7 @@ class LocalCluster:
             secure_port=0,
             given=given,
         )
-        source = FileSource(options.config) if options.config else None
-        configuration = await startup.configure(flags, source)
+        configuration = await startup.configure(flags, self._source)
         for note in unused.notes(configuration):
             _log.warning(note)
         return Plan(flags, configuration, options.logging, options.seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +28,44 @@ class Access:
     scheduler: str = ""
 
 
+class KubeconfigError(Exception):
+    """The file cannot be written, or is not ours to write; the text names it and says what to do."""
+
+
+def check_free(path: Path) -> None:
+    """Raise KubeconfigError if the file leads to a cluster that runs, or is another program's."""
+    found = read(path)
+    if found is None:
+        if path.is_dir() or (path.is_file() and path.stat().st_size):
+            what = "a folder" if path.is_dir() else "another program's"
+            raise KubeconfigError(f"{path} is {what}; name another file with --kubeconfig")
+    elif _is_held(path):
+        raise KubeconfigError(
+            f"{path} leads to a cluster that runs, at {found.server}; end that one, or name another file with"
+            " --kubeconfig"
+        )
+
+
+def publish(path: Path, access: Access) -> int:
+    """Write the file, and hold it until the descriptor that comes back is closed or the process ends.
+
+    Raise KubeconfigError if it is not free or cannot be written.
+    """
+    try:
+        check_free(path)
+        return _put(path, yaml_of(access))
+    except OSError as error:
+        problem = f"{path}: cannot be written: {error.strerror}"
+        raise KubeconfigError(f"{problem}; name a file that can be with --kubeconfig") from None
+
+
 def write(path: Path, access: Access) -> None:
-    """Write the file, readable by its owner only: it may hold a token."""
+    """Write the file for a cluster that somebody else looks after."""
+    os.close(_put(path, yaml_of(access)))
+
+
+def yaml_of(access: Access) -> str:
+    """Return the text of a kubeconfig."""
     import yaml
 
     cluster: dict[str, Any] = {"server": access.server}
@@ -48,15 +85,37 @@ def write(path: Path, access: Access) -> None:
         "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME, "namespace": "default"}}],
         "current-context": NAME,
     }
+    text: str = yaml.safe_dump(content, sort_keys=False)
+    return text
+
+
+def _put(path: Path, text: str) -> int:
+    """Write the file, readable by its owner only: it may hold a token. Return its descriptor, which is locked."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path == DEFAULT_PATH:
         # The folder is nobody's work: it must not end up in a repository.
         (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
     # A reader finds the old file or the new one, never half of one.
     scratch = path.with_name(f"{path.name}.{os.getpid()}")
-    with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        yaml.safe_dump(content, file, sort_keys=False)
-    scratch.replace(path)
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(descriptor, text.encode())
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        scratch.replace(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _is_held(path: Path) -> bool:
+    """Say whether a process that lives has published the file: its lock goes with it, however it ends."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def read(path: Path) -> Access | None:

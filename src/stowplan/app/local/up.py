@@ -72,8 +72,9 @@ async def run(options: UpOptions, view: View) -> None:
     """Keep a cluster up until told to stop. Raise one of `cluster.UNSTARTABLE` if it cannot begin."""
     cluster = await _open(options, view)
     try:
-        with _told_to_stop() as stopped:
-            await cluster.schedule()
+        with _told_to_stop() as stopped, _told_to_reload(cluster, view), _published(options, cluster):
+            if not await _unless(stopped, cluster.schedule()):
+                return
             view.opened(cluster, options.kubeconfig)
             board = Scoreboard(cluster.api.store, cluster.pods, cluster.nodes, cluster.scheduler)
             await _show_until(stopped, cluster, board, view)
@@ -86,7 +87,7 @@ async def run_once(options: UpOptions, view: View) -> Decided:
     cluster = await _open(options, view)
     try:
         before = {key_of(pod): pod for pod in cluster.api.list(cluster.pods)}
-        with _told_to_stop() as stopped, view.stage("scheduling pods", 0):
+        with _told_to_stop() as stopped, _published(options, cluster), view.stage("scheduling pods", 0):
             await _until_first(cluster, _decide(cluster, options.timeout_seconds), stopped.wait())
         outcome = _outcome(cluster, before)
         if outcome.is_about_nothing and not cluster.has_data:
@@ -107,6 +108,8 @@ async def _decide(cluster: LocalCluster, timeout_seconds: float) -> None:
 
 async def _open(options: UpOptions, view: View) -> LocalCluster:
     """Bring up the cluster with all that it begins with; nothing is scheduled yet."""
+    if options.kubeconfig is not None:
+        kubeconfig_file.check_free(options.kubeconfig)
     cluster = LocalCluster(options.cluster)
     try:
         contents = await starting_cluster.read(options.beginning, view, cluster.has_data)
@@ -116,8 +119,6 @@ async def _open(options: UpOptions, view: View) -> LocalCluster:
         quiet = Settling(cluster).quiet
         await starting_cluster.put_new(applier, contents, view, quiet)
         await quiet()
-        if options.kubeconfig is not None:
-            kubeconfig_file.write(options.kubeconfig, cluster.access)
         return cluster
     except BaseException:
         await cluster.close()
@@ -132,6 +133,20 @@ async def _show_until(stopped: asyncio.Event, cluster: LocalCluster, board: Scor
         # Of a large cluster it takes a while, which is to be a small part of the time.
         rest_seconds = max(view.every_seconds, (loop.time() - began) * REST_FACTOR)
         await _until_first(cluster, stopped.wait(), asyncio.sleep(rest_seconds))
+
+
+async def _unless(stopped: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """See a work through, and say so; stop it as soon as we are told to stop."""
+    task, told = asyncio.ensure_future(work), asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
+        if not told.done():
+            task.result()
+        return not told.done()
+    finally:
+        task.cancel()
+        told.cancel()
+        await asyncio.gather(task, told, return_exceptions=True)
 
 
 async def _until_first(cluster: LocalCluster, *works: Coroutine[Any, Any, Any]) -> None:
@@ -164,6 +179,40 @@ def _told_to_stop() -> Iterator[asyncio.Event]:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
+
+
+@contextmanager
+def _told_to_reload(cluster: LocalCluster, view: View) -> Iterator[None]:
+    """Let SIGHUP read the configuration again, and say what became of it."""
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def reload() -> None:
+        view.note(await cluster.reload())
+
+    def begin() -> None:
+        task = loop.create_task(reload())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, begin)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+
+
+@contextmanager
+def _published(options: UpOptions, cluster: LocalCluster) -> Iterator[None]:
+    """Have a kubeconfig lead to the cluster for as long as it is up; no other cluster writes it meanwhile."""
+    if options.kubeconfig is None:
+        yield
+        return
+    descriptor = kubeconfig_file.publish(options.kubeconfig, cluster.access)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Outcome:

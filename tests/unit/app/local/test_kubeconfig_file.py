@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stowplan.app.local import kubeconfig_file
-from stowplan.app.local.kubeconfig_file import DEFAULT_PATH, Access
+from stowplan.app.local.kubeconfig_file import DEFAULT_PATH, Access, KubeconfigError
 from stowplan.kube import credentials
 
 
@@ -66,3 +66,22 @@ def test_another_file_is_not_taken_for_ours(tmp_path: Path, text: str | None) ->
     if text is not None:
         path.write_text(text)
     assert kubeconfig_file.read(path) is None
+
+
+def test_what_is_published_is_held_until_it_is_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    held = kubeconfig_file.publish(path, Access("http://127.0.0.1:1"))
+    with pytest.raises(KubeconfigError, match="leads to a cluster that runs, at http:"):
+        kubeconfig_file.publish(path, Access("http://127.0.0.1:2"))
+    assert kubeconfig_file.read(path) == Access("http://127.0.0.1:1")
+    os.close(held)
+    os.close(kubeconfig_file.publish(path, Access("http://127.0.0.1:2")))
+    assert kubeconfig_file.read(path) == Access("http://127.0.0.1:2")
+    assert os.listdir(tmp_path) == ["kubeconfig"]
+
+
+def test_what_cannot_be_written_is_named_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    problem = "file/kubeconfig: cannot be written: File exists; name a file that can be with --kubeconfig"
+    with pytest.raises(KubeconfigError, match=problem):
+        kubeconfig_file.publish(tmp_path / "file" / "kubeconfig", Access("http://127.0.0.1:1"))
