@@ -39,7 +39,7 @@ class Recorded(Filter):
 def leave_out_missing(cluster: Cluster) -> None:
     """Have a cluster schedule with the plugins that are built, and nothing in the place of the others."""
     cluster.registry = Registry(in_tree(), {name: IN_TREE[name] for name in NOT_BUILT})
-    cluster.use(cluster.config, cluster.build_profiles(cluster.config))
+    cluster.use(cluster.config, cluster.build(cluster.config))
 
 
 def with_recorded(profile: Profile, order: list[str], expect: Expected) -> Profile:

@@ -27,11 +27,11 @@ class Server:
         return f"{scheme}://127.0.0.1:{self.port}/{behaviour}"
 
     def asked(self, behaviour: str) -> list[dict[str, Any]]:
-        """Return what it was asked to do in that way, oldest first."""
+        """Return what it was asked to do in that way, oldest first; "" stands for every way."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f"http://127.0.0.1:{self.port}/requests", timeout=LIMIT_SECONDS) as response:
             requests: list[dict[str, Any]] = json.load(response)
-        return [request for request in requests if request["path"].startswith(f"/{behaviour}/")]
+        return [request for request in requests if request["path"].startswith(f"/{behaviour}/" if behaviour else "/")]
 
 
 @contextmanager

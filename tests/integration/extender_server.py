@@ -55,8 +55,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def filter_nodes(body: dict[str, Any]) -> dict[str, Any]:
     """Let nodes through whose name starts with "good"; "bad" ones fail, others are beyond help."""
-    listed = body["Nodes"]["items"] if body["Nodes"] is not None else []
-    names = body["NodeNames"] if body["NodeNames"] is not None else [node["metadata"]["name"] for node in listed]
+    listed, names = (body["Nodes"] or {}).get("items", []), names_in(body)
     answer: dict[str, Any] = {
         "FailedNodes": {name: "it is bad" for name in names if name.startswith("bad")},
         "FailedAndUnresolvableNodes": {
@@ -72,7 +71,15 @@ def filter_nodes(body: dict[str, Any]) -> dict[str, Any]:
 
 def prioritize_nodes(body: dict[str, Any]) -> list[dict[str, Any]]:
     """Score a node by the digit its name ends in."""
-    return [{"Host": name, "Score": int(name[-1])} for name in body["NodeNames"]]
+    return [{"Host": name, "Score": int(name[-1])} for name in names_in(body)]
+
+
+def names_in(body: dict[str, Any]) -> list[str]:
+    """Return the nodes that are asked about, whichever way they are given."""
+    if body["NodeNames"] is not None:
+        names: list[str] = body["NodeNames"]
+        return names
+    return [node["metadata"]["name"] for node in body["Nodes"]["items"]]
 
 
 def bind_pod(body: dict[str, Any]) -> dict[str, Any]:
@@ -155,6 +162,31 @@ def invent_a_node(handler: Handler) -> None:
     handler._reply(b'{"NodeNames": ["imagined"]}')
 
 
+def say_nothing(handler: Handler) -> None:
+    """Let nothing through, whatever is asked, without a word."""
+    handler._reply(b'{"NodeNames": [], "NodeNameToMetaVictims": {}}')
+
+
+def speak_of_strangers(handler: Handler) -> None:
+    handler._reply(b'{"NodeNames": [], "FailedNodes": {"imagined": "it is bad"}}')
+
+
+def object_to_it(handler: Handler) -> None:
+    handler._reply(b'{"Error": "the moon is full"}')
+
+
+def speak_of_no_victims(handler: Handler) -> None:
+    handler._reply(b'{"NodeNameToMetaVictims": {"good-1": {"Pods": []}}}')
+
+
+def speak_of_unknown_victims(handler: Handler) -> None:
+    handler._reply(b'{"NodeNameToMetaVictims": {"good-1": {"Pods": [{"UID": "nobody"}]}}}')
+
+
+def speak_of_unknown_nodes(handler: Handler) -> None:
+    handler._reply(b'{"NodeNameToMetaVictims": {"imagined": {"Pods": [{"UID": "nobody"}]}}}')
+
+
 VERBS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "filter": filter_nodes,
     "prioritize": prioritize_nodes,
@@ -169,6 +201,12 @@ BROKEN: dict[str, Callable[[Handler], None]] = {
     "cut-body": cut_body,
     "huge": be_huge,
     "inventing": invent_a_node,
+    "silent": say_nothing,
+    "strange": speak_of_strangers,
+    "objecting": object_to_it,
+    "no-victims": speak_of_no_victims,
+    "unknown-victims": speak_of_unknown_victims,
+    "unknown-nodes": speak_of_unknown_nodes,
 }
 
 

@@ -5,13 +5,12 @@ The live scheduler, the embedded cluster and the simulation differ in the writer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import queue_limits
-from stowplan.engine.extended import Extended
 from stowplan.engine.intake import Intake
 from stowplan.engine.parts import Parts
 from stowplan.engine.patience import Patience
@@ -19,7 +18,6 @@ from stowplan.engine.ports import Trouble, Writer
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework import raised
 from stowplan.framework.contract import Awaited
-from stowplan.framework.handle import ExtenderError
 from stowplan.framework.requeueing import awaited_by
 from stowplan.framework.stopwatch import Stopwatch
 from stowplan.framework.verdict import Code, Rejection
@@ -42,11 +40,9 @@ def assemble(
     def tell(text: str) -> None:
         parts.tell(Trouble(text))
 
-    def ignored(errors: Iterable[ExtenderError]) -> None:
-        for error in errors:
-            tell(f"an extender failed and is ignored: {error}")
-
     cluster.writer = writer
+    # Whoever listens may be put there later.
+    cluster.heard = lambda said: parts.tell(said)
     queue = _queue(cluster, tell, limits if limits is not None else queue_limits(cluster.config, cluster.feature_gates))
     parts = Parts(
         cache=cluster.cache,
@@ -60,21 +56,15 @@ def assemble(
         news=cluster.news,
         patience=patience if patience is not None else Patience(),
         announces_nodes=cluster.feature_gates.enabled("NominatedNodeNameForExpectation"),
+        extended=cluster.extended(),
     )
-    if cluster.extenders:
-        parts.extended = Extended(
-            cluster.field,
-            cluster.extenders,
-            pods_on=lambda name: cluster.pods_on(name) if name in cluster.cache.table.row_of else None,
-            ignored=ignored,
-        )
     cluster.stopwatch.wind(now_ns, (parts.patience.slow_seconds, parts.patience.late_seconds), tell)
     return Scheduler(parts, cluster.evictions), parts
 
 
 def reassemble(cluster: Cluster, parts: Parts) -> None:
-    """Have the flow use the profiles that the cluster uses now. Called between two cycles, never inside one."""
-    parts.profiles, parts.field = cluster.profiles, cluster.field
+    """Have the flow use the profiles and extenders of the cluster. Called between two cycles, never inside one."""
+    parts.profiles, parts.field, parts.extended = cluster.profiles, cluster.field, cluster.extended()
     parts.intake = replace(parts.intake, scheduler_names=cluster.profiles)
     parts.queue.use(_awaited(cluster))
 

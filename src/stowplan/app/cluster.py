@@ -4,13 +4,15 @@
     result = cluster.schedule(pod)      # Chosen(node_name=...) or Refused(message=..., verdict=...)
     print(cluster.explain(pod))         # every reason on every node, the scores, the nearest misses
 
-It wires the same parts as the live scheduler: cache, profiles, memo and the choice. Nothing here talks to a server.
+It wires the same parts as the live scheduler: cache, profiles, extenders, memo and the choice. Nothing here talks to a
+server but the extenders of the configuration, which are asked to filter and to score.
 """
 
 from __future__ import annotations
 
 import random
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -19,6 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from stowplan.app.private_loop import PrivateLoop
 from stowplan.app.settings import ConfigurationLike, as_configuration, installed_plugins
 from stowplan.app.standalone import Standalone
 from stowplan.cache.cache import Cache, Placed
@@ -30,11 +33,13 @@ from stowplan.devices.in_flight import InFlight
 from stowplan.engine import choose
 from stowplan.engine.choose import Field
 from stowplan.engine.eviction import Evictions
+from stowplan.engine.extended import Extended
 from stowplan.engine.news import News
-from stowplan.engine.ports import Note, Writer
+from stowplan.engine.ports import ExtenderSaid, Note, Writer
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
+from stowplan.extender.connect import connect
 from stowplan.framework import placing
 from stowplan.framework.allocation import rules_of
 from stowplan.framework.extending import Extender
@@ -48,7 +53,8 @@ from stowplan.model import decode
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
-from stowplan.observe.explain import Explanation, explain
+from stowplan.observe.explain import Explanation, explain, feasible_nodes
+from stowplan.observe.hearing import hear
 from stowplan.queue.nominations import Nominations
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
@@ -73,6 +79,14 @@ class Gated:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a configuration comes to, not yet in use: nobody was asked or contacted."""
+
+    profiles: Mapping[str, Profile]
+    extenders: tuple[Extender, ...]
+
+
 class Cluster:
     """Nodes, pods and the other objects of a cluster, and the profiles that schedule on it.
 
@@ -95,7 +109,6 @@ class Cluster:
         self.nominations = Nominations()
         #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
         self.draw: Callable[[int], int] = random.Random(seed).randrange
-        self.extenders: tuple[Extender, ...] = ()
         self.waiting_pods = WaitingPods()
         self.evictions = Evictions(self.cache)
         #: Measures the plugins of all profiles; runs when a scheduler is put together.
@@ -106,7 +119,11 @@ class Cluster:
         self.claims = InFlight(self.cache.objects, self.cache.table.reads, feature_gates)
         #: What plugins write to; without one, what they write is done here.
         self.writer: Writer | None = None
-        self.profiles: Mapping[str, Profile] = self.build_profiles(self.config)
+        built = self.build(self.config)
+        self.profiles: Mapping[str, Profile] = built.profiles
+        self.extenders: tuple[Extender, ...] = built.extenders
+        #: Told what extenders say against pods, and which of them fail.
+        self.heard: Callable[[ExtenderSaid], None] = warn_if_ignored
         rule: TieRule = UpstreamOrder() if ties == "upstream" else RandomTie(random.Random(seed).randrange)
         self.field = Field(
             table=self.cache.table,
@@ -117,6 +134,8 @@ class Cluster:
             percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score or ALL_NODES,
         )
         self._keeps_answers = keep_answers
+        self._extender_ties = RandomTie(random.Random(seed).randrange)
+        self._loop = PrivateLoop()
 
     @classmethod
     def from_yaml(cls, *sources: str | Path, **options: Any) -> Cluster:
@@ -243,11 +262,20 @@ class Cluster:
 
     def _choose(self, profile: Profile, pod: Pod, shape: PodShape) -> Result | Gated:
         gate = profile.run_pre_enqueue(pod)
-        return Gated(pod, gate) if gate is not None else choose.choose(self.field, profile, pod, shape)
+        if gate is not None:
+            return Gated(pod, gate)
+        extended = self.extended()
+        if extended is not None:
+            return self._loop.run(extended.choose(profile, pod, shape), self.extenders)
+        return choose.choose(self.field, profile, pod, shape)
 
     def explain(self, pod: Pod) -> Explanation:
-        """Say what every plugin thinks of every node for `pod`, with scores and nearest misses."""
-        return explain(self.field, self.profile_of(pod), pod)
+        """Say what every plugin and extender thinks of every node for `pod`, with scores and nearest misses."""
+        profile, hearing = self.profile_of(pod), None
+        if self.extenders:
+            nodes = feasible_nodes(self.field, profile, pod)
+            hearing = self._loop.run(hear(self.extenders, pod, nodes), self.extenders)
+        return explain(self.field, profile, pod, hearing)
 
     def placed(self, pod: Pod) -> Placed | None:
         return self.cache.placed(pod)
@@ -271,10 +299,13 @@ class Cluster:
         else:
             self.nominations.put(pod, pod.status.nominated_node_name)
 
-    # Profiles
+    # Profiles and extenders
 
-    def build_profiles(self, config: Configuration) -> Mapping[str, Profile]:
-        """Make the profiles of a configuration, by scheduler name, without using them yet."""
+    def build(self, config: Configuration) -> Built:
+        """Make the profiles and extenders of a configuration, without using them yet."""
+        return Built(self._build_profiles(config), connect(config.extenders))
+
+    def _build_profiles(self, config: Configuration) -> Mapping[str, Profile]:
         built = (self.registry.profile(profile, self) for profile in config.profiles)
         profiles = [replace(profile, stopwatch=self.stopwatch) for profile in built]
         for profile in profiles:
@@ -296,14 +327,33 @@ class Cluster:
 
         return number
 
-    def use(self, config: Configuration, profiles: Mapping[str, Profile]) -> None:
-        """Schedule with other profiles from now on; nothing that the old ones answered is kept."""
-        self.config, self.profiles = config, profiles
+    def use(self, config: Configuration, built: Built) -> None:
+        """Schedule with other profiles and extenders from now on; nothing that the old ones answered is kept."""
+        self.config, self.profiles, self.extenders = config, built.profiles, built.extenders
         self.field = replace(
             self.field,
             memo=Memo(self.cache.table, is_on=self._keeps_answers),
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score or ALL_NODES,
         )
+
+    def extended(self) -> Extended | None:
+        """Return who chooses together with the extenders; None if there are none, for then nothing is waited for."""
+        if not self.extenders:
+            return None
+        known = self.cache.table.row_of
+        return Extended(
+            self.field,
+            self.extenders,
+            pods_on=lambda name: self.pods_on(name) if name in known else None,
+            tell=lambda said: self.heard(said),
+            draw=self._extender_ties,
+        )
+
+
+def warn_if_ignored(said: ExtenderSaid) -> None:
+    """Warn of an extender that failed and was done without; other failures are in the result."""
+    if said.is_ignored:
+        warnings.warn(f"pod {said.pod.key!r}: extender ignored in {said.verb}: {said.text}", stacklevel=2)
 
 
 def read_yaml(source: str | Path) -> list[Any]:

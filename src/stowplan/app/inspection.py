@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from stowplan.app.cluster import Cluster
 from stowplan.app.replica import Replica
 from stowplan.app.serving.inspecting import (
     Answer,
@@ -22,10 +23,14 @@ from stowplan.app.serving.inspecting import (
     UnknownObjectError,
 )
 from stowplan.cache.cache import Cache
+from stowplan.framework.profile import Profile
 from stowplan.framework.requeueing import awaited_by
+from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.observe import node_report
+from stowplan.observe.explain import explain, feasible_nodes
 from stowplan.observe.explanation import Explanation, render
+from stowplan.observe.hearing import Hearing, hear
 from stowplan.observe.node_usage import usage
 from stowplan.observe.pod_story import Story, render_story, waiting_data
 from stowplan.observe.queue_state import QueueView
@@ -42,7 +47,12 @@ class Inspection:
 
     async def explain(self, query: ExplainQuery) -> Answer:
         """Explain a pod, as if it were to be scheduled now, and tell what became of it so far."""
-        return await self._between_cycles(lambda now_ns: self._explain(query, now_ns))
+        extenders, hearing = self._replica.cluster.extenders, None
+        if extenders:
+            # Asked beside the cycles: pods need not wait while somebody is curious.
+            pod, nodes = await self._between_cycles(lambda now_ns: self._question(query))
+            hearing = await hear(extenders, pod, nodes)
+        return await self._between_cycles(lambda now_ns: self._explain(query, now_ns, hearing))
 
     async def queue(self, query: QueueQuery) -> dict[str, Any]:
         """Show who waits."""
@@ -69,7 +79,14 @@ class Inspection:
 
     # Explaining
 
-    def _explain(self, query: ExplainQuery, now_ns: int) -> Answer:
+    def _question(self, query: ExplainQuery) -> tuple[Pod, dict[str, Node]]:
+        """Return what extenders are to be asked about."""
+        pod = self._find(query.pod)
+        cluster, pending = self._replica.cluster, _as_pending(pod)
+        with _without(cluster.cache, pod):
+            return pending, feasible_nodes(cluster.field, _profile(cluster, pending), pending)
+
+    def _explain(self, query: ExplainQuery, now_ns: int, hearing: Hearing | None) -> Answer:
         pod = self._find(query.pod)
         cluster, cache = self._replica.cluster, self._replica.parts.cache
         placed = cache.placed(pod)
@@ -77,12 +94,10 @@ class Inspection:
         story = Story(
             placed.node_name if placed is not None else "", view.of(pod), self._replica.timeline.tries(pod), now_ns
         )
-        pending = replace(pod, spec=replace(pod.spec, node_name=""))
-        try:
-            with _without(cache, pod):
-                explanation = cluster.explain(pending)
-        except KeyError as error:
-            raise UnknownObjectError(str(error.args[0])) from None
+        pending = _as_pending(pod)
+        profile = _profile(cluster, pending)
+        with _without(cache, pod):
+            explanation = explain(cluster.field, profile, pending, hearing)
         if query.is_text:
             return Answer(text=_text(explanation, story, query))
         return Answer(data=_data(explanation, story, query))
@@ -139,6 +154,17 @@ def _check_sort(cache: Cache, wanted: str) -> None:
     known = ("name", *cache.table.resources.index_of)
     if wanted and wanted not in known:
         raise BadQueryError(f"sort: Invalid value: {wanted!r}: write one of: {', '.join(known)}")
+
+
+def _as_pending(pod: Pod) -> Pod:
+    return replace(pod, spec=replace(pod.spec, node_name=""))
+
+
+def _profile(cluster: Cluster, pod: Pod) -> Profile:
+    try:
+        return cluster.profile_of(pod)
+    except KeyError as error:
+        raise UnknownObjectError(str(error.args[0])) from None
 
 
 @contextmanager

@@ -125,6 +125,7 @@ class Live:
             await self._ended.wait()
         finally:
             await self._wind_up(work)
+            await self._replica.close()
             await endpoints.stop()
         return self._exit_code()
 

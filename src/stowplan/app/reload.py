@@ -1,8 +1,8 @@
 """Another configuration for a scheduler that runs: checked in full first, then put in force between two cycles.
 
-`reloaded` decides and changes nothing. `Reloader` builds the new profiles, holds them until the scheduler says that no
-cycle is under way, and hands them over. Pods in the queue stay there: what is refused or waits is tried again with
-the new profiles like after any change.
+`reloaded` decides and changes nothing. `Reloader` builds the new profiles and extenders, holds them until the scheduler
+says that no cycle is under way, and hands them over. Pods in the queue stay there: what is refused or waits is tried
+again with the new profiles like after any change.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from stowplan.app.cluster import Built
 from stowplan.app.configuration_source import ConfigurationSource, SourceError
 from stowplan.app.settings import KnownPlugins
 from stowplan.config.errors import ConfigError
@@ -20,7 +21,6 @@ from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import AS_IT_IS, Reading, load
 from stowplan.config.resolve import resolve
 from stowplan.config.types import Configuration
-from stowplan.framework.profile import Profile
 from stowplan.framework.registry import Registry, RegistryError
 
 # Read once, by what is made of them at start: the client, the lease, the server and the queue.
@@ -109,15 +109,15 @@ def _changed_profiles(current: Configuration, wanted: Configuration) -> list[str
     return changed or ["order of profiles"]
 
 
-Build: TypeAlias = Callable[[Configuration], Mapping[str, Profile]]
-Swap: TypeAlias = Callable[[Configuration, Mapping[str, Profile]], None]
+Build: TypeAlias = Callable[[Configuration], Built]
+Swap: TypeAlias = Callable[[Configuration, Built], None]
 
 
 @dataclass(slots=True)
 class Reloader:
     """Owns the configuration in force, and at most one that waits to replace it.
 
-    `build` makes profiles without using them; `swap` puts them in force and is called by `apply` only.
+    `build` makes profiles and extenders without using them; `swap` puts them in force and is called by `apply` only.
     """
 
     configuration: Configuration
@@ -126,7 +126,7 @@ class Reloader:
     swap: Swap
     gates: FeatureGates = DEFAULT_GATES
     reading: Reading = AS_IT_IS
-    _waiting: tuple[Configuration, Mapping[str, Profile]] | None = field(default=None, init=False)
+    _waiting: tuple[Configuration, Built] | None = field(default=None, init=False)
 
     def offer(self, text: str) -> Accepted | Refused:
         """Check a new text; if it is good, hold it until `apply`, in place of one that waits already."""
@@ -134,20 +134,20 @@ class Reloader:
         if isinstance(answer, Refused):
             return answer
         try:
-            # A plugin may refuse its arguments only when it is made.
-            profiles = self.build(answer.configuration)
+            # A plugin may refuse its arguments only when it is made, and a certificate is no good only when it is read.
+            built = self.build(answer.configuration)
         except Exception as error:
             return Refused(f"construct: {error}")
-        self._waiting = (answer.configuration, profiles) if answer.changes else None
+        self._waiting = (answer.configuration, built) if answer.changes else None
         return answer
 
     def apply(self) -> bool:
         """Put in force what waits, if anything does. Called between two cycles, never inside one."""
         if self._waiting is None:
             return False
-        self.configuration, profiles = self._waiting
+        self.configuration, built = self._waiting
         self._waiting = None
-        self.swap(self.configuration, profiles)
+        self.swap(self.configuration, built)
         return True
 
     async def reread(self, source: ConfigurationSource) -> Accepted | Refused:

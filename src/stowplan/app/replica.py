@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from stowplan.app import clients, effective, startup
 from stowplan.app.assembly import assemble, reassemble
-from stowplan.app.cluster import Cluster, Ties
+from stowplan.app.cluster import Built, Cluster, Ties
 from stowplan.app.kube_writer import KubeWriter
 from stowplan.app.options import Options
 from stowplan.app.reload import Accepted, Refused, Reloader
@@ -22,7 +22,7 @@ from stowplan.app.watching import Watching, watched
 from stowplan.config.types import Configuration
 from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Report, Writer
-from stowplan.framework.profile import Profile
+from stowplan.framework.extending import Extender
 from stowplan.kube.client import Client
 from stowplan.kube.events import Recorder
 from stowplan.kube.writes import Writes
@@ -84,10 +84,19 @@ class Replica:
         self.watching = Watching(self.scheduler, self.parts, self.metrics, lambda: self.is_scheduling)
         self.watching.open(connections.cluster, watched(self.cluster.profiles.values()), draw, _report)
         self.reloader = Reloader(
-            configuration, self.cluster.registry, self.cluster.build_profiles, self._swap, options.feature_gates
+            configuration, self.cluster.registry, self.cluster.build, self._swap, options.feature_gates
         )
         self.reloader.reading = startup.reading(options)
+        self._retiring: set[asyncio.Task[None]] = set()
         self._listen()
+
+    async def close(self) -> None:
+        """Close the extenders, also those that were done away with and still owe an answer."""
+        for task in self._retiring:
+            task.cancel()
+        await asyncio.gather(*self._retiring, return_exceptions=True)
+        for extender in self.cluster.extenders:
+            await extender.close()
 
     def submit(self, change: Callable[[int], None]) -> None:
         """Have something done between two cycles; at once if none run."""
@@ -112,13 +121,21 @@ class Replica:
     def _apply(self, now_ns: int) -> None:
         self.reloader.apply()
 
-    def _swap(self, configuration: Configuration, profiles: Mapping[str, Profile]) -> None:
-        self.cluster.use(configuration, profiles)
+    def _swap(self, configuration: Configuration, built: Built) -> None:
+        for extender in self.cluster.extenders:
+            self._retire(extender)
+        self.cluster.use(configuration, built)
         reassemble(self.cluster, self.parts)
         known = {informer.resource.kind for informer in self.watching.informers}
-        missing = sorted({one.name for one in watched(profiles.values()) if one.kind not in known})
+        missing = sorted({one.name for one in watched(built.profiles.values()) if one.kind not in known})
         if missing:
             _log.error(None, "New plugins need resources that are not watched; restart the scheduler", missing=missing)
+
+    def _retire(self, extender: Extender) -> None:
+        """Close an extender that is used no more as soon as it has answered what it was asked: it may be binding."""
+        task = asyncio.get_running_loop().create_task(extender.retire())
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
 
     def _listen(self) -> None:
         metrics, log, timeline = self.metrics, ReportLog(), self.timeline

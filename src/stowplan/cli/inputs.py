@@ -19,6 +19,7 @@ from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.load import Reading, default_configuration
 from stowplan.config.types import Configuration
+from stowplan.engine.ports import ExtenderSaid
 from stowplan.framework.registry import RegistryError
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -124,12 +125,19 @@ def make_cluster(settings: Settings, ties: Ties = "random", seed: int = 0) -> Cl
 
 def put_in(cluster: Cluster, inputs: Inputs) -> None:
     """Put what the files describe into a cluster, its pending pods not yet placed."""
+    cluster.heard = lambda said: _note_ignored(inputs, said)
     cluster.add_all(inputs.others)
     cluster.add_all(inputs.nodes.values())
     cluster.add_all(inputs.pods.values())
     for pod in inputs.pods.values():
         if pod.spec.node_name and pod.spec.node_name not in inputs.nodes:
             inputs.notes.append(f"pod {pod.key!r} runs on node {pod.spec.node_name!r}, which is in none of the files")
+
+
+def _note_ignored(inputs: Inputs, said: ExtenderSaid) -> None:
+    """Note an extender that failed and was done without; other failures are in the result."""
+    if said.is_ignored:
+        inputs.notes.append(f"pod {said.pod.key!r}: extender {said.extender} ignored in {said.verb}: {said.text}")
 
 
 def in_queue_order(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:

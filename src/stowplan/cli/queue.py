@@ -58,6 +58,8 @@ def _write(pods: list[dict[str, Any]], has_messages: bool) -> None:
     if has_messages:
         for pod in pods:
             click.echo(f"{pod['pod']}: {pod['message'] or 'not tried yet'}")
+            for heard in pod["extenders"]:
+                click.echo(f"  extender {heard['extender']}: {heard['verb']}: {heard['said']}")
 
 
 def _next_try(pod: dict[str, Any]) -> str:

@@ -25,6 +25,7 @@ from stowplan.framework.verdict import Verdict, Words
 from stowplan.model.pod import Pod
 from stowplan.queue.nominations import Nominations
 from stowplan.table.columns import Mask, Rows, Scores
+from stowplan.table.empty_nodes import EmptyNodes
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
@@ -65,7 +66,7 @@ def choose(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> Result:
     try:
         found = find_feasible(field, profile, pod, shape)
         if not found.count:
-            _pass_by_narrowed(field, found)
+            pass_by_narrowed(field, found)
             verdict = found.verdict or found.kept.filtering.verdict()
             return Refused(pod, verdict.fit_error(), verdict)
         return _choose_among(field, profile, pod, found)
@@ -92,8 +93,12 @@ def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> 
     return Found(kept, verdict, feasible, int(np.count_nonzero(feasible)), is_kept=False)
 
 
-def rank(field: Field, profile: Profile, pod: Pod, found: Found) -> Ranking:
-    """Score the feasible rows."""
+def rank(field: Field, profile: Profile, pod: Pod, found: Found, *, as_empty: bool = False) -> Ranking:
+    """Score the feasible rows; `as_empty`, as if there were nothing on them."""
+    if as_empty:
+        ranking = Ranking(profile, field.table, Journal(), EmptyNodes(field.table))
+        ranking.refresh(pod, found.feasible)
+        return ranking
     if found.is_kept:
         filtering = found.kept.filtering
         found.kept.ranking.refresh(pod, found.feasible, filtering.few, filtering.few_amounts)
@@ -108,7 +113,7 @@ def _choose_among(field: Field, profile: Profile, pod: Pod, found: Found) -> Cho
     nominated = field.table.row_of.get(pod.status.nominated_node_name)
     if nominated is not None and found.feasible[nominated]:
         return Chosen(pod, names[nominated], nominated, found.count)
-    _pass_by_narrowed(field, found)
+    pass_by_narrowed(field, found)
     found = sampled(field, profile, found)
     if found.count == 1:
         row = int(np.argmax(found.feasible))
@@ -134,11 +139,7 @@ def in_order(field: Field, found: Found) -> Rows:
 
 def sampled(field: Field, profile: Profile, found: Found, extenders: Sequence[Extender] = ()) -> Found:
     """Keep only as many feasible rows as are to be found; one is enough if nobody scores."""
-    percentage = profile.percentage_of_nodes_to_score
-    if percentage is None:
-        percentage = field.percentage_of_nodes_to_score
-    is_ranked = profile.score or wants_every_node(extenders)
-    enough = nodes_to_find(len(field.table), percentage) if is_ranked else 1
+    enough = _enough(field, profile, extenders)
     if enough >= len(field.table):
         return found
     feasible = field.sampler.sample(field.table.order(), found.feasible, enough)
@@ -147,7 +148,28 @@ def sampled(field: Field, profile: Profile, found: Found, extenders: Sequence[Ex
     return Found(found.kept, found.verdict, feasible, int(np.count_nonzero(feasible)), is_kept=False)
 
 
-def _pass_by_narrowed(field: Field, found: Found) -> None:
+def beyond_sample(field: Field, profile: Profile, found: Found, extenders: Sequence[Extender]) -> Mask | None:
+    """Return the rows that the next sample does not get to; None if it gets to all."""
+    walked = field.sampler.order(field.table.order())
+    positions = np.flatnonzero(found.feasible[walked])
+    enough = _enough(field, profile, extenders)
+    if len(positions) <= enough:
+        return None
+    beyond = np.zeros_like(found.feasible)
+    beyond[walked[positions[enough] :]] = True
+    return beyond
+
+
+def _enough(field: Field, profile: Profile, extenders: Sequence[Extender]) -> int:
+    """Return how many feasible rows are to be found."""
+    percentage = profile.percentage_of_nodes_to_score
+    if percentage is None:
+        percentage = field.percentage_of_nodes_to_score
+    is_ranked = profile.score or wants_every_node(extenders)
+    return nodes_to_find(len(field.table), percentage) if is_ranked else 1
+
+
+def pass_by_narrowed(field: Field, found: Found) -> None:
     """Let the next search start after the nodes that this one was narrowed to, as upstream does."""
     narrowed = found.kept.filtering.pre.narrowed
     if narrowed is not None and found.kept.filtering.pre.rejection is None:

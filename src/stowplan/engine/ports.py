@@ -119,7 +119,19 @@ class Trouble(msgspec.Struct, frozen=True):
     text: str
 
 
-Report = Placed | Bound | GivenBack | Dropped | Permitted | GangTried | Evicted | Trouble
+class ExtenderSaid(msgspec.Struct, frozen=True):
+    """An extender refused nodes to a pod, or failed when it was asked about it."""
+
+    pod: Pod
+    extender: str
+    verb: str
+    text: str
+    is_error: bool = False
+    #: Whether the attempt went on all the same.
+    is_ignored: bool = False
+
+
+Report = Placed | Bound | GivenBack | Dropped | Permitted | GangTried | Evicted | Trouble | ExtenderSaid
 
 
 class Listener(Protocol):

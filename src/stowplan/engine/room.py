@@ -20,10 +20,11 @@ async def make_room(parts: Parts, profile: Profile, refused: Refused) -> PostFil
     try:
         kept.filtering.refresh(pod)
         made = run_post_filter(profile, pod, attempt_of(kept.filtering, refused.verdict, pod))
-        if made.proposed is not None and parts.extended is not None:
-            made = settled(made, await parts.extended.agree(pod, made.proposed.candidates))
     except PluginError as error:
         return PostFiltered(rejection=Rejection((str(error),), Code.ERROR, error.plugin))
+    if made.proposed is None or parts.extended is None:
+        return made
+    try:
+        return settled(made, await parts.extended.agree(pod, made.proposed.candidates))
     except ExtenderError as error:
-        return PostFiltered(rejection=Rejection((str(error),), Code.ERROR))
-    return made
+        return PostFiltered(rejection=made.proposed.fail(str(error)), errands=made.errands)

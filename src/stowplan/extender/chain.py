@@ -8,25 +8,38 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
 
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extending import Extender, NodesByName, PodsOn
 from stowplan.framework.handle import ExtenderError
-from stowplan.framework.verdict import Rejection
+from stowplan.framework.requeueing import EXTENDER
+from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 
+T = TypeVar("T")
 Faults = tuple[ExtenderError, ...]
+#: By node, what an extender said against it.
+Refusals = Mapping[str, Rejection]
+
+#: A node that is not let through, and of which nothing is said.
+WITHOUT_A_WORD: Final = Rejection((), Code.UNRESOLVABLE, EXTENDER)
 
 
 @dataclass(frozen=True, slots=True)
 class ExtendedVerdict:
-    """The nodes that all extenders let through, and the last word against others (`framework.extending` adds both)."""
+    """The nodes that all extenders let through, in the order of the last that was asked, and the last word against
+    others (`framework.extending` adds both to a verdict)."""
 
     names: tuple[str, ...]
-    rejected: Mapping[str, Rejection]
+    rejected: Refusals
     ignored: Faults = ()
+    #: Each extender that let less than everything through, and what it kept out.
+    refusals: tuple[tuple[str, Refusals], ...] = field(default=(), compare=False)
+    #: Whether the nodes came back whole from one of them.
+    has_whole_nodes: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +48,8 @@ class Prioritized:
 
     given: tuple[tuple[str, Mapping[str, int]], ...]
     ignored: Faults = ()
+    #: Whether an extender cares for the pod that scores nothing: upstream takes that for 0 points to every node.
+    has_silent: bool = False
 
     @property
     def total(self) -> dict[str, int]:
@@ -59,30 +74,40 @@ class Agreed:
 
     candidates: Sequence[Preemption]
     ignored: Faults = ()
+    #: Each extender that left fewer, and how many.
+    objections: tuple[tuple[str, int], ...] = field(default=(), compare=False)
 
 
 async def narrow(extenders: Iterable[Extender], pod: Pod, nodes: NodesByName) -> ExtendedVerdict:
     """Ask which nodes can take the pod: each about those that are left, until none is."""
     rejected: dict[str, Rejection] = {}
     ignored: list[ExtenderError] = []
+    refusals: list[tuple[str, Refusals]] = []
+    has_whole_nodes = False
     for extender in extenders:
         if not nodes:
             break
         if not extender.is_filter or not extender.is_interested(pod):
             continue
         try:
-            filtered = await extender.filter(pod, nodes)
+            filtered = await _asked(extender, "filter", extender.filter(pod, nodes))
         except ExtenderError as error:
             _ignore(extender, error, ignored)
             continue
-        rejected |= filtered.rejections()
+        words, passed = filtered.rejections(), frozenset(filtered.names)
+        kept_out = {name: words.get(name, WITHOUT_A_WORD) for name in nodes if name not in passed}
+        if kept_out:
+            refusals.append((extender.name, kept_out))
+        rejected |= words
+        has_whole_nodes = has_whole_nodes or filtered.has_whole_nodes
         nodes = {name: nodes[name] for name in filtered.names}
-    return ExtendedVerdict(tuple(nodes), rejected, tuple(ignored))
+    return ExtendedVerdict(tuple(nodes), rejected, tuple(ignored), tuple(refusals), has_whole_nodes)
 
 
 async def prioritize(extenders: Iterable[Extender], pod: Pod, nodes: NodesByName) -> Prioritized:
     """Ask all at once how good the nodes are; one that fails, ignorable or not, adds nothing."""
-    asked = [extender for extender in extenders if extender.is_prioritizer and extender.is_interested(pod)]
+    interested = [extender for extender in extenders if extender.is_interested(pod)]
+    asked = [extender for extender in interested if extender.is_prioritizer]
     answers = await asyncio.gather(*(_scores(extender, pod, nodes) for extender in asked))
     given, faults = [], []
     for extender, answer in zip(asked, answers, strict=True):
@@ -90,7 +115,7 @@ async def prioritize(extenders: Iterable[Extender], pod: Pod, nodes: NodesByName
             faults.append(answer)
         else:
             given.append((extender.name, answer))
-    return Prioritized(tuple(given), tuple(faults))
+    return Prioritized(tuple(given), tuple(faults), has_silent=len(asked) < len(interested))
 
 
 async def bind(extenders: Iterable[Extender], pod: Pod, node_name: str) -> BindAnswer:
@@ -100,7 +125,7 @@ async def bind(extenders: Iterable[Extender], pod: Pod, node_name: str) -> BindA
         if not extender.is_binder or not extender.is_interested(pod):
             continue
         try:
-            await extender.bind(pod, node_name)
+            await _asked(extender, "bind", extender.bind(pod, node_name))
         except ExtenderError as error:
             _ignore(extender, error, ignored)
             continue
@@ -111,32 +136,47 @@ async def bind(extenders: Iterable[Extender], pod: Pod, node_name: str) -> BindA
 async def agree(extenders: Iterable[Extender], pod: Pod, candidates: Sequence[Preemption], pods_on: PodsOn) -> Agreed:
     """Ask on which nodes room may be made: each about the candidates that are left, until none is."""
     ignored: list[ExtenderError] = []
+    objections: list[tuple[str, int]] = []
     for extender in extenders:
         if not candidates:
             break
         if not extender.is_preemptor or not extender.is_interested(pod):
             continue
         try:
-            answer = await extender.preempt(pod, candidates, pods_on)
+            answer = await _asked(extender, "preempt", extender.preempt(pod, candidates, pods_on))
         except ExtenderError as error:
             _ignore(extender, error, ignored)
             continue
-        candidates = _with_victims(extender, answer)
-    return Agreed(candidates, tuple(ignored))
+        left = _with_victims(extender, answer)
+        if len(left) < len(candidates):
+            objections.append((extender.name, len(left)))
+        candidates = left
+    return Agreed(candidates, tuple(ignored), tuple(objections))
 
 
 async def _scores(extender: Extender, pod: Pod, nodes: NodesByName) -> Mapping[str, int] | ExtenderError:
     try:
-        return await extender.prioritize(pod, nodes)
+        return await _asked(extender, "prioritize", extender.prioritize(pod, nodes))
     except ExtenderError as error:
         return error
+
+
+async def _asked(extender: Extender, verb: str, question: Awaitable[T]) -> T:
+    """Wait for an answer; a failure says whose it is."""
+    try:
+        return await question
+    except ExtenderError as error:
+        error.extender, error.verb = extender.name, verb
+        raise
 
 
 def _with_victims(extender: Extender, answer: Sequence[Preemption]) -> Sequence[Preemption]:
     """Leave out candidates without victims, which only an extender that may be ignored can get away with."""
     for candidate in answer:
         if not candidate.victims and not extender.is_ignorable:
-            raise ExtenderError(f'expected at least one victim pod on node "{candidate.node_name}"')
+            error = ExtenderError(f'expected at least one victim pod on node "{candidate.node_name}"')
+            error.extender, error.verb = extender.name, "preempt"
+            raise error
     return [candidate for candidate in answer if candidate.victims]
 
 

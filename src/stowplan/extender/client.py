@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 
 from stowplan.config import types as config
 from stowplan.extender import replies, requests
-from stowplan.extender.replies import FilterReply, MetaVictims, ReplyError
+from stowplan.extender.replies import MetaVictims, ReplyError, UndecodableError
 from stowplan.framework.contract import MAX_SCORE, Preemption
 from stowplan.framework.extending import Filtered, NodesByName, PodsOn
 from stowplan.framework.handle import ExtenderError
@@ -31,11 +31,13 @@ class Transport(Protocol):
     async def post(self, verb: str, body: bytes) -> bytes:
         """Ask, and return the body of a reply that says OK; raise ExtenderError if there is none."""
 
+    async def retire(self) -> None: ...
+
     async def close(self) -> None: ...
 
 
 class HttpExtender:
-    """An extender as the configuration describes it. Close it when the scheduler stops."""
+    """An extender as the configuration describes it. Close it when the scheduler stops, or uses others."""
 
     def __init__(self, settings: config.Extender, transport: Transport) -> None:
         self._settings = settings
@@ -45,6 +47,10 @@ class HttpExtender:
     @property
     def name(self) -> str:
         return self._settings.url_prefix
+
+    @property
+    def weight(self) -> int:
+        return self._settings.weight
 
     @property
     def is_ignorable(self) -> bool:
@@ -73,12 +79,14 @@ class HttpExtender:
         return self._asks_for_managed(pod.spec.containers) or self._asks_for_managed(pod.spec.init_containers)
 
     async def filter(self, pod: Pod, nodes: NodesByName) -> Filtered:
-        """Ask which of the nodes can take the pod."""
+        """Ask which of the nodes can take the pod. One that was sent nodes is not heard if it replies names."""
         body = requests.nodes_request(pod, nodes, only_names=self._settings.node_cache_capable)
         reply = await self._ask(self._settings.filter_verb, body, replies.read_filter)
         if reply.error:
             raise ExtenderError(reply.error)
-        return Filtered(self._passed(reply, nodes), reply.failed, reply.unresolvable)
+        is_by_name = self._settings.node_cache_capable and reply.node_names is not None
+        names = (reply.node_names if is_by_name else reply.nodes) or ()
+        return Filtered(self._passed(names, nodes), reply.failed, reply.unresolvable, has_whole_nodes=not is_by_name)
 
     async def prioritize(self, pod: Pod, nodes: NodesByName) -> dict[str, int]:
         """Ask for scores, and return what they add to the totals; scores of other nodes are left out."""
@@ -108,6 +116,9 @@ class HttpExtender:
         reply = await self._ask(self._settings.preempt_verb, body, replies.read_preemption)
         return [self._preemption(node_name, victims, pods_on(node_name)) for node_name, victims in reply.items()]
 
+    async def retire(self) -> None:
+        await self._transport.retire()
+
     async def close(self) -> None:
         await self._transport.close()
 
@@ -115,13 +126,13 @@ class HttpExtender:
         reply = await self._transport.post(verb, body)
         try:
             return read(reply)
+        except UndecodableError as fault:
+            raise ExtenderError(str(fault)) from None
         except ReplyError as fault:
             raise self._fault(verb, str(fault)) from None
 
-    def _passed(self, reply: FilterReply, nodes: NodesByName) -> tuple[str, ...]:
-        """Return the nodes that were let through. An extender that was sent nodes is not heard if it replies names."""
-        is_by_name = self._settings.node_cache_capable and reply.node_names is not None
-        names = (reply.node_names if is_by_name else reply.nodes) or ()
+    def _passed(self, names: Iterable[str], nodes: NodesByName) -> tuple[str, ...]:
+        """Return the nodes that were let through."""
         for name in names:
             if name not in nodes:
                 raise ExtenderError(
@@ -131,8 +142,7 @@ class HttpExtender:
 
     def _preemption(self, node_name: str, victims: MetaVictims, pods: Iterable[Pod] | None) -> Preemption:
         if pods is None:
-            problem = f'NodeNameToMetaVictims: there is no node "{node_name}"'
-            raise self._fault(self._settings.preempt_verb, f"{problem}; reply with nodes that were sent")
+            raise ExtenderError(f'nodeinfo not found for node name "{node_name}"')
         by_uid = {pod.uid: pod for pod in pods}
         for uid in victims.uids:
             if uid not in by_uid:

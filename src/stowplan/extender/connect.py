@@ -10,5 +10,9 @@ from stowplan.extender.transport import HttpTransport
 
 
 def connect(extenders: Iterable[Extender]) -> tuple[HttpExtender, ...]:
-    """Make the extenders, in their order; raise ConfigError if a certificate of one cannot be used."""
-    return tuple(HttpExtender(settings, HttpTransport(settings)) for settings in extenders)
+    """Make the extenders in the order they are asked; raise ConfigError if a certificate of one cannot be used.
+
+    Those that may fail come last, as upstream has it: they are not to be in the way of the others.
+    """
+    made = [HttpExtender(settings, HttpTransport(settings)) for settings in extenders]
+    return tuple(sorted(made, key=lambda extender: extender.is_ignorable))

@@ -18,6 +18,10 @@ class ReplyError(Exception):
     """A reply that says nothing usable."""
 
 
+class UndecodableError(ReplyError):
+    """A reply that is no JSON, in upstream's words."""
+
+
 class FilterReply(msgspec.Struct, frozen=True):
     """`nodes` and `node_names` are None where the reply has no such list: that is not the same as an empty one."""
 
@@ -38,6 +42,15 @@ class MetaVictims(msgspec.Struct, frozen=True):
 
     uids: tuple[str, ...]
     pdb_violations: int
+
+
+def is_whole(data: bytes) -> bool:
+    """Say whether what was received holds a whole JSON value: upstream reads no further."""
+    try:
+        _document(data)
+    except ReplyError:
+        return False
+    return True
 
 
 def read_filter(data: bytes) -> FilterReply:
@@ -99,8 +112,17 @@ def _document(data: bytes) -> Any:
     except _FAULTS:
         pass
     # As Go does, take the first value and leave what follows it; and take broken characters as they come.
+    text = data.decode(errors="replace").strip()
     try:
-        return json.JSONDecoder().raw_decode(data.decode(errors="replace").lstrip())[0]
+        return json.JSONDecoder().raw_decode(text)[0]
+    except json.JSONDecodeError as fault:
+        if not text:
+            raise UndecodableError("EOF") from None
+        if fault.pos >= len(text) or fault.msg.startswith("Unterminated string"):
+            raise UndecodableError("unexpected EOF") from None
+        if fault.pos == 0 and text[0].isascii() and text[0].isprintable():
+            raise UndecodableError(f"invalid character '{text[0]}' looking for beginning of value") from None
+        raise ReplyError(f"not a JSON document ({fault}); reply with JSON and nothing else") from None
     except (ValueError, RecursionError) as fault:
         raise ReplyError(f"not a JSON document ({fault}); reply with JSON and nothing else") from None
 

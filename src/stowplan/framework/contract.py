@@ -112,11 +112,13 @@ class Arranged:
 class Proposed:
     """Answer of `post_filter`: nodes on which room could be made, for others to agree to before one is taken.
 
-    `settle` is called with the candidates that are left, and names one of them, or refuses.
+    `settle` is called with the candidates that are left, and names one of them, or refuses; `fail` puts into words why
+    the others could not be asked.
     """
 
     candidates: Sequence[Preemption]
     settle: Callable[[Sequence[Preemption]], Nominated | Rejection]
+    fail: Callable[[str], Rejection] = lambda text: Rejection((text,), Code.ERROR)
 
 
 def reject(mask: Mask, reason: str, *, unresolvable: bool | Mask = False) -> Reject:

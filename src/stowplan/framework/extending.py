@@ -16,6 +16,7 @@ from stowplan.framework.requeueing import EXTENDER
 from stowplan.framework.verdict import Code, Rejection, Verdict
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.table.columns import Mask
 
 #: The nodes in question, by name, in the order in which they were found.
 NodesByName = Mapping[str, Node]
@@ -33,6 +34,8 @@ class Filtered:
     names: tuple[str, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
     unresolvable: Mapping[str, str] = field(default_factory=dict)
+    #: Whether it sent back whole nodes; plugins then score them as if nothing were on them, as upstream has it.
+    has_whole_nodes: bool = field(default=False, compare=False)
 
     def rejections(self) -> dict[str, Rejection]:
         """Return the word against each node that was refused with one."""
@@ -46,6 +49,10 @@ class Extender(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def weight(self) -> int:
+        """How much its scores count."""
 
     @property
     def is_ignorable(self) -> bool:
@@ -76,6 +83,12 @@ class Extender(Protocol):
     async def preempt(self, pod: Pod, candidates: Sequence[Preemption], pods_on: PodsOn) -> list[Preemption]:
         """Return the candidates it agrees to, with the victims it would take."""
 
+    async def retire(self) -> None:
+        """Close it as soon as every question to it is answered; none are asked any more."""
+
+    async def close(self) -> None:
+        """Close it at once."""
+
 
 def wants_every_node(extenders: Iterable[Extender]) -> bool:
     """Say whether the search may not stop at the first feasible node, even if no plugin scores."""
@@ -85,7 +98,7 @@ def wants_every_node(extenders: Iterable[Extender]) -> bool:
 def with_refusals(verdict: Verdict, kept: Iterable[str], rejected: Mapping[str, Rejection]) -> Verdict:
     """Return the verdict after extenders let only `kept` through, of the nodes that it calls feasible.
 
-    Their words also replace those of plugins, on nodes they were not asked about; nodes nobody knows are left out.
+    Their words also replace those of plugins, on nodes they were not asked about.
     """
     row_of = {name: row for row, name in enumerate(verdict.names)}
     words = verdict.words.copy()
@@ -100,6 +113,14 @@ def with_refusals(verdict: Verdict, kept: Iterable[str], rejected: Mapping[str, 
             silent[row] = False
     if silent.any():
         words[silent] = verdict.vocabulary.number(_without_a_word(verdict))
+    strangers = tuple(rejection for name, rejection in rejected.items() if name not in row_of)
+    return dataclasses.replace(verdict, words=words, strangers=strangers)
+
+
+def unseen(verdict: Verdict, rows: Mask) -> Verdict:
+    """Return the verdict as if some rows had not been looked at, because enough feasible ones were found before."""
+    words = verdict.words.copy()
+    words[rows & (words != 0)] = verdict.vocabulary.number(_without_a_word(verdict))
     return dataclasses.replace(verdict, words=words)
 
 

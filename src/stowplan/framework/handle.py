@@ -212,7 +212,10 @@ class NominatedPods(Protocol):
 
 
 class ExtenderError(Exception):
-    """An extender could not be asked, or gave no usable answer."""
+    """An extender could not be asked, or gave no usable answer; who asks several fills in which, and what for."""
+
+    extender = ""
+    verb = ""
 
 
 class RunningEvictions(Protocol):

@@ -50,11 +50,15 @@ class _Step:
 
 
 class Ranking:
-    """The scores of one signature over one set of feasible rows, which `feasible_journal` keeps track of."""
+    """The scores of one signature over one set of feasible rows, which `feasible_journal` keeps track of.
 
-    def __init__(self, profile: Profile, table: Table, feasible_journal: Journal) -> None:
+    `scored` is what Score is shown in place of the table's rows, if it is anything else.
+    """
+
+    def __init__(self, profile: Profile, table: Table, feasible_journal: Journal, scored: Nodes | None = None) -> None:
         self.total: Scores = np.full(len(table), INFEASIBLE, dtype=np.int64)
         self.nodes = Nodes(table)
+        self._scored = scored if scored is not None else self.nodes
         self._resources = table.resources
         self.nodes.feasible_journal = feasible_journal
         self._feasible_journal = feasible_journal
@@ -93,7 +97,7 @@ class Ranking:
 
         `few` and `amounts`: rows that were looked at just before, to be used again if they are the ones needed here.
         """
-        self.nodes.feasible_rows = self.nodes.asked = feasible
+        self.nodes.feasible_rows = self.nodes.asked = self._scored.asked = feasible
         flipped = self._flipped()
         self._refresh_states(pod)
         stale = self._stale(is_whole=flipped is None)
@@ -195,7 +199,7 @@ class Ranking:
         if isinstance(step.state, Skip):
             was_counted, step.weighted = step.weighted is not None, None
             return was_counted
-        nodes, rows = (self.nodes, EVERY_ROW) if few is None or few.rows is None else (few, few.rows)
+        nodes, rows = (self._scored, EVERY_ROW) if few is None or few.rows is None else (few, few.rows)
         blame = (step.plugin.name, "Score", pod)
         scores = self._scores_watch.ask(index, blame, ask_score, step.plugin, pod, nodes, step.state)
         if step.normalizer is not None:

@@ -74,6 +74,8 @@ class Verdict:
     narrowed_to: frozenset[str] | None = None
     narrowed_by: tuple[str, ...] = ()
     skipped: frozenset[str] = field(default_factory=frozenset)
+    #: What extenders said of nodes that nobody else knows; upstream counts it.
+    strangers: tuple[Rejection, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -111,7 +113,7 @@ class Verdict:
         if self.pre_filter is not None:
             return f"{head}: {', '.join(self.pre_filter.reasons)}."
         parts = sorted(f"{count} {reason}" for reason, count in self._reason_counts().items())
-        return f"{head}: {', '.join(parts)}." if parts else f"{head}."
+        return f"{head}: {', '.join(parts)}." if parts else f"{head}:"
 
     def _reason_counts(self) -> Counter[str]:
         counts: Counter[str] = Counter()
@@ -119,6 +121,7 @@ class Verdict:
             if number and rows:
                 for reason in self.vocabulary[number].reasons:
                     counts[reason] += rows
+        counts.update(reason for rejection in self.strangers for reason in rejection.reasons)
         absent = 0 if self.evaluated is None else int(np.count_nonzero(~self.evaluated))
         if absent:
             counts[f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.narrowed_by))}]"] += absent

@@ -6,15 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from stowplan.engine.extended import in_words
+from stowplan.extender.client import MAX_EXTENDER_PRIORITY
+from stowplan.framework.contract import MAX_SCORE
 from stowplan.framework.ranking import Ranking
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.pod import Pod
+from stowplan.observe.hearing import ExtenderReport, Hearing
 from stowplan.observe.nearest import Miss
 from stowplan.observe.opinions import Opinions
 from stowplan.observe.text_table import columns, some, wrapped
-from stowplan.table.columns import Mask
+from stowplan.table.columns import Mask, Scores
 
 WIDTH = 100
 TOP = 5
@@ -35,7 +39,7 @@ class NodeReport:
 
     name: str
     is_feasible: bool
-    #: Every filter's rejection, in the order of the filters; empty if the node is feasible.
+    #: Every filter's rejection, in the order of the filters, then the extenders'; empty if the node is feasible.
     rejections: tuple[Rejection, ...]
     #: The rejection that upstream reports; None if the node is feasible or upstream would not look at it.
     first: Rejection | None
@@ -61,12 +65,28 @@ class Outcome:
     verdict: Verdict | None
     feasible: Mask
     ranking: Ranking | None = None
+    #: What extenders say, if there are any.
+    hearing: Hearing | None = None
+    #: The totals with what extenders add; None without scores.
+    total: Scores | None = None
+    #: The rows that plugins let through, where extenders have a say beside them.
+    fitting: Mask | None = None
+
+    @property
+    def reports(self) -> tuple[ExtenderReport, ...]:
+        return self.hearing.reports if self.hearing is not None else ()
+
+
+def label_of(extender: ExtenderReport) -> str:
+    """Return the name under which an extender stands among plugins."""
+    return f"extender {extender.name}"
 
 
 class NodeReports(Mapping[str, NodeReport]):
     """The reports by node name, each made when it is asked for: thousands of nodes cost nothing unread."""
 
     def __init__(self, names: Sequence[str], opinions: Opinions, outcome: Outcome) -> None:
+        self._names = names
         self._row_of = {name: row for row, name in enumerate(names)}
         self._opinions = opinions
         self._outcome = outcome
@@ -77,7 +97,7 @@ class NodeReports(Mapping[str, NodeReport]):
         return NodeReport(
             name=name,
             is_feasible=bool(outcome.feasible[row]),
-            rejections=self._opinions.about(row),
+            rejections=(*self._opinions.about(row), *self._refusals(name)),
             first=outcome.verdict.rejection(row) if outcome.verdict is not None else None,
             scores=scores,
             total=sum(score.weighted for score in scores.values()) if scores else None,
@@ -89,14 +109,27 @@ class NodeReports(Mapping[str, NodeReport]):
     def __len__(self) -> int:
         return len(self._row_of)
 
+    def _refusals(self, name: str) -> Iterator[Rejection]:
+        for extender in self._outcome.reports:
+            if name in extender.rejected:
+                yield replace(extender.rejected[name], plugin=label_of(extender))
+
     def _scores(self, row: int) -> dict[str, PluginScore]:
         ranking = self._outcome.ranking
         if ranking is None or not self._outcome.feasible[row]:
             return {}
-        return {
+        scores = {
             plugin: PluginScore(int(raw[row]), int(normalized[row]), int(normalized[row]) * weight)
             for plugin, (raw, normalized, weight) in ranking.by_plugin().items()
         }
+        for extender in self._outcome.reports:
+            added = extender.added.get(self._names[row])
+            if added is not None:
+                normalized = added // extender.weight
+                scores[label_of(extender)] = PluginScore(
+                    normalized * MAX_EXTENDER_PRIORITY // MAX_SCORE, normalized, added
+                )
+        return scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +154,10 @@ class Explanation:
     misses: tuple[Miss, ...]
     #: Plugins that failed while they were asked.
     faults: tuple[str, ...]
-    #: The weight of every plugin that scored.
+    #: The weight of every plugin, and of every extender, that scored.
     weights: Mapping[str, int]
+    #: What extenders said, in the order they are asked.
+    extenders: tuple[ExtenderReport, ...] = ()
 
     def __str__(self) -> str:
         return render(self)
@@ -135,6 +170,7 @@ def render(explanation: Explanation, width: int = WIDTH, top: int = TOP) -> str:
         _refusals(explanation, width),
         _scores(explanation, width, top),
         _reasons(explanation, width),
+        _extenders(explanation, width),
         _misses(explanation, width, top),
         [line for fault in explanation.faults for line in wrapped(fault, width, "fault: ")],
     )
@@ -169,12 +205,17 @@ def _scores(explanation: Explanation, width: int, top: int) -> list[str]:
     plugins = [plugin for plugin in explanation.weights if any(plugin in report.scores for report in shown)]
     rows: list[tuple[object, ...]] = [("plugin", "weight", *(report.name for report in shown))]
     rows += [
-        (plugin, explanation.weights[plugin], *(report.scores[plugin].weighted for report in shown))
-        for plugin in plugins
+        (plugin, explanation.weights[plugin], *(_weighted(report, plugin) for report in shown)) for plugin in plugins
     ]
     rows.append(("total", sum(explanation.weights.values()), *(report.total for report in shown)))
     title = f"Scores of the best {len(shown)} of {len(explanation.feasible)} nodes, weighted"
     return [title, *columns(rows, width), *_lead(explanation, width)]
+
+
+def _weighted(report: NodeReport, plugin: str) -> int:
+    """Return what a plugin or an extender gives a node; an extender may leave a node out."""
+    score = report.scores.get(plugin)
+    return score.weighted if score is not None else 0
 
 
 def _lead(explanation: Explanation, width: int) -> list[str]:
@@ -182,11 +223,7 @@ def _lead(explanation: Explanation, width: int) -> list[str]:
     if explanation.runner_up is None or not explanation.best:
         return []
     best, second = explanation.nodes[explanation.best[0]], explanation.nodes[explanation.runner_up]
-    leads = {
-        plugin: best.scores[plugin].weighted - second.scores[plugin].weighted
-        for plugin in best.scores
-        if plugin in second.scores
-    }
+    leads = {plugin: _weighted(best, plugin) - _weighted(second, plugin) for plugin in explanation.weights}
     parts = [f"{plugin} {lead:+d}" for plugin, lead in sorted(leads.items(), key=lambda item: -item[1]) if lead]
     if not parts:
         return []
@@ -202,6 +239,26 @@ def _reasons(explanation: Explanation, width: int) -> list[str]:
     others = "node" if refused == 1 else f"{refused} nodes"
     title = f"Who refuses the other {others}" if explanation.feasible else "Who refuses"
     return [title, *columns(rows, width)]
+
+
+def _extenders(explanation: Explanation, width: int) -> list[str]:
+    if not explanation.extenders:
+        return []
+    rows = [(extender.name, say(extender)) for extender in explanation.extenders]
+    return ["What extenders say", *columns(rows, width)]
+
+
+def say(extender: ExtenderReport) -> str:
+    """Put into a line what an extender says."""
+    if not extender.is_interested:
+        return "is not asked: the pod wants none of its managedResources"
+    parts = [in_words(extender.rejected)] if extender.rejected else []
+    if extender.added:
+        parts.append(f"scores {len(extender.added)} node{'' if len(extender.added) == 1 else 's'}")
+    for verb, text in extender.errors.items():
+        is_ignored = extender.is_ignorable or verb == "prioritize"
+        parts.append(f"failed in {verb}{' and is ignored' if is_ignored else ''}: {text}")
+    return "; ".join(parts) or "has no objection"
 
 
 def _misses(explanation: Explanation, width: int, top: int) -> list[str]:

@@ -14,7 +14,18 @@ from prometheus_client.registry import Collector
 
 from stowplan.cache.cache import Cache
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.engine.ports import Bound, Dropped, Evicted, GangTried, GivenBack, Permitted, Placed, Report, Trouble
+from stowplan.engine.ports import (
+    Bound,
+    Dropped,
+    Evicted,
+    ExtenderSaid,
+    GangTried,
+    GivenBack,
+    Permitted,
+    Placed,
+    Report,
+    Trouble,
+)
 from stowplan.observe import component_metrics
 from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
 from stowplan.observe.metric_list import SCHEDULER
@@ -111,7 +122,7 @@ class Metrics(Collector):
                 self._gang_tried(report)
             case Evicted():
                 self._evicted(report)
-            case Trouble():
+            case Trouble() | ExtenderSaid():
                 pass
             case _:
                 assert_never(report)

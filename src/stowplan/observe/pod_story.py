@@ -107,6 +107,11 @@ def _took(one: Try) -> str:
 
 
 def _outcome(one: Try) -> str:
+    heard = "".join(f"; extender {said.extender}: {said.verb}: {said.said}" for said in one.extenders)
+    return f"{_what_came_of(one)}{heard}"
+
+
+def _what_came_of(one: Try) -> str:
     match one.outcome:
         case "bound":
             return f"bound to {one.node_name}"
@@ -126,6 +131,7 @@ def _try_data(one: Try) -> dict[str, Any]:
         "node": one.node_name or None,
         "plugins": list(one.plugins),
         "message": one.message,
+        "extenders": [msgspec.to_builtins(heard) for heard in one.extenders],
     }
 
 

@@ -13,7 +13,7 @@ from stowplan.framework.contract import Awaited
 from stowplan.framework.waiting import WaitingPods
 from stowplan.model.pod import Pod
 from stowplan.observe.awaited_text import spell
-from stowplan.observe.timeline import Timeline
+from stowplan.observe.timeline import Heard, Timeline
 from stowplan.queue.backoff import SECOND, Limits
 from stowplan.queue.entry import POOLED, Place, QueuedPod, pod_id
 from stowplan.queue.queue import SchedulingQueue
@@ -48,6 +48,8 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
     next_try_at_ns: int | None
     #: What each plugin that rejected it awaits, in words.
     woken_by: Mapping[str, tuple[str, ...]]
+    #: What extenders said in its last attempt.
+    extenders: tuple[Heard, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ class QueueView:
             attempts=entry.attempts,
             rejected_by=rejectors,
             message=tries[-1].message if tries else "",
+            extenders=tries[-1].extenders if tries else (),
             nominated_node=self.queue.nominations.node_of(pod),
             next_try=text,
             next_try_at_ns=at_ns,

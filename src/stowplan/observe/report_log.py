@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from stowplan.engine.ports import Bound, Dropped, Evicted, GangTried, GivenBack, Permitted, Placed, Report, Trouble
+from stowplan.engine.ports import (
+    Bound,
+    Dropped,
+    Evicted,
+    ExtenderSaid,
+    GangTried,
+    GivenBack,
+    Permitted,
+    Placed,
+    Report,
+    Trouble,
+)
 from stowplan.observe.logs import log_for
 
 _log = log_for(__name__)
@@ -37,8 +48,18 @@ class ReportLog:
                 _V2.info("Made room for pod", pod=report.pod.key, victims=report.victims)
             case Trouble():
                 _log.error(report.text, "Something went wrong beside the scheduling of pods")
+            case ExtenderSaid():
+                self._extender_said(report)
             case _:
                 assert_never(report)
+
+    def _extender_said(self, report: ExtenderSaid) -> None:
+        known = {"pod": report.pod.key, "extender": report.extender, "verb": report.verb}
+        if report.is_ignored:
+            _log.error(report.text, "Skipping extender as it failed and that is ignored", **known)
+        elif not report.is_error:
+            # An error is logged with the pod that it sends back.
+            _V2.info("Extender objects", **known, said=report.text)
 
     def _given_back(self, report: GivenBack) -> None:
         if report.is_error:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from stowplan.framework.verdict import Rejection
-from stowplan.observe.explanation import TOP, Explanation, NodeReport
+from stowplan.observe.explanation import TOP, Explanation, NodeReport, say
+from stowplan.observe.hearing import ExtenderReport
 
 
 def summary(explanation: Explanation, top: int = TOP) -> dict[str, Any]:
@@ -34,7 +37,24 @@ def summary(explanation: Explanation, top: int = TOP) -> dict[str, Any]:
             }
             for miss in explanation.misses
         ],
+        "extenders": [_extender(extender, explanation.feasible[:top]) for extender in explanation.extenders],
         "faults": list(explanation.faults),
+    }
+
+
+def _extender(extender: ExtenderReport, shown: Sequence[str]) -> dict[str, Any]:
+    """Return what an extender says: every reason with the number of nodes, and the scores of the nodes shown."""
+    reasons = Counter(", ".join(rejection.reasons) for rejection in extender.rejected.values())
+    return {
+        "extender": extender.name,
+        "interested": extender.is_interested,
+        "ignorable": extender.is_ignorable,
+        "weight": extender.weight,
+        "rejected": len(extender.rejected),
+        "reasons": [{"reason": reason, "nodes": count} for reason, count in reasons.most_common()],
+        "added": {name: extender.added[name] for name in shown if name in extender.added},
+        "errors": dict(extender.errors),
+        "says": say(extender),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from stowplan.engine.ports import Bound, Dropped, GivenBack, Report
+from stowplan.engine.ports import Bound, Dropped, ExtenderSaid, GivenBack, Report
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import pod_id
 
@@ -21,6 +21,14 @@ MOST_SETTLED: Final = 10_000
 MOST_TRIES: Final = 10
 
 Outcome = Literal["bound", "refused", "error", "dropped"]
+
+
+class Heard(msgspec.Struct, frozen=True, gc=False):
+    """What an extender said against a pod, or how it failed."""
+
+    extender: str
+    verb: str
+    said: str
 
 
 class Try(msgspec.Struct, frozen=True, gc=False):
@@ -34,6 +42,8 @@ class Try(msgspec.Struct, frozen=True, gc=False):
     plugins: tuple[str, ...] = ()
     #: Where it was bound to, or where room is made for it.
     node_name: str = ""
+    #: What extenders said against it.
+    extenders: tuple[Heard, ...] = ()
 
 
 class Timeline:
@@ -43,6 +53,8 @@ class Timeline:
         self._now_ns = now_ns
         self._waiting: dict[str, tuple[Try, ...]] = {}
         self._settled: dict[str, tuple[Try, ...]] = {}
+        # What extenders said of pods whose attempt is under way.
+        self._heard: dict[str, tuple[Heard, ...]] = {}
 
     def tries(self, pod: Pod) -> tuple[Try, ...]:
         """Return what is remembered of a pod's attempts, oldest first."""
@@ -52,12 +64,17 @@ class Timeline:
     def __call__(self, report: Report) -> None:
         match report:
             case Bound():
-                found = Try("bound", report.taken_at_ns, self._now_ns(), node_name=report.node_name)
+                heard = self._heard.pop(pod_id(report.pod), ())
+                found = Try("bound", report.taken_at_ns, self._now_ns(), node_name=report.node_name, extenders=heard)
                 self._settle(report.pod, found)
             case GivenBack():
                 self._give_back(report)
             case Dropped():
+                self._heard.pop(pod_id(report.pod), None)
                 self._settle(report.pod, Try("dropped", 0, self._now_ns(), report.why))
+            case ExtenderSaid():
+                key = pod_id(report.pod)
+                self._heard[key] = (*self._heard.get(key, ()), Heard(report.extender, report.verb, report.text))
 
     def _settle(self, pod: Pod, found: Try) -> None:
         key = pod_id(pod)
@@ -79,6 +96,7 @@ class Timeline:
             message,
             tuple(sorted(report.plugins)),
             report.nominated_node_name,
+            self._heard.pop(key, ()),
         )
         self._waiting[key] = (*known[1 - MOST_TRIES :], found)
         if len(self._waiting) > MOST_WAITING:

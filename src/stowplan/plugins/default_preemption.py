@@ -72,7 +72,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
             error = found.error()
             return _refusal(error, Code.ERROR) if error else Withdrawn(_refusal(found.message()))
         if self._handle.asks_before_preempting(pod):
-            return Proposed(found.candidates, _settle)
+            return Proposed(found.candidates, _settle, _fail)
         return _nominated(found.best())
 
     def events(self) -> tuple[Awaited, ...]:
@@ -93,6 +93,10 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
 
 def _settle(candidates: Sequence[Preemption]) -> Nominated | Rejection:
     return _nominated(choice.pick(candidates)) if candidates else _refusal(NO_CANDIDATE)
+
+
+def _fail(problem: str) -> Rejection:
+    return _refusal(problem, Code.ERROR)
 
 
 def _nominated(preemption: Preemption) -> Nominated:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from stowplan.app.cluster import Chosen, Cluster
+from stowplan.app.cluster import Built, Chosen, Cluster
 from stowplan.app.configuration_source import FileSource, InlineSource
 from stowplan.app.reload import Accepted, Refused, Reloader, reloaded
 from stowplan.app.settings import installed_plugins, queue_limits, read_configuration
 from stowplan.config.feature_gates import parse
 from stowplan.config.load import default_configuration
 from stowplan.config.types import Configuration
-from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import Limits
 from stowplan.testing import make_node, make_pod
@@ -144,7 +142,7 @@ def test_gates_decide_about_a_new_text_as_they_did_about_the_first() -> None:
 
 def test_new_profiles_take_effect_only_between_two_cycles() -> None:
     cluster = small_cluster()
-    reloader = Reloader(cluster.config, cluster.registry, cluster.build_profiles, cluster.use)
+    reloader = Reloader(cluster.config, cluster.registry, cluster.build, cluster.use)
     pod = make_pod("p").requests(cpu="1").build()
     assert goes_to(cluster, pod) == "empty"
     assert isinstance(reloader.offer(PACKED), Accepted)
@@ -157,7 +155,7 @@ def test_new_profiles_take_effect_only_between_two_cycles() -> None:
 
 def test_the_old_configuration_outlives_a_bad_one() -> None:
     cluster = small_cluster()
-    reloader = Reloader(cluster.config, cluster.registry, cluster.build_profiles, cluster.use)
+    reloader = Reloader(cluster.config, cluster.registry, cluster.build, cluster.use)
     before = cluster.profiles
     assert isinstance(reloader.offer(HEAD + "parallelism: 0"), Refused)
     assert not reloader.apply()
@@ -173,7 +171,7 @@ def test_a_plugin_that_refuses_its_arguments_refuses_the_configuration(tmp_path:
         f" pluginConfig: [{{name: '{path}:Picky', args: {{share: 101}}}}]}}]"
     )
     cluster = small_cluster()
-    reloader = Reloader(cluster.config, cluster.registry, cluster.build_profiles, cluster.use)
+    reloader = Reloader(cluster.config, cluster.registry, cluster.build, cluster.use)
     reason = f"construct: plugin 'Picky': cannot be made: share: 101 is more than there is (at {path}:7)"
     assert reloader.offer(text) == Refused(reason)
     assert not reloader.apply()
@@ -270,7 +268,38 @@ def goes_to(cluster: Cluster, pod: Pod) -> str:
 
 
 def recording_reloader(swapped: list[int]) -> Reloader:
-    def swap(config: Configuration, profiles: Mapping[str, Profile]) -> None:
+    def swap(config: Configuration, built: Built) -> None:
         swapped.append(config.parallelism)
 
-    return Reloader(DEFAULT, installed_plugins(), build=lambda config: {}, swap=swap)
+    return Reloader(DEFAULT, installed_plugins(), build=lambda config: Built({}, ()), swap=swap)
+
+
+# Extenders
+
+
+def test_new_extenders_are_in_force_together_with_the_profiles() -> None:
+    cluster = small_cluster()
+    reloader = Reloader(cluster.config, cluster.registry, cluster.build, cluster.use)
+    assert isinstance(reloader.offer(HEAD + "extenders: [{urlPrefix: 'http://one'}]"), Accepted)
+    assert extenders_of(cluster) == []
+    assert reloader.apply()
+    assert extenders_of(cluster) == ["http://one"]
+
+
+def test_a_certificate_that_is_none_refuses_the_configuration() -> None:
+    cluster = small_cluster()
+    reloader = Reloader(cluster.config, cluster.registry, cluster.build, cluster.use)
+    assert isinstance(reloader.offer(HEAD + "extenders: [{urlPrefix: 'http://one'}]"), Accepted)
+    reloader.apply()
+    bad = "extenders: [{urlPrefix: 'https://two', enableHTTPS: true, tlsConfig: {caFile: gone.pem}}]"
+    answer = reloader.offer(HEAD + bad)
+    assert isinstance(answer, Refused)
+    assert answer.reason.startswith(
+        'construct: couldn\'t build extenders: extender "https://two": tlsConfig.caData or caFile:'
+    )
+    assert not reloader.apply()
+    assert extenders_of(cluster) == ["http://one"]
+
+
+def extenders_of(cluster: Cluster) -> list[str]:
+    return [extender.name for extender in cluster.extenders]

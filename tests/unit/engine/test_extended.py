@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from stowplan.engine.extended import Extended
+from stowplan.engine.ports import ExtenderSaid
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.ties import RandomTie
 from stowplan.framework.contract import Filter, Normalize, Preemption, Reject, Score, reject
@@ -45,6 +46,18 @@ class Relative(Liked, Normalize):
         return scores * 100 // high
 
 
+class Roomy(Normalize):
+    """Scores nodes by what is free of them."""
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        cpu = nodes.resource("cpu")
+        free: Scores = nodes.allocatable[cpu] - nodes.requested[cpu]
+        return free
+
+    def normalize(self, scores: Scores, low: int, high: int, state: Any) -> Scores:
+        return scores * 100 // high
+
+
 class Closed(Filter):
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         yield reject(nodes.label("closed").codes >= 0, "closed")
@@ -69,11 +82,14 @@ class World:
         self.stand = Stand(found, *(plugins or (Closed(), Liked())))
         self.extenders = extenders
         self.ignored: list[str] = []
+        #: Between how many equals was drawn.
+        self.drawn: list[int] = []
+        self.said: list[tuple[str, str, str]] = []
         self.asked_pods: list[str] = []
 
     @property
     def extended(self) -> Extended:
-        return Extended(self.stand.field, self.extenders, self._pods_on, self._ignore)
+        return Extended(self.stand.field, self.extenders, self._pods_on, self._hear, RandomTie(self._draw))
 
     def choose(self, pod: Pod = POD) -> Result:
         shape = self.stand.cache.table.shape_of(pod)
@@ -86,8 +102,15 @@ class World:
         self.asked_pods.append(name)
         return None
 
-    def _ignore(self, errors: Iterable[ExtenderError]) -> None:
-        self.ignored.extend(map(str, errors))
+    def _draw(self, below: int) -> int:
+        self.drawn.append(below)
+        return below - 1
+
+    def _hear(self, said: ExtenderSaid) -> None:
+        if said.is_ignored:
+            self.ignored.append(said.text)
+        else:
+            self.said.append((said.extender, said.verb, said.text))
 
 
 def node(name: str, *, liked: int = 0, is_closed: bool = False) -> Node:
@@ -208,15 +231,52 @@ def test_points_that_are_taken_away_do_not_make_a_node_better_that_cannot_take_t
 def test_where_no_plugin_scores_a_node_that_cannot_take_the_pod_is_no_equal_of_one_that_can() -> None:
     found = [node("a", is_closed=True), node("b"), node("c")]
     world = World(found, lets("b", "c"), plugins=(Closed(),))
-    drawn: list[int] = []
+    assert chosen(world.choose()) == ("c", 2, 0)
+    assert world.drawn == [2]
 
-    def first(below: int) -> int:
-        drawn.append(below)
-        return 0
 
-    world.stand.field = replace(world.stand.field, ties=RandomTie(first))
-    assert chosen(world.choose()) == ("b", 2, 0)
-    assert drawn == [2]
+@pytest.mark.parametrize(
+    ("extenders", "name", "drawn"),
+    [
+        pytest.param([gives(a=1, b=1, c=1)], "c", [3], id="all scored: by chance"),
+        pytest.param([gives(a=0, b=0)], "b", [2], id="of two that are scored, and one that is not"),
+        pytest.param([lets("a", "b", "c")], "c", [3], id="one that scores nothing gives all the same"),
+        pytest.param([FakeExtender(scores=DOWN)], "a", [], id="one that fails gives nothing: as without it"),
+        pytest.param([FakeExtender(scores={"c": 0}, wants=False)], "a", [], id="one that does not care: as without it"),
+    ],
+)
+def test_equals_are_drawn_from_among_those_that_extenders_have_scored(
+    extenders: list[FakeExtender], name: str, drawn: list[int]
+) -> None:
+    world = World([node("a"), node("b"), node("c")], *extenders)
+    result = world.choose()
+    assert isinstance(result, Chosen)
+    assert (result.node_name, world.drawn) == (name, drawn)
+
+
+def test_equals_that_nobody_scored_come_in_the_order_of_the_reply() -> None:
+    extender = FakeExtender(filtered=Filtered(("b", "c", "a")), scores=DOWN)
+    world = World([node("a"), node("b"), node("c")], extender)
+    result = world.choose()
+    assert isinstance(result, Chosen)
+    assert (result.node_name, world.drawn) == ("b", [])
+
+
+@pytest.mark.parametrize(
+    ("has_whole_nodes", "expected"),
+    [
+        pytest.param(False, ("b", 2, 100), id="by name: as they are"),
+        pytest.param(True, ("a", 2, 100), id="whole: as if nothing were on them"),
+    ],
+)
+def test_nodes_that_an_extender_sends_back_whole_are_scored_as_empty(
+    has_whole_nodes: bool, expected: tuple[str, int, int]
+) -> None:
+    found = [make_node(name).capacity(cpu=cpu, pods=9).build() for name, cpu in (("a", 8), ("b", 4))]
+    extender = FakeExtender(filtered=Filtered(("a", "b"), has_whole_nodes=has_whole_nodes))
+    world = World(found, extender, plugins=(Roomy(),))
+    world.stand.cache.add_pod(make_pod("there").requests(cpu="6").on("a").build())
+    assert chosen(world.choose()) == expected
 
 
 def test_what_is_kept_of_the_plugins_scores_is_not_changed_by_extenders() -> None:
@@ -295,7 +355,9 @@ def test_a_plugin_that_fails_is_named_and_nothing_is_kept_of_what_it_was_about_t
     assert chosen(world.choose()) == ("b", 2, 2)
     world.stand.cache.add_node(node("b", liked=2, is_closed=True))
     problem = "plugin 'Flaky' failed in Filter for pod 'default/web': ZeroDivisionError: by nought"
-    assert world.choose() == Failed(POD, problem, "Flaky")
+    failed = world.choose()
+    assert isinstance(failed, Failed)
+    assert (failed.message.partition(" (at ")[0], failed.plugin) == (problem, "Flaky")
     assert chosen(world.choose()) == ("a", 1, None)
 
 
@@ -350,3 +412,45 @@ def test_an_ignorable_extender_that_fails_about_candidates_is_told_of() -> None:
     world = World([node("a")], FakeExtender(agreed=DOWN, is_ignorable=True))
     assert list(asyncio.run(world.extended.agree(POD, candidates))) == candidates
     assert world.ignored == ["http://fake: refused"]
+
+
+# What is told
+
+
+def test_it_is_told_what_each_extender_rejects_when_no_node_is_left() -> None:
+    first = FakeExtender("http://one", filtered=Filtered(("b", "c"), {"a": "too hot"}))
+    second = FakeExtender("http://two", filtered=Filtered((), {"b": "too cold"}))
+    world = World([node("a"), node("b"), node("c")], first, second)
+    world.choose()
+    assert world.said == [
+        ("http://one", "filter", "rejects 1 node: 1 too hot"),
+        ("http://two", "filter", "rejects 2 nodes: 1 too cold, 1 without a word"),
+    ]
+
+
+def test_it_is_told_who_failed_and_at_what() -> None:
+    world = World([node("a")], FakeExtender("http://one", filtered=DOWN))
+    world.choose()
+    assert world.said == [("http://one", "filter", "http://fake: refused")]
+
+
+def test_it_is_told_who_leaves_fewer_nodes_to_preempt_on() -> None:
+    both = [Preemption("a", (VICTIM,)), Preemption("b", (VICTIM,))]
+    world = World([node("a"), node("b")], FakeExtender("http://one", agreed=[both[1]]))
+    asyncio.run(world.extended.agree(POD, both))
+    assert world.said == [("http://one", "preempt", "1 of the nodes offered may be preempted on")]
+
+
+# Samples
+
+
+def test_nodes_that_were_not_looked_at_are_not_spoken_of() -> None:
+    # Of 120 nodes 100 are enough; the search ends on the next one that would do.
+    found = [node(f"open-{number:03}") for number in range(110)]
+    found += [node(f"shut-{number:03}", is_closed=True) for number in range(10)]
+    extender = FakeExtender(filtered=Filtered((), {f"open-{number:03}": "no" for number in range(100)}))
+    world = World(found, extender)
+    world.stand.field = replace(world.stand.field, percentage_of_nodes_to_score=50)
+    result = world.choose()
+    assert isinstance(result, Refused)
+    assert result.message == "0/120 nodes are available: 100 no."

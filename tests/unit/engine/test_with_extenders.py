@@ -42,7 +42,7 @@ def assembled(extenders: Sequence[FakeExtender]) -> tuple[Parts, Book]:
     for name in ("a", "b"):
         parts.intake.add(make_node(name).capacity(cpu=4, memory="8Gi", pods=9).build(), 0)
     if extenders:
-        parts.extended = Extended(parts.field, extenders, lambda name: None, lambda errors: None)
+        parts.extended = Extended(parts.field, extenders, lambda name: None, lambda said: None, parts.field.ties)
     return parts, book
 
 

@@ -34,6 +34,9 @@ class FakeTransport:
         self.asked.append((verb, msgspec.json.decode(body)))
         return self._reply.encode()
 
+    async def retire(self) -> None:
+        self.is_closed = True
+
     async def close(self) -> None:
         self.is_closed = True
 
@@ -44,6 +47,7 @@ class FakeExtender:
 
     name: str = "http://fake"
     is_ignorable: bool = False
+    weight: int = 1
     filtered: Filtered | ExtenderError | None = None
     scores: Mapping[str, int] | ExtenderError | None = None
     bound: bool | ExtenderError = False
@@ -88,6 +92,12 @@ class FakeExtender:
         self.asked.append(("preempt", *(candidate.node_name for candidate in candidates)))
         assert self.agreed is not None
         return _answer(self.agreed)
+
+    async def retire(self) -> None:
+        self.asked.append(("retire",))
+
+    async def close(self) -> None:
+        self.asked.append(("close",))
 
 
 def _answer(told: T | ExtenderError) -> T:

@@ -116,7 +116,7 @@ def test_a_failure_to_score_is_ignored_whoever_fails() -> None:
 
 def test_only_interested_extenders_that_score_are_asked_to() -> None:
     others = [FakeExtender(filtered=Filtered(())), FakeExtender(scores={"a": 1}, wants=False)]
-    assert asyncio.run(chain.prioritize(others, POD, nodes("a"))) == chain.Prioritized(())
+    assert asyncio.run(chain.prioritize(others, POD, nodes("a"))) == chain.Prioritized((), has_silent=True)
     assert [extender.asked for extender in others] == [[], []]
 
 

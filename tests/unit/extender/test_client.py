@@ -247,8 +247,7 @@ def test_an_extender_may_take_other_victims_of_a_node() -> None:
         ),
         pytest.param(
             '{"NodeNameToMetaVictims": {"x": {"Pods": [{"UID": "uid-default-old"}]}}}',
-            'extender "http://ext": reply to preempt: NodeNameToMetaVictims: there is no node "x";'
-            " reply with nodes that were sent",
+            'nodeinfo not found for node name "x"',
             id="a node that is not there",
         ),
     ],

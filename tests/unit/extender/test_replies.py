@@ -10,6 +10,7 @@ from stowplan.extender.replies import (
     MetaVictims,
     ReplyError,
     Score,
+    UndecodableError,
     read_binding,
     read_filter,
     read_preemption,
@@ -176,9 +177,6 @@ def test_a_reply_of_another_shape_names_the_field(read: Callable[[bytes], Any], 
 @pytest.mark.parametrize(
     "reply",
     [
-        pytest.param(b"", id="empty"),
-        pytest.param(b'{"NodeNames": ["a"', id="cut off"),
-        pytest.param(b"<html>busy</html>", id="a page"),
         pytest.param(b"[" * 100_000, id="nested too deeply"),
         pytest.param(b'[{"Host": "a", "Score": ' + b"9" * 10_000 + b"}]", id="a number without end"),
         pytest.param(b"\xff\xfe", id="not text"),
@@ -188,3 +186,19 @@ def test_a_reply_of_another_shape_names_the_field(read: Callable[[bytes], Any], 
 def test_a_reply_that_is_no_json_says_so(read: Callable[[bytes], Any], reply: bytes) -> None:
     with pytest.raises(ReplyError, match=r"^not a JSON document .*; reply with JSON and nothing else$"):
         read(reply)
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        pytest.param(b"", "EOF", id="empty"),
+        pytest.param(b'{"NodeNames": ["a"', "unexpected EOF", id="cut off"),
+        pytest.param(b'{"NodeNames": ["a', "unexpected EOF", id="cut off in a text"),
+        pytest.param(b"<html>busy</html>", "invalid character '<' looking for beginning of value", id="a page"),
+    ],
+)
+@pytest.mark.parametrize("read", [read_filter, read_priorities, read_binding, read_preemption])
+def test_what_cannot_be_read_is_told_in_upstreams_words(read: Callable[[bytes], Any], reply: bytes, words: str) -> None:
+    with pytest.raises(UndecodableError) as caught:
+        read(reply)
+    assert str(caught.value) == words

@@ -96,6 +96,7 @@ def test_a_story_for_programs_has_times_as_the_api_writes_them() -> None:
                 "node": "n1",
                 "plugins": [],
                 "message": "",
+                "extenders": [],
             }
         ],
     }

@@ -123,6 +123,7 @@ class LocalScheduler:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await replica.close()
         await self._connections.close()
         if self.broken.done():
             # Looked at, whoever else did.
