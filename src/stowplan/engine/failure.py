@@ -64,8 +64,7 @@ def of_refused(refused: Refused, made: PostFiltered) -> Failure:
         nominated = ""
     message = f"{refused.message} {made.message}" if made.message else refused.message
     plugins = refused.verdict.unschedulable_plugins()
-    said = (refused.verdict.pre_filter, *refused.verdict.vocabulary.rejections)
-    pending = plugins.intersection(one.plugin for one in said if one is not None and one.code is Code.PENDING)
+    pending = frozenset(one.plugin for one in refused.verdict.said() if one.code is Code.PENDING)
     return Failure(message, plugins - pending, pending, nominated, UNSCHEDULABLE)
 
 

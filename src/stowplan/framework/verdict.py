@@ -102,10 +102,16 @@ class Verdict:
 
     def unschedulable_plugins(self) -> frozenset[str]:
         """Return the plugins that refused the pod or a node; an event they wait for brings the pod back."""
+        found = frozenset(rejection.plugin for rejection in self.said() if rejection.plugin)
+        return found if self.pre_filter is not None else found | frozenset(self.narrowed_by)
+
+    def said(self) -> list[Rejection]:
+        """Return the rejection of the pod as a whole, or those of nodes, each once."""
         if self.pre_filter is not None:
-            return frozenset((self.pre_filter.plugin,) if self.pre_filter.plugin else ())
+            return [self.pre_filter]
+        # The vocabulary is older than this verdict, and may have words that nobody says any more.
         used = np.unique(self.words[self.words != 0]).tolist()
-        return frozenset(self.vocabulary[number].plugin for number in used) | frozenset(self.narrowed_by)
+        return [self.vocabulary[number] for number in used]
 
     def fit_error(self) -> str:
         """Return the sentence of the FailedScheduling event, before PostFilter adds its own."""

@@ -77,6 +77,13 @@ def test_who_refused_it(result: Refused, plugins: set[str], pending: set[str]) -
     assert (set(found.plugins), set(found.pending)) == (plugins, pending)
 
 
+def test_what_a_plugin_said_in_an_earlier_attempt_does_not_count() -> None:
+    result = refused(NO)
+    result.verdict.vocabulary.number(Rejection(("soon",), Code.PENDING, "A"))
+    found = failure.of_refused(result, PostFiltered())
+    assert (set(found.plugins), set(found.pending)) == ({"A"}, set())
+
+
 @pytest.mark.parametrize(
     ("rejection", "in_permit", "after_permit"),
     [

@@ -41,7 +41,7 @@ def verdict(
             "0/12 nodes are available: 10 Insufficient cpu, 2 node(s) had untolerated taint(s).",
             id="ten comes before two",
         ),
-        pytest.param(verdict(), "0/0 nodes are available:", id="no nodes"),
+        pytest.param(verdict(), "0/0 nodes are available:", id="nothing was said, as upstream has it"),
         pytest.param(
             verdict(CPU, None, None, evaluated=[True, False, False]),
             "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity].",
