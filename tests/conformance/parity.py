@@ -17,14 +17,17 @@ This page is generated: `python -m tests.conformance --write-parity`.
 
 ## How it was measured
 
-A corpus of cases was decided by kube-scheduler 1.36.4 with its real plugins, cache and queue, all feature gates at
-their defaults and every node evaluated. Each case is decided again by Stowplan and compared field by field: for a
-scheduling cycle the refusal of every node with its plugin, code and reasons, the feasible nodes, the raw, normalised
-and weighted score of every plugin on every node, the totals, the best nodes and the message of the failure. A case
-agrees only if every field of it does.
+A corpus of cases was decided by kube-scheduler 1.36.4 with its real plugins, cache and queue, and every node evaluated.
+Feature gates are at their defaults, except in cases of kind `gates`: their features name the gates that are switched.
+Each case is decided again by Stowplan and compared field by field: for a scheduling cycle the refusal of every node
+with its plugin, code and reasons, the feasible nodes, the raw, normalised and weighted score of every plugin on every
+node, the totals, the best nodes, the devices that each node would give, and the message of the failure. A story is a
+whole scheduler over time, in lockstep with a recorded cluster: after each step the node, the nominated node and the
+condition of every pod are compared, and the events of the step. A case agrees only if every field of it does.
 
 Every scheduling cycle is decided without kept answers, with them, a second time from them, and around the arrival and
-departure of a pod; each time the kept answer must be what is decided without it.
+departure of a pod; each time the kept answer must be what is decided without it. Every story is told with kept answers
+and, on request, without.
 
 A plugin that is not built yet is stood in for by its recorded refusals, so that the others are still compared in full;
 what it skips and its own scores are left out, and so are the best nodes where those scores decided. Agreement reached

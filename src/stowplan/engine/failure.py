@@ -125,5 +125,6 @@ def _condition(pod: Pod, failure: Failure) -> Condition:
 
 
 def _shortened(text: str) -> str:
-    """Cut a text to what an event holds."""
-    return text if len(text) <= MAX_NOTE else f"{text[: MAX_NOTE - 4]} ..."
+    """Cut a text to what an event holds; an API server counts bytes."""
+    content = text.encode()
+    return text if len(content) <= MAX_NOTE else f"{content[: MAX_NOTE - 4].decode(errors='ignore')} ..."

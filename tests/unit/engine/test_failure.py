@@ -135,7 +135,7 @@ def give_back(why: Failure, *, is_deleted: bool = False) -> dict[str, Any]:
             "place": entry.place.value,
             "in memory": stage.parts.queue.nominations.node_of(POD),
             "known to the pod": entry.pod.status.nominated_node_name,
-            "notes": [(note.type, note.reason, len(note.text)) for note in stage.book.notes],
+            "notes": [(note.type, note.reason, len(note.text.encode())) for note in stage.book.notes],
             "reports": [type(report) for _, report in stage.reports],
         }
         await work
@@ -164,7 +164,12 @@ def give_back(why: Failure, *, is_deleted: bool = False) -> dict[str, Any]:
         pytest.param(
             failure.of_error("x" * 2000),
             {"notes": [("Warning", "FailedScheduling", 1024)], "conditions": [("SchedulerError", "x" * 2000)]},
-            id="an event holds 1024 characters, a condition all of them",
+            id="an event holds 1024 bytes, a condition all of them",
+        ),
+        pytest.param(
+            failure.of_error("€" * 700),
+            {"notes": [("Warning", "FailedScheduling", 1024)], "conditions": [("SchedulerError", "€" * 700)]},
+            id="a sign of three bytes counts as three",
         ),
     ],
 )
