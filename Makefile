@@ -8,7 +8,10 @@ ROUNDS ?= 10
 EXAMPLE := examples/cluster.yaml examples/workload.yaml
 
 BIN := .venv/bin
+# What runs the program, and what develops it: nobody who only runs it gets the second.
 READY := .venv/.synced
+DEVELOP := .venv/.synced-develop
+SYNC := VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=.venv .uv/bin/uv sync --frozen --compile-bytecode
 CONTROL_PLANE := tests/e2e/control_plane
 CONTROL_PLANE_BUILT := .e2e/bin/.built
 CODE := $(wildcard src tests benchmarks)
@@ -19,50 +22,54 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench format clean distclean
+.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench build format clean distclean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
 
-setup: $(READY) ## create the environment the other targets use
+setup: $(DEVELOP) ## create the environment the other targets use
 
 run: $(READY) ## start a cluster with the example workload; in a terminal it stays up for kubectl until Ctrl-C
+	@# Job control keeps Ctrl-C between the terminal and the program, which ends well; make would call it an error.
 	@if [ -t 1 ]; then \
-	    $(BIN)/stowplan up --from $(EXAMPLE); \
+	    set -m; $(BIN)/stowplan up --from $(EXAMPLE); \
 	else \
 	    $(BIN)/stowplan up --once --explain --allow-refused --from $(EXAMPLE); \
 	fi
 
-test: $(READY) ## run every test that needs no real cluster
+test: $(DEVELOP) ## run every test that needs no real cluster
 	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal --ignore=tests/e2e
 
-fuzz: $(READY) ## run the property tests at length, with new random examples (ROUNDS=10)
+fuzz: $(DEVELOP) ## run the property tests at length, with new random examples (ROUNDS=10)
 	@for round in $$(seq $(ROUNDS)); do \
 	    echo "round $$round"; \
 	    STOWPLAN_EXAMPLES=new $(BIN)/pytest -q -n $(TEST_WORKERS) --dist worksteal -m "hypothesis or at_length" tests --ignore=tests/e2e || exit 1; \
 	done
 
-check: $(READY) ## lint, format, types, import contracts, sizes
+check: $(DEVELOP) ## lint, format, types, import contracts, sizes
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy --strict $(CODE)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -q tests/architecture
 
-conformance: $(READY) ## compare every decision with the golden corpus (CORPUS=DIR)
+conformance: $(DEVELOP) ## compare every decision with the golden corpus (CORPUS=DIR)
 	$(BIN)/python -m tests.conformance $(CORPUS)
 
-bench: $(READY) ## run the benchmarks
+bench: $(DEVELOP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
-e2e: $(READY) $(CONTROL_PLANE_BUILT) ## run the tests against a real kube-apiserver and etcd, built here with Go
+e2e: $(DEVELOP) $(CONTROL_PLANE_BUILT) ## run the tests against a real kube-apiserver and etcd, built here with Go
 	$(BIN)/pytest --durations=5 tests/e2e
 	$(BIN)/pytest --durations=5 --plane embedded tests/e2e
 
-e2e-bench: $(READY) $(CONTROL_PLANE_BUILT) ## measure schedulers on the real API server: pods a second, CPU time a pod
+e2e-bench: $(DEVELOP) $(CONTROL_PLANE_BUILT) ## measure schedulers on the real API server: pods a second, CPU time a pod
 	$(BIN)/python -m tests.e2e.throughput
 
-format: $(READY) ## rewrite the code in house format
+build: $(READY) ## build the archives to publish, into dist/
+	.uv/bin/uv build --quiet --out-dir dist
+
+format: $(DEVELOP) ## rewrite the code in house format
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
@@ -73,12 +80,22 @@ clean: ## remove caches and build output
 distclean: clean ## also remove the environments and the control plane
 	rm -rf .venv .uv .e2e
 
-$(READY): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION)
-	test -x $(BIN)/python || .uv/bin/python -m venv --without-pip .venv
-	VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=.venv .uv/bin/uv sync --frozen --quiet --compile-bytecode
+# What is there beyond what is needed stays: to run something must not take away what tests need.
+$(READY): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION) .venv/bin/python
+	@echo "Installing what Stowplan needs to run into .venv ..."
+	@$(SYNC) --no-dev --inexact
 	@# Programs start in half the time, also where Python is told not to write bytecode by itself.
 	@$(BIN)/python -m compileall -q src
 	@touch $@
+
+$(DEVELOP): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION) .venv/bin/python
+	@echo "Installing what Stowplan and its tests need into .venv ..."
+	@$(SYNC)
+	@$(BIN)/python -m compileall -q src
+	@touch $(READY) $@
+
+.venv/bin/python: | .uv/bin/uv-$(UV_VERSION)
+	@.uv/bin/python -m venv --without-pip .venv
 
 $(CONTROL_PLANE_BUILT): $(addprefix $(CONTROL_PLANE)/,build go.mod go.sum)
 	$(CONTROL_PLANE)/build $(@D)
@@ -97,6 +114,7 @@ $(CONTROL_PLANE_BUILT): $(addprefix $(CONTROL_PLANE)/,build go.mod go.sum)
 	        "install one, or name it: make PYTHON=path/to/python" >&2; \
 	    exit 1; \
 	fi; \
+	echo "Setting up with $$("$$found" --version) ..."; \
 	"$$found" -m venv .uv
-	.uv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@.uv/bin/python -m pip install --disable-pip-version-check uv==$(UV_VERSION)
 	@ln -sf uv $@

@@ -37,7 +37,8 @@ def test_what_is_copied_exists_and_is_not_left_out() -> None:
     ignored = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
     kept = [line.removeprefix("!") for line in ignored if line.startswith("!")]
     assert "*" in ignored
-    assert sources() == ["pyproject.toml", "uv.lock", "LICENSE", "src", "deploy/kube-scheduler"]
+    built_from = ["pyproject.toml", "uv.lock", "LICENSE", "README.md", "hatch_build.py", "src"]
+    assert sources() == [*built_from, "deploy/kube-scheduler"]
     assert [name for name in sources() if not (ROOT / name).exists()] == []
     assert [name for name in sources() if not any(fnmatch(name, pattern) for pattern in kept)] == []
 

@@ -1,0 +1,78 @@
+"""`make run`: what it installs, and how it ends."""
+
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MAKE = shutil.which("make") or ""
+
+# Who has a terminal of its own gets its signals.
+AT_A_TERMINAL = """\
+import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+pytestmark = pytest.mark.skipif(not MAKE, reason="there is no make on this machine")
+
+
+def dry_run(target: str) -> str:
+    """Return the commands of a target, as if nothing had been made yet."""
+    command = [MAKE, "--dry-run", "--always-make", target]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def test_to_run_it_no_development_tools_are_installed_and_none_that_are_there_taken_away() -> None:
+    (sync,) = [line for line in dry_run("run").splitlines() if "uv sync" in line]
+    assert sync.endswith("uv sync --frozen --compile-bytecode --no-dev --inexact")
+
+
+def test_to_test_it_they_are() -> None:
+    (sync,) = [line for line in dry_run("test").splitlines() if "uv sync" in line]
+    assert sync.endswith("uv sync --frozen --compile-bytecode")
+
+
+def test_setting_up_says_what_it_does() -> None:
+    text = dry_run("run")
+    assert "--quiet" not in text
+    assert text.index("Setting up with") < text.index("Installing what Stowplan needs to run into .venv")
+
+
+@pytest.mark.skipif(not (ROOT / ".venv" / "bin" / "stowplan").exists(), reason="the environment is not make's")
+def test_ctrl_c_under_make_is_no_error(tmp_path: Path) -> None:
+    pods = tmp_path / "pods.yaml"
+    os.mkfifo(pods)
+    # What is installed is taken as it is: this is about the end.
+    command = [MAKE, "--old-file=.venv/.synced", "run", f"EXAMPLE={pods}"]
+    terminal, inside = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", AT_A_TERMINAL, *command], cwd=ROOT, stdin=inside, stdout=inside, stderr=inside
+    )
+    os.close(inside)
+    # To open it waits for the program, which then waits for more to come.
+    with pods.open("w"):
+        os.write(terminal, b"\x03")
+        said = read_all(terminal)
+        assert process.wait(timeout=60) == 0, said
+    os.close(terminal)
+    assert said.splitlines()[-1].endswith("The cluster has ended.")
+    assert "***" not in said
+
+
+def read_all(terminal: int) -> str:
+    """Read until the other side has closed the terminal."""
+    found = b""
+    try:
+        while piece := os.read(terminal, 65536):
+            found += piece
+    except OSError:
+        # How Linux says that nobody is left.
+        assert sys.platform == "linux"
+    return found.decode()

@@ -1,0 +1,57 @@
+"""README.md, followed word by word as far as it ends by itself."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROGRAM = ".venv/bin/stowplan"
+#: Commands that go on for ever, or need a cluster that is up, with what tests them.
+TESTED_ELSEWHERE = ("up --nodes", "explain pod", "run --kubeconfig", "queue", "nodes")
+#: The example has a pod that fits nowhere.
+REFUSED = 1
+
+
+def commands() -> list[str]:
+    found = re.findall(rf"^ +(?:try +)?{re.escape(PROGRAM)} ([^#\n]+)", README, re.MULTILINE)
+    return [command.strip() for command in found]
+
+
+def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, check=False, capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.mark.parametrize("command", [one for one in commands() if not one.startswith(TESTED_ELSEWHERE)])
+def test_a_command_works_as_it_stands_there(command: str) -> None:
+    result = run(["-m", "stowplan", *shlex.split(command)])
+    assert result.returncode == (REFUSED if command.startswith("schedule") else 0), result.stderr
+    assert result.stderr == ""
+
+
+def test_every_kind_of_command_is_shown() -> None:
+    assert {command.split()[0] for command in commands()} == {
+        "config",
+        "explain",
+        "nodes",
+        "queue",
+        "run",
+        "schedule",
+        "up",
+    }
+
+
+def test_the_notebook_prints_what_its_comments_say() -> None:
+    (code,) = [block for block in re.findall(r"```python\n(.+?)```", README, re.DOTALL) if "Cluster()" in block]
+    result = run(["-c", code])
+    assert result.returncode == 0, result.stderr
+    node, message, *explanation = result.stdout.splitlines()
+    assert node in ("node-0", "node-1", "node-2")
+    assert message == "0/3 nodes are available: 3 Insufficient cpu."
+    assert explanation[0] == "Pod default/big fits no node."
