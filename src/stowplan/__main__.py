@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+
+#: Who sets it in the environment sees where an error comes from.
+TRACEBACK = "STOWPLAN_TRACEBACK"
 
 
 def main() -> None:
@@ -19,6 +23,19 @@ def main() -> None:
         from stowplan.cli import end_interrupted
 
         end_interrupted(sys.argv[1:])
+    except Exception as error:
+        if TRACEBACK in os.environ:
+            raise
+        sys.exit(f"Error: {_told(error)}; this is a fault of ours: please report it with what {TRACEBACK}=1 adds")
+
+
+def _told(error: Exception) -> str:
+    """Say in one line what happened, and where."""
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = f" ({where.tb_frame.f_code.co_filename}:{where.tb_lineno})" if where is not None else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from stowplan.app import clients
 from stowplan.app.local import kubeconfig_file
@@ -62,6 +63,8 @@ async def _credentials(where: Where) -> Credentials:
             f"no scheduler to ask: {DEFAULT_PATH} is not there; start one with `stowplan up`, name its kubeconfig with"
             " --kubeconfig, or give the address of another scheduler with --server https://HOST:10259"
         )
+    if not os.path.isfile(found):  # noqa: ASYNC240 (nothing else goes on)
+        raise QueryError(f"{found}: there is no such file; name the kubeconfig that `stowplan up` has written")
     access = kubeconfig_file.read(Path(found))
     if access is None or not access.scheduler:
         raise QueryError(
@@ -79,9 +82,20 @@ def _local() -> str:
 
 def _of_server(where: Where) -> Credentials:
     server = where.server.rstrip("/") if "://" in where.server else f"https://{where.server.rstrip('/')}"
+    if not _is_address(server):
+        raise QueryError(f"--server {where.server}: not an address; write https://HOST:10259")
     authorization = TokenFile(Path(where.token_file)) if where.token_file else Fixed("")
     files = TlsFiles(authority=where.authority, is_insecure=where.is_insecure)
     return Credentials(server, authorization, Trust(files) if server.startswith("https:") else None)
+
+
+def _is_address(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        # Of its port.
+        return False
 
 
 def _explained(error: ApiError) -> str:

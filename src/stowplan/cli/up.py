@@ -50,7 +50,13 @@ if TYPE_CHECKING:
     help="Leave this out, for another program to play it; can be given several times.",
 )
 @click.option("--seed", type=int, default=None, help="Draw names and ties from this, so that a run can be repeated.")
-@click.option("--timeout", default=300.0, show_default=True, help="Most seconds that --once waits.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300.0,
+    show_default=True,
+    help="Most seconds that --once waits.",
+)
 @click.option("--explain", "explains", is_flag=True, help="With --once: explain refusals.")
 @click.option("--allow-refused", is_flag=True, help="With --once: exit with 0 even if a pod was refused.")
 @click.option(

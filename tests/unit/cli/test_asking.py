@@ -148,3 +148,19 @@ def test_a_pod_called_pod_can_still_be_explained_on_a_file(tmp_path: Path) -> No
         assert result.exit_code == 0, result.output
         assert result.stdout.startswith("Pod default/pod fits 1 of 1 nodes and goes to n.")
         assert "Every node\n  node  verdict\n  n     fits, scored" in result.stdout
+
+
+@pytest.mark.parametrize("server", ["nonsense://x", ":::", "https://", "http://127.0.0.1:port"])
+def test_an_address_that_is_none_is_refused(server: str) -> None:
+    result = CliRunner().invoke(main, ["nodes", "--server", server])
+    assert (result.exit_code, result.stderr) == (
+        2,
+        f"Error: --server {server}: not an address; write https://HOST:10259\n",
+    )
+
+
+def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["queue", "--kubeconfig", "gone"])
+    problem = "gone: there is no such file; name the kubeconfig that `stowplan up` has written"
+    assert (result.exit_code, result.stderr) == (2, f"Error: {problem}\n")

@@ -59,7 +59,11 @@ class Applier:
             raise ManifestError(f"{manifest.title}: {error.message}") from None
 
     def take_over(self, manifest: Manifest) -> None:
-        """Put in an object of another cluster as it was there, in place of one of ours."""
+        """Put in an object of another cluster as it was there, in place of one of ours.
+
+        Raise ManifestError for a value of a wrong type; what that cluster knows beyond ours is kept.
+        """
+        self.unknown_fields(manifest)
         resource, _ = self._place(manifest)
         copied = _copy(manifest.content)
         copied["metadata"] = _without(copied["metadata"], _LEFT_BEHIND)

@@ -107,3 +107,10 @@ def test_a_kind_that_is_not_served_is_refused_with_what_to_do() -> None:
     )
     with pytest.raises(ManifestError, match=problem):
         Applier(make_api()).apply(unknown)
+
+
+def test_an_object_of_a_server_that_is_none_is_refused() -> None:
+    api = make_api()
+    wrong = node("n", uid="u-1", creationTimestamp="then")
+    with pytest.raises(ManifestError, match=r'dump\.yaml: Node n: .* cannot parse "then"'):
+        Applier(api).take_over(wrong)
