@@ -5,7 +5,7 @@ Every way in which they can be wrong ends in a `BadInputError` that says which f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import click
 
 from stowplan.app.cluster import Cluster, Ties
 from stowplan.app.settings import read_configuration
-from stowplan.cli.output import counted
+from stowplan.cli.output import counted, write_notes
 from stowplan.cli.problems import BadConfigError, BadInputError
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
@@ -125,7 +125,7 @@ def make_cluster(settings: Settings, ties: Ties = "random", seed: int = 0) -> Cl
 
 def put_in(cluster: Cluster, inputs: Inputs) -> None:
     """Put what the files describe into a cluster, its pending pods not yet placed."""
-    cluster.heard = lambda said: _note_ignored(inputs, said)
+    cluster.heard = _noting_ignored()
     cluster.add_all(inputs.others)
     cluster.add_all(inputs.nodes.values())
     cluster.add_all(inputs.pods.values())
@@ -134,10 +134,17 @@ def put_in(cluster: Cluster, inputs: Inputs) -> None:
             inputs.notes.append(f"pod {pod.key!r} runs on node {pod.spec.node_name!r}, which is in none of the files")
 
 
-def _note_ignored(inputs: Inputs, said: ExtenderSaid) -> None:
-    """Note an extender that failed and was done without; other failures are in the result."""
-    if said.is_ignored:
-        inputs.notes.append(f"pod {said.pod.key!r}: extender {said.extender} ignored in {said.verb}: {said.text}")
+def _noting_ignored() -> Callable[[ExtenderSaid], None]:
+    """Have extenders noted, each failure once, that fail and are done without; other failures are in the result."""
+    noted: set[str] = set()
+
+    def note(said: ExtenderSaid) -> None:
+        text = f"extender {said.extender} ignored in {said.verb}: {said.text}"
+        if said.is_ignored and text not in noted:
+            noted.add(text)
+            write_notes((f"pod {said.pod.key!r}, and others perhaps: {text}",))
+
+    return note
 
 
 def in_queue_order(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:

@@ -162,7 +162,7 @@ def test_a_certificate_that_is_none_is_found_before_anything_runs(tmp_path: Path
 
 def test_a_resource_that_is_left_to_an_extender_does_not_count_for_plugins(server: Server, tmp_path: Path) -> None:
     wanting = pod("web")
-    wanting["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
+    wanting["spec"]["containers"][0]["resources"] = {"limits": {"example.com/gpu": "1"}}
     cluster = manifests(tmp_path, node("good-1"), wanting)
     messages = []
     for is_ignored in (False, True):
