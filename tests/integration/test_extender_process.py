@@ -144,6 +144,18 @@ def test_a_closed_extender_can_be_asked_again(server: Server) -> None:
     assert ask(settings(server.url("capital")), closing).names == ("good-1", "good-4")
 
 
+def test_an_extender_that_retires_answers_first_what_it_was_asked(server: Server) -> None:
+    async def retiring(extender: HttpExtender) -> Filtered:
+        question = asyncio.ensure_future(extender.filter(POD, nodes()))
+        # Begun, and not answered: nothing was sent yet.
+        await asyncio.sleep(0)
+        await extender.retire()
+        assert question.done()
+        return await question
+
+    assert ask(settings(server.url("capital")), retiring).names == ("good-1", "good-4")
+
+
 # What goes wrong
 
 

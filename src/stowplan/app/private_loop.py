@@ -48,8 +48,13 @@ class PrivateLoop:
 def _start() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     # A daemon: a program that ends does not wait for it.
-    threading.Thread(target=loop.run_forever, name="stowplan extenders", daemon=True).start()
+    threading.Thread(target=_work, args=(loop,), name="stowplan extenders", daemon=True).start()
     return loop
+
+
+def _work(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
 
 
 def _end(loop: asyncio.AbstractEventLoop, used: list[Closable]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stowplan.framework.extending import Filtered, with_refusals
+from stowplan.framework.extending import Filtered, unseen, with_refusals
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
 
 FULL = Rejection(("Insufficient cpu",), Code.UNSCHEDULABLE, "NodeResourcesFit")
@@ -38,7 +38,7 @@ def test_a_node_in_both_maps_is_unresolvable() -> None:
             "abce", {"d": BROKEN}, {"d": BROKEN}, id="a word about a node that plugins refused replaces theirs"
         ),
         pytest.param("abce", {"a": HOT}, {"d": FULL}, id="a word about a node that was let through does not count"),
-        pytest.param("abce", {"x": HOT}, {"d": FULL}, id="a word about a node that is not there does not count"),
+        pytest.param("abce", {"x": HOT}, {"d": FULL}, id="a word about a node that is not there refuses none"),
         pytest.param(
             "",
             {"a": HOT, "b": BROKEN, "c": HOT, "e": HOT},
@@ -69,3 +69,14 @@ def test_nodes_dropped_without_a_word_are_counted_with_those_that_pre_filter_rul
         "0/5 nodes are available: 1 Insufficient cpu, 1 too hot, 3 node(s) didn't satisfy plugin(s) [NodeAffinity]."
     )
     assert after.unschedulable_plugins() == {"Extender", "NodeAffinity", "NodeResourcesFit"}
+
+
+def test_the_message_counts_what_is_said_of_nodes_that_are_not_there() -> None:
+    after = with_refusals(verdict(), "", {"a": HOT, "x": HOT})
+    assert after.fit_error() == "0/5 nodes are available: 1 Insufficient cpu, 2 too hot."
+
+
+def test_nobody_is_blamed_for_rows_that_were_not_looked_at() -> None:
+    after = unseen(verdict(), np.array([False, False, False, True, True]))
+    assert after.rejected == {"d": NO_WORD}
+    assert after.feasible.tolist() == [True, True, True, False, True]

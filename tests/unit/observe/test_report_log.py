@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stowplan.engine.ports import Bound, Dropped, Evicted, GivenBack, Permitted, Placed, Report, Trouble
+from stowplan.engine.ports import Bound, Dropped, Evicted, ExtenderSaid, GivenBack, Permitted, Placed, Report, Trouble
 from stowplan.observe.logs import Logging, LogSettings
 from stowplan.observe.report_log import ReportLog
 from stowplan.testing import make_pod
@@ -52,6 +52,19 @@ def _own_handlers() -> Iterator[None]:
         pytest.param(Evicted(POD, 3, 0), 2, '"Made room for pod" pod="default/web" victims=3', id="room made"),
         pytest.param(
             Trouble("odd"), 0, '"Something went wrong beside the scheduling of pods" err="odd"', id="something odd"
+        ),
+        pytest.param(
+            ExtenderSaid(POD, "http://one", "filter", "it is down", True, True),
+            0,
+            '"Skipping extender as it failed and that is ignored" err="it is down"'
+            ' pod="default/web" extender="http://one" verb="filter"',
+            id="an extender that is done without",
+        ),
+        pytest.param(
+            ExtenderSaid(POD, "http://one", "filter", "rejects 1 node: 1 too hot"),
+            2,
+            '"Extender objects" pod="default/web" extender="http://one" verb="filter" said="rejects 1 node: 1 too hot"',
+            id="an extender that objects",
         ),
     ],
 )

@@ -1,9 +1,9 @@
 """What is remembered of the attempts of pods."""
 
-from stowplan.engine.ports import Bound, Dropped, GivenBack, Placed, Trouble
+from stowplan.engine.ports import Bound, Dropped, ExtenderSaid, GivenBack, Placed, Trouble
 from stowplan.model.pod import Pod
 from stowplan.observe import timeline as remembering
-from stowplan.observe.timeline import Timeline, Try
+from stowplan.observe.timeline import Heard, Timeline, Try
 from stowplan.testing import make_pod
 
 
@@ -67,3 +67,18 @@ def test_what_is_not_about_an_attempt_leaves_nothing() -> None:
     timeline(Trouble("an extender is slow"))
     timeline(Placed(pod, "n", 1))
     assert timeline.tries(pod) == ()
+
+
+def test_what_extenders_said_belongs_to_the_attempt_that_it_was_said_in() -> None:
+    timeline, pod = make_timeline(), make_pod("p").build()
+    timeline(ExtenderSaid(pod, "http://one", "filter", "it is down", True, True))
+    timeline(ExtenderSaid(pod, "http://two", "filter", "rejects 1 node: 1 too hot"))
+    timeline(refusal(pod, 10))
+    timeline(refusal(pod, 20))
+    timeline(ExtenderSaid(pod, "http://one", "bind", "it is down", True, True))
+    timeline(Bound(pod, "n1", 3, 30, 5, False))
+    assert [one.extenders for one in timeline.tries(pod)] == [
+        (Heard("http://one", "filter", "it is down"), Heard("http://two", "filter", "rejects 1 node: 1 too hot")),
+        (),
+        (Heard("http://one", "bind", "it is down"),),
+    ]
