@@ -110,8 +110,8 @@ class Verdict:
         if self.pre_filter is not None:
             return [self.pre_filter]
         # The vocabulary is older than this verdict, and may have words that nobody says any more.
-        used = np.unique(self.words[self.words != 0]).tolist()
-        return [self.vocabulary[number] for number in used]
+        used = np.flatnonzero(np.bincount(self.words)).tolist()
+        return [self.vocabulary[number] for number in used if number]
 
     def fit_error(self) -> str:
         """Return the sentence of the FailedScheduling event, before PostFilter adds its own."""
