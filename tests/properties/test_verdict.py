@@ -50,7 +50,7 @@ def test_the_sentence_counts_every_reason_of_every_node(
             counts.update(word.reasons)
     parts = sorted(f"{count} {reason}" for reason, count in counts.items())
     head = f"0/{len(rows)} nodes are available"
-    expected = f"{head}: {', '.join(parts)}." if parts else f"{head}."
+    expected = f"{head}: {', '.join(parts)}." if parts else f"{head}:"
     assert verdict_of(rows, is_narrowed).fit_error() == expected
 
 
