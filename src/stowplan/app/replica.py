@@ -82,7 +82,9 @@ class Replica:
         self.scheduler, self.parts = assemble(self.cluster, writer, settings.now_ns, PATIENCE, limits=self.limits)
         self.timeline = Timeline(settings.now_ns)
         self.watching = Watching(self.scheduler, self.parts, self.metrics, lambda: self.is_scheduling)
-        self.watching.open(connections.cluster, watched(self.cluster.profiles.values()), draw, _report)
+        self.watching.open(
+            connections.cluster, watched(self.cluster.profiles.values(), options.feature_gates), draw, _report
+        )
         self.reloader = Reloader(
             configuration, self.cluster.registry, self.cluster.build, self._swap, options.feature_gates
         )
@@ -127,7 +129,8 @@ class Replica:
         self.cluster.use(configuration, built)
         reassemble(self.cluster, self.parts)
         known = {informer.resource.kind for informer in self.watching.informers}
-        missing = sorted({one.name for one in watched(built.profiles.values()) if one.kind not in known})
+        needed = watched(built.profiles.values(), self.cluster.feature_gates)
+        missing = sorted({one.name for one in needed if one.kind not in known})
         if missing:
             _log.error(None, "New plugins need resources that are not watched; restart the scheduler", missing=missing)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.engine.parts import Parts
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework import changes
@@ -54,18 +55,24 @@ LISTED_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "StorageClass",
         ),
         "VolumeZone": ("PersistentVolume", "PersistentVolumeClaim", "StorageClass"),
-        "DynamicResources": ("ResourceClaim", "ResourceSlice", "DeviceClass"),
+        "DynamicResources": ("ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule"),
         "GangScheduling": ("PodGroup",),
     }
 )
 
 
-def watched(profiles: Iterable[Profile]) -> list[Resource]:
+#: Listed only where a feature gate is on.
+GATED: Final[Mapping[str, str]] = MappingProxyType({"DeviceTaintRule": "DRADeviceTaintRules"})
+
+
+def watched(profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES) -> list[Resource]:
     """Return the resources that the plugins of some profiles need; a plugin may await a `resource.version.group`."""
     found = {kind: RESOURCES[kind] for kind in ALWAYS}
     for profile in profiles:
         for plugin, awaited in awaited_by(profile).items():
             for kind in (*LISTED_BY.get(plugin, ()), *(one.resource.rpartition("/")[2] for one in awaited)):
+                if kind in GATED and not gates.enabled(GATED[kind]):
+                    continue
                 if kind in RESOURCES:
                     found[kind] = RESOURCES[kind]
                 elif kind.count(".") > 1:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
-from stowplan.model.device_pool import ResourceSlice
+from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.namespace import Namespace
 from stowplan.model.storage import (
@@ -202,6 +202,9 @@ class Objects:
 
     def resource_slices(self) -> Iterable[ResourceSlice]:
         return self.list("ResourceSlice", "")
+
+    def device_taint_rules(self) -> Iterable[DeviceTaintRule]:
+        return self.list("DeviceTaintRule", "")
 
     def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
         found: ResourceClaim | None = self.get("ResourceClaim", namespace, name)

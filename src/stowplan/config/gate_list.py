@@ -47,10 +47,12 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "DRADeviceBindingConditions": _beta(
             "pods wait until their devices are ready", needs=("DRAResourceClaimDeviceStatus",)
         ),
-        "DRADeviceTaintRules": Gate("beta", False, needs=("DRADeviceTaints",)),
+        "DRADeviceTaintRules": Gate(
+            "beta", False, "a DeviceTaintRule taints the devices it selects", ("DRADeviceTaints",)
+        ),
         "DRADeviceTaints": _beta("tainted devices are given only to requests that tolerate it"),
         "DRAExtendedResource": _beta("extended resources may be served by a device class"),
-        "DRAListTypeAttributes": _alpha("attributes of devices may be lists"),
+        "DRAListTypeAttributes": _alpha("selectors see attributes of devices that are lists"),
         "DRANodeAllocatableResources": _alpha(),
         "DRAPartitionableDevices": _beta("devices may draw on counters that they share"),
         # Stable, but upstream locks it one release later.

@@ -5,7 +5,7 @@ A `Ground` is brought up to date before it is used; `Mark` is where it stood at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from stowplan.config.feature_gates import FeatureGates
@@ -16,7 +16,9 @@ from stowplan.devices.in_flight import InFlight
 from stowplan.devices.inventory import Inventory
 from stowplan.devices.search import IsLate, never
 from stowplan.devices.selection import CelPrograms
+from stowplan.devices.taint_rules import TaintedSlices
 from stowplan.framework.handle import Listers
+from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration
 
@@ -63,6 +65,8 @@ class Ground:
         #: The class that serves each resource; empty if devices serve no resources at all.
         self.served: dict[str, str] = {}
         self._serves_resources = gates.enabled("DRAExtendedResource")
+        self._has_taint_rules = gates.enabled("DRADeviceTaintRules")
+        self._tainted = TaintedSlices()
         self._listers = listers
         self._claims = claims
         self._cel = CelPrograms(self.features)
@@ -72,10 +76,17 @@ class Ground:
         self._claims.refresh()
         self.refresh_classes()
         slices = self._listers.version("ResourceSlice")
+        if self._has_taint_rules:
+            # Neither ever goes back, so the sum tells every change of one of them.
+            slices += self._listers.version("DeviceTaintRule")
         if slices != self.mark.slices:
-            self.inventory.refresh(self._listers.resource_slices())
+            self.inventory.refresh(self._slices())
         self.mark = Mark(slices, self.mark.classes, self._claims.usage.position)
         return self.mark
+
+    def _slices(self) -> Iterable[ResourceSlice]:
+        slices = self._listers.resource_slices()
+        return self._tainted.of(slices, list(self._listers.device_taint_rules())) if self._has_taint_rules else slices
 
     def refresh_classes(self) -> None:
         """Bring up to date which class serves which resource."""

@@ -4,6 +4,7 @@
     pod, placed             -> cache, then the queue: somebody may fit now, or want it for a neighbour
     node                    -> cache, then the queue
     pod group               -> the cache's groups, which hear of all pods too, then the queue
+    rule that taints devices -> the cache's objects, then the queue, as a change of the slices it concerns
     anything else           -> the cache's objects, then the queue
 
 Called between two scheduling cycles, never inside one. `queue.on_change` decides whom an event wakes.
@@ -13,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from stowplan.cache.cache import Cache, Placed
+from stowplan.devices import taint_rules
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
 from stowplan.framework.waiting import WaitingPods
@@ -25,6 +27,8 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
 from stowplan.queue.queue import SchedulingQueue
+
+TAINT_RULE: Final = "DeviceTaintRule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,4 +193,9 @@ class Intake:
     # Other objects
 
     def _tell(self, kind: str, action: Action, versions: tuple[Any, Any], now_ns: int) -> None:
+        if kind == TAINT_RULE:
+            slices = self.cache.objects.resource_slices()
+            for found in taint_rules.changed_by(*versions, slices):
+                self._tell(found.kind, Action.UPDATE, (found, found), now_ns)
+            return
         self.queue.on_change(Event(Change(changes.resource_of(kind), action), *versions), now_ns)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.waiting import WaitingPods
 from stowplan.model.binding import Binding
-from stowplan.model.device_pool import ResourceSlice
+from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.namespace import Namespace
 from stowplan.model.pod import Pod
@@ -76,6 +76,8 @@ class Listers(Protocol):
     def device_classes(self) -> Iterable[DeviceClass]: ...
 
     def resource_slices(self) -> Iterable[ResourceSlice]: ...
+
+    def device_taint_rules(self) -> Iterable[DeviceTaintRule]: ...
 
     def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None: ...
 

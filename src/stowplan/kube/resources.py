@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 
 from stowplan.model import decode
-from stowplan.model.device_pool import ResourceSlice
+from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.malformed import MalformedObject
 from stowplan.model.meta import ObjectMeta
@@ -131,7 +131,7 @@ RESOURCES: Mapping[str, Resource] = MappingProxyType(
             Resource("ResourceClaim", _RESOURCE, "resourceclaims", ResourceClaim),
             Resource("ResourceSlice", _RESOURCE, "resourceslices", ResourceSlice),
             Resource("DeviceClass", _RESOURCE, "deviceclasses", DeviceClass),
-            Resource("DeviceTaintRule", "/apis/resource.k8s.io/v1beta2", "devicetaintrules"),
+            Resource("DeviceTaintRule", "/apis/resource.k8s.io/v1beta2", "devicetaintrules", DeviceTaintRule),
             Resource("PodGroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups", PodGroup),
         )
     }

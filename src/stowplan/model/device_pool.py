@@ -1,4 +1,5 @@
-"""Devices on offer: the slices that drivers publish, with attributes, capacities, shared counters and taints.
+"""Devices on offer: the slices that drivers publish, with attributes, capacities, shared counters and taints; and the
+rules by which administrators taint devices.
 
 Claims ask for them in `dra.py`.
 """
@@ -101,3 +102,24 @@ class ResourceSlice(Named, frozen=True, kw_only=True):
     api_version: str = always("resource.k8s.io/v1")
     kind: str = always("ResourceSlice")
     spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+class DeviceTaintSelector(Part, frozen=True, kw_only=True):
+    """Which devices a rule taints; what is not said is any."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Part, frozen=True, kw_only=True):
+    """Without a selector every device is tainted."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRule(Named, frozen=True, kw_only=True):
+    api_version: str = always("resource.k8s.io/v1beta2")
+    kind: str = always("DeviceTaintRule")
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()

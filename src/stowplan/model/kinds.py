@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from stowplan.model.binding import Binding
 from stowplan.model.coordination import Lease
-from stowplan.model.device_pool import ResourceSlice
+from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from stowplan.model.events import Event
 from stowplan.model.namespace import Namespace
@@ -39,6 +39,7 @@ ApiObject = (
     | CSIStorageCapacity
     | CommunityPodGroup
     | DeviceClass
+    | DeviceTaintRule
     | Event
     | Lease
     | Namespace

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import read_configuration
 from stowplan.app.watching import event_label, watched
+from stowplan.config import feature_gates
 from stowplan.model.pod import Pod
 from stowplan.model.workload import Service
 from stowplan.testing import make_node, make_pod
@@ -21,9 +22,9 @@ FEW = """profiles:
 """
 
 
-def kinds(text: str) -> set[str]:
+def kinds(text: str, gates: str = "") -> set[str]:
     cluster = Cluster(read_configuration(HEADING + text))
-    return {one.kind for one in watched(cluster.profiles.values())}
+    return {one.kind for one in watched(cluster.profiles.values(), feature_gates.parse(gates))}
 
 
 def test_without_plugins_that_list_only_the_basics_are_watched() -> None:
@@ -44,6 +45,11 @@ def test_without_plugins_that_list_only_the_basics_are_watched() -> None:
 def test_a_plugin_brings_the_kinds_it_lists(plugin: str, expected: set[str]) -> None:
     more = FEW.replace("{name: NodeName}", f"{{name: NodeName}}, {{name: {plugin}}}")
     assert kinds(more) - kinds(FEW) == expected
+
+
+def test_rules_that_taint_devices_are_watched_only_where_their_gate_is_on() -> None:
+    assert "DeviceTaintRule" not in kinds("")
+    assert kinds("", "DRADeviceTaintRules=true") - kinds("") == {"DeviceTaintRule"}
 
 
 def placed(pod: Pod) -> Pod:

@@ -13,6 +13,7 @@ from stowplan.cache.cache import Cache
 from stowplan.engine.intake import Intake
 from stowplan.framework.changes import Event
 from stowplan.framework.waiting import WaitingPod
+from stowplan.model.device_pool import DeviceTaint, DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from stowplan.model.meta import ObjectMeta
 from stowplan.model.pod import Pod
 from stowplan.model.storage import StorageClass
@@ -20,6 +21,7 @@ from stowplan.plugins.priority_sort import PrioritySort
 from stowplan.queue.places import Rules
 from stowplan.queue.queue import Only, SchedulingQueue
 from stowplan.testing import make_node, make_pod
+from tests.unit.devices.claim_objects import slice_of
 
 
 class ListeningQueue(SchedulingQueue):
@@ -243,6 +245,25 @@ def test_other_objects_come_change_and_go() -> None:
         ("storage.k8s.io/StorageClassUpdate", old, new),
         ("storage.k8s.io/StorageClassDelete", new, None),
     ]
+
+
+def test_a_rule_that_taints_devices_is_to_the_queue_a_change_of_their_slices() -> None:
+    desk, one, two = Desk(), slice_of("one", "d1"), slice_of("two", "d1")
+    rule = DeviceTaintRule(
+        metadata=ObjectMeta(name="rule"),
+        spec=DeviceTaintRuleSpec(device_selector=DeviceTaintSelector(pool="two"), taint=DeviceTaint(key="broken")),
+    )
+    elsewhere = replace(rule, spec=replace(rule.spec, device_selector=DeviceTaintSelector(pool="three")))
+    desk.add(one, two)
+    desk.queue.heard.clear()
+    desk.add(rule)
+    assert desk.queue.heard == [("resource.k8s.io/ResourceSliceUpdate", two, two)]
+    assert list(desk.cache.objects.device_taint_rules()) == [rule]
+    desk.update(rule, elsewhere)
+    assert desk.queue.heard == [("resource.k8s.io/ResourceSliceUpdate", two, two)]
+    desk.delete(elsewhere)
+    assert desk.queue.heard == []
+    assert list(desk.cache.objects.device_taint_rules()) == []
 
 
 def terminating(pod: Pod) -> Pod:

@@ -18,6 +18,7 @@ from stowplan.framework.contract import SKIP, Arranged, Attempt, refuse
 from stowplan.framework.stopwatch import SECOND_NS
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
 from stowplan.model import decode
+from stowplan.model.device_pool import DeviceTaintRule
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.node import Node
@@ -314,6 +315,23 @@ def test_a_search_that_takes_too_long_ends_the_attempt(timeout: Duration, gates:
             stage.refusals(user_of("claim"))
     else:
         assert stage.refusals(user_of("claim")) == {"one": CANNOT, "two": CANNOT, "bare": CANNOT}
+
+
+def taint_rule(name: str, pool: str) -> DeviceTaintRule:
+    spec = {"deviceSelector": {"pool": pool}, "taint": {"key": "broken", "effect": "NoSchedule"}}
+    return decode.convert(DeviceTaintRule, {"metadata": {"name": name}, "spec": spec})
+
+
+def test_a_rule_taints_devices_only_where_its_gate_is_on() -> None:
+    pod = user_of("claim")
+    objects = (claim(), taint_rule("rule", "one"))
+    assert Stage(*objects).refusals(pod) == {"bare": CANNOT}
+    stage = Stage(*objects, gates="DRADeviceTaintRules=true")
+    assert stage.refusals(pod) == {"one": CANNOT, "bare": CANNOT}
+    stage.handle.put(taint_rule("rule", "two"))
+    assert stage.refusals(pod) == {"two": CANNOT, "bare": CANNOT}
+    stage.handle.listers.remove("DeviceTaintRule", "", "rule")
+    assert stage.refusals(pod) == {"bare": CANNOT}
 
 
 # Extended resources
