@@ -1,20 +1,24 @@
-"""The port through which the plugin that allocates devices sees its scheduler."""
+"""The ports through which plugins that count or allocate devices see their scheduler."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from stowplan.devices.in_flight import InFlight
-from stowplan.framework.handle import PreparingHandle
+from stowplan.framework.handle import Handle, PreparingHandle
 from stowplan.model.pod import Pod
 
 
-class DevicesHandle(PreparingHandle, Protocol):
-    """The handle of a scheduler that gives devices away."""
+class ClaimsHandle(Handle, Protocol):
+    """The handle of a scheduler that knows which devices are taken."""
 
     @property
     def claims(self) -> InFlight:
         """The claims on their way to the cluster, shared by all profiles."""
+
+
+class DevicesHandle(PreparingHandle, ClaimsHandle, Protocol):
+    """The handle of a scheduler that gives devices away."""
 
     def now_ns(self) -> int:
         """Return the time in nanoseconds since the epoch; 0 where no time passes."""

@@ -48,16 +48,22 @@ class Share(msgspec.Struct, frozen=True, gc=False):
     weight: int
 
 
+#: How many devices serve a resource on each row, and how many of them are taken.
+CountServed = Callable[[str, Nodes], tuple[Scores, Scores]]
+
+
 class Counted:
     """The resources that count in a score for pods of one kind, and the scores given so far.
 
-    Nodes with the same room and the same load score the same, and most nodes of a cluster are like many others.
+    Nodes with the same room and the same load score the same, and most nodes of a cluster are like many others; not
+    so where devices serve a resource: `served` has the row of each such resource in the table, and its name.
     """
 
-    __slots__ = ("_pick", "known", "shares")
+    __slots__ = ("_pick", "known", "served", "shares")
 
-    def __init__(self, shares: tuple[Share, ...]) -> None:
+    def __init__(self, shares: tuple[Share, ...], served: tuple[tuple[int, str], ...] = ()) -> None:
         self.shares = shares
+        self.served = served
         self.known: dict[Condition, int] = {}
         self._pick = itemgetter(*(share.row for share in shares)) if shares else lambda _: ()
 
@@ -80,11 +86,25 @@ def rules_of(gates: FeatureGates) -> Rules:
     )
 
 
-def count_for(resources: Sequence[ResourceSpec], added: Requests, nodes: Nodes, *, is_never_zero: bool) -> Counted:
+def nothing_served(resource: str) -> bool:
+    """Say that no device serves a resource."""
+    return False
+
+
+def count_for(
+    resources: Sequence[ResourceSpec],
+    added: Requests,
+    nodes: Nodes,
+    *,
+    is_never_zero: bool,
+    serves: Callable[[str], bool] = nothing_served,
+) -> Counted:
     """Return the resources that count for a pod that adds `added`: a scalar resource only if the pod requests it.
 
-    `is_never_zero`: cpu and memory are counted with at least 100m and 200Mi for every container.
+    `is_never_zero`: cpu and memory are counted with at least 100m and 200Mi for every container. `serves` says whether
+    devices serve a resource.
     """
+    served = []
     counted = []
     for spec in resources:
         match spec.name:
@@ -100,10 +120,12 @@ def count_for(resources: Sequence[ResourceSpec], added: Requests, nodes: Nodes, 
                 place = EPHEMERAL_STORAGE, added.ephemeral_storage
             case name if added.scalar.get(name, 0):
                 place = nodes.resource(name), added.scalar[name]
+                if serves(name):
+                    served.append((place[0], name))
             case _:
                 continue
         counted.append(Share(*place, spec.weight))
-    return Counted(tuple(counted))
+    return Counted(tuple(counted), tuple(served))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +157,18 @@ def score_rows(rule: Rule, counted: Counted, nodes: Nodes) -> Scores:
     if isinstance(scores, np.ndarray):
         return scores.astype(np.int64, copy=False)
     return np.full(len(nodes), scores, dtype=np.int64)
+
+
+def score_served(rule: Rule, counted: Counted, nodes: Nodes, count: CountServed) -> Scores:
+    """Return a rule's score of every row, where the devices that serve a resource stand in for what a row lacks."""
+    allocatable, requested = nodes.allocatable.copy(), nodes.requested.copy()
+    for row, name in counted.served:
+        has, taken = count(name, nodes)
+        is_lacking = allocatable[row] == 0
+        allocatable[row] = np.where(is_lacking, has, allocatable[row])
+        requested[row] = np.where(is_lacking, taken, requested[row])
+    scores = rule(MANY_ROWS, counted.shares, allocatable, requested)
+    return np.broadcast_to(np.asarray(scores, dtype=np.int64), len(nodes)).copy()
 
 
 def score_one(rule: Rule, counted: Counted, has: list[int], taken: list[int]) -> int:

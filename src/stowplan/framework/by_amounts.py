@@ -28,6 +28,10 @@ class FitsAmounts:
 class ScoresAmounts:
     """A score that is decided by amounts, and needs no normalising."""
 
+    def is_by_amounts(self, state: Any) -> bool:
+        """Say whether that holds for a pod of this state."""
+        return True
+
     @abstractmethod
     def score_of(self, state: Any, has: list[int], taken: list[int]) -> int:
         """Return the score of a node with these amounts."""

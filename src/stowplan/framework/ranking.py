@@ -41,12 +41,17 @@ class _Step:
         self.weight = weight
         self.pre_score = pre_score
         self.normalizer = plugin if isinstance(plugin, Normalize) else None
-        # Without a preparation of its own there is no state to be asked with.
-        self.by_amounts = plugin if isinstance(plugin, ScoresAmounts) and pre_score is not None else None
+        self.by_amounts: ScoresAmounts | None = None
         self.state: Any = None
         self.raw: Scores | None = None
         self.extent = (0, 0)
         self.weighted: Scores | None = None
+
+    def prepare(self, state: Any) -> None:
+        """Take a new state. Without a preparation of its own a plugin has none to be asked with row by row."""
+        self.state, self.by_amounts = state, None
+        if isinstance(self.plugin, ScoresAmounts) and not isinstance(state, Skip) and self.plugin.is_by_amounts(state):
+            self.by_amounts = self.plugin
 
 
 class Ranking:
@@ -146,7 +151,7 @@ class Ranking:
         self._skipped_unscored = frozenset(skipped)
         for index, step in enumerate(self._steps):
             if step.pre_score is not None and (is_first or index in stale):
-                step.state = self._pre_score(pod, index, step.pre_score)
+                step.prepare(self._pre_score(pod, index, step.pre_score))
                 self._restated.add(index)
 
     def _pre_score(self, pod: Pod, index: int, plugin: PreScore) -> Any:

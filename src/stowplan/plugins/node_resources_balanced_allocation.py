@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.config.arguments import ResourceSpec
+from stowplan.devices.handle import ClaimsHandle
+from stowplan.devices.served_amounts import ServedAmounts
 from stowplan.framework.allocation import (
     CPU_AND_MEMORY,
     EXACT,
@@ -21,8 +23,10 @@ from stowplan.framework.allocation import (
     Share,
     count_for,
     divisor,
+    nothing_served,
     score_one,
     score_rows,
+    score_served,
 )
 from stowplan.framework.by_amounts import ScoresAmounts
 from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
@@ -41,16 +45,22 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
     Scores: a node is as balanced as the standard deviation of its used fractions is small: 100 if they are all alike.
         The score compares that with and without the pod: 75 if nothing changes, more if the pod evens the node out,
         less if it tilts it. A resource that the node does not have is left out, and so is an extended resource that the
-        pod does not request. Pods that request none of the resources are not scored.
+        pod does not request. Of a resource that a device class serves, a node that has none itself has the devices of
+        the class it can reach. Pods that request none of the resources are not scored.
     Arguments: `resources`, those to balance; default cpu and memory. Their weights do not matter.
     Upstream: `pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go`.
     """
 
-    def __init__(self, *, resources: tuple[ResourceSpec, ...] = CPU_AND_MEMORY) -> None:
+    def __init__(
+        self, *, resources: tuple[ResourceSpec, ...] = CPU_AND_MEMORY, handle: ClaimsHandle | None = None
+    ) -> None:
+        """Without a handle no device class is known."""
         self._resources = resources
+        self._served = ServedAmounts(handle) if handle is not None else None
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> Counted | Skip:
-        counted = count_for(self._resources, nodes.accounted(pod), nodes, is_never_zero=False)
+        serves = self._served.serves if self._served is not None else nothing_served
+        counted = count_for(self._resources, nodes.accounted(pod), nodes, is_never_zero=False, serves=serves)
         return counted if any(share.amount for share in counted.shares) else SKIP
 
     def score(self, pod: Pod, nodes: Nodes, state: Counted | None) -> Scores:
@@ -58,8 +68,13 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
         counted = self.pre_score(pod, nodes) if state is None else state
         if isinstance(counted, Skip):
             return np.zeros(len(nodes), dtype=np.int64)
+        if counted.served and self._served is not None:
+            return score_served(_improvement, counted, nodes, self._served.of)
         scores = _improvement_of_all(counted.shares, nodes)
         return score_rows(_improvement, counted, nodes) if scores is None else scores
+
+    def is_by_amounts(self, state: Counted) -> bool:
+        return not state.served
 
     def score_of(self, state: Counted, has: list[int], taken: list[int]) -> int:
         return score_one(_improvement, state, has, taken)

@@ -12,6 +12,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowplan.config.arguments import ScoringStrategy, UtilizationShapePoint
+from stowplan.devices.handle import ClaimsHandle
+from stowplan.devices.served_amounts import ServedAmounts
 from stowplan.framework import free_room, resource_changes
 from stowplan.framework.allocation import (
     CPU_AND_MEMORY,
@@ -22,14 +24,15 @@ from stowplan.framework.allocation import (
     Share,
     count_for,
     divisor,
+    nothing_served,
     rules_of,
     score_one,
     score_rows,
+    score_served,
 )
 from stowplan.framework.by_amounts import FEW_ROWS, FitsAmounts, ScoresAmounts
 from stowplan.framework.contract import Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
 from stowplan.framework.curve import MAX_UTILIZATION, curve_of
-from stowplan.framework.handle import Handle
 from stowplan.framework.successive import Successive
 from stowplan.model import requests
 from stowplan.model.pod import Pod
@@ -80,7 +83,8 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
     Scores: the weighted average over the resources of how much is free (LeastAllocated), used (MostAllocated), or of a
         curve over the used percentage (RequestedToCapacityRatio), as if the pod were there. A container that says
         nothing about cpu or memory counts 100m and 200Mi; pod-level requests of the pod itself do not count. A resource
-        that the node does not have is left out, and so is an extended resource that the pod does not request.
+        that the node does not have is left out, and so is an extended resource that the pod does not request. Of a
+        resource that a device class serves, a node that has none itself has the devices of the class it can reach.
     Arguments: `scoring_strategy`, type, weighted resources and curve; default LeastAllocated over cpu and memory.
         `ignored_resources` and `ignored_resource_groups`: extended resources, by name or by the part before the slash,
         that are not checked.
@@ -94,9 +98,10 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         scoring_strategy: ScoringStrategy = LEAST_ALLOCATED,
         ignored_resources: tuple[str, ...] = (),
         ignored_resource_groups: tuple[str, ...] = (),
-        handle: Handle | None = None,
+        handle: ClaimsHandle | None = None,
     ) -> None:
         """Without a handle no device class is known."""
+        self._served = ServedAmounts(handle) if handle is not None else None
         is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
         self._device_classes = handle.listers.device_classes if handle is not None and is_served else tuple
         self._rules = rules_of(handle.feature_gates) if handle is not None else USUAL
@@ -148,13 +153,19 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         return True
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> Counted:
-        return count_for(self._resources, _container_requests(pod, nodes), nodes, is_never_zero=True)
+        serves = self._served.serves if self._served is not None else nothing_served
+        return count_for(self._resources, _container_requests(pod, nodes), nodes, is_never_zero=True, serves=serves)
 
     def score(self, pod: Pod, nodes: Nodes, state: Counted | None) -> Scores:
         # A profile may enable the score without its preparation.
         counted = self.pre_score(pod, nodes) if state is None else state
+        if counted.served and self._served is not None:
+            return score_served(self._rule, counted, nodes, self._served.of)
         scores = free_room.score_all(counted.shares, nodes) if self._is_least_allocated else None
         return score_rows(self._rule, counted, nodes) if scores is None else scores
+
+    def is_by_amounts(self, state: Counted) -> bool:
+        return not state.served
 
     def score_of(self, state: Counted, has: list[int], taken: list[int]) -> int:
         return score_one(self._rule, state, has, taken)
