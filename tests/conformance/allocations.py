@@ -5,12 +5,12 @@ Amounts are compared as numbers and a share by its being one: its id is random i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from stowplan.app.cluster import Cluster
+from stowplan.devices.reservation import Allocated
 from stowplan.model import decode
 from stowplan.model.affinity import NodeSelector
 from stowplan.model.dra import AllocationResult, DeviceConfiguration, DeviceRequestAllocationResult
@@ -26,7 +26,7 @@ def found(cluster: Cluster, question: Question, feasible: list[str]) -> Answer |
     if plugin is None:
         return None
     by_node = {name: plugin.allocate(question.pod, name) for name in feasible}
-    return {name: _written(given.results) for name, given in by_node.items() if given and given.results} or None
+    return {name: _written(given) for name, given in by_node.items() if given and given.results} or None
 
 
 def expected(theirs: Answer | None) -> Answer | None:
@@ -38,8 +38,12 @@ def expected(theirs: Answer | None) -> Answer | None:
     }
 
 
-def _written(results: Sequence[AllocationResult]) -> Answer:
-    return {"claims": [_allocation(each) for each in results]}
+def _written(given: Allocated) -> Answer:
+    claims = {"claims": [_allocation(each) for each in given.results]}
+    if not given.node_allocatable:
+        return claims
+    taken = msgspec.json.encode(given.node_allocatable, enc_hook=str)
+    return {**claims, "nodeAllocatable": msgspec.json.decode(taken)}
 
 
 def _claim(recorded: Answer) -> Answer:

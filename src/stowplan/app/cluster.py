@@ -164,6 +164,10 @@ class Cluster:
         """Return the time by the scheduler's clock; 0 as long as there is none."""
         return self.stopwatch.now_ns()
 
+    def recount(self, pod: Pod) -> None:
+        """Count a pod that was just given a node there by another version of it."""
+        self.cache.update_assumed(pod)
+
     def monotonic_ns(self) -> int:
         """Return the time by which answers that may take too long are cut short, whatever clock events follow."""
         return time.monotonic_ns()

@@ -53,7 +53,7 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "DRADeviceTaints": _beta("tainted devices are given only to requests that tolerate it"),
         "DRAExtendedResource": _beta("extended resources may be served by a device class"),
         "DRAListTypeAttributes": _alpha("selectors see attributes of devices that are lists"),
-        "DRANodeAllocatableResources": _alpha(),
+        "DRANodeAllocatableResources": _alpha("devices may take of what their node itself has, such as memory"),
         "DRAPartitionableDevices": _beta("devices may draw on counters that they share"),
         # Stable, but upstream locks it one release later.
         "DRAPrioritizedList": Gate("GA", True, effect="requests of a claim may list alternatives"),

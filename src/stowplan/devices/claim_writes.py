@@ -6,7 +6,8 @@ again, as long as it still makes sense.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -15,6 +16,7 @@ import msgspec
 from stowplan.devices.claims import FINALIZER, consumer_of, is_reserved_for, written
 from stowplan.devices.extended import Mappings
 from stowplan.devices.in_flight import InFlight
+from stowplan.devices.node_allocatable import Statuses
 from stowplan.framework.handle import ConflictError, PreparingHandle
 from stowplan.model.dra import AllocationResult, ResourceClaim, ResourceClaimStatus
 from stowplan.model.pod import Pod
@@ -28,6 +30,16 @@ NEWS_SECONDS: Final = 5.0
 
 class ClaimError(Exception):
     """A claim cannot be written; the text is upstream's."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """What was written for a pod: the claims reserved for it, the one made for its extended resources, if any, and
+    whether its status says what devices take of the node."""
+
+    reserved: Sequence[ResourceClaim] = ()
+    made: ResourceClaim | None = None
+    has_status: bool = False
 
 
 class ClaimWrites:
@@ -79,13 +91,21 @@ class ClaimWrites:
             text = f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
             raise ClaimError(text)
         content = {"resourceClaimName": claim.name, "requestMappings": [written(mapping) for mapping in mappings]}
+        await self._note(pod, {"extendedResourceClaimStatus": content}, "update", "ExtendedResourceClaimStatus")
+
+    async def note_taken(self, pod: Pod, statuses: Statuses) -> None:
+        """Write into the status of a pod what its devices take of their node; () if nothing. Raise ClaimError."""
+        content = [written(status) for status in statuses] or None
+        patch = {"nodeAllocatableResourceClaimStatuses": content}
+        await self._note(pod, patch, "updating", "NodeAllocatableResourceClaimStatuses")
+
+    async def _note(self, pod: Pod, status: dict[str, Any], does: str, field: str) -> None:
         # Whatever version the pod has by now: nobody else writes this field.
         unversioned = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=""))
-        patch = {"status": {"extendedResourceClaimStatus": content}}
-        await self._patch(unversioned, patch, f"update pod {pod.key} ExtendedResourceClaimStatus", "status")
+        await self._patch(unversioned, {"status": status}, f"{does} pod {pod.key} {field}", "status")
 
-    async def give_back(self, pod: Pod, reserved: Iterable[ResourceClaim], made: ResourceClaim | None) -> None:
-        """Take back that claims are reserved for a pod, and delete the one made for its extended resources."""
+    async def give_back(self, pod: Pod, back: GivenBack) -> None:
+        """Take back what was written for a pod that is not going to be bound."""
 
         async def once(current: ResourceClaim) -> ResourceClaim:
             if not is_reserved_for(pod, current):
@@ -94,11 +114,13 @@ class ClaimWrites:
             patch = {"status": {"reservedFor": [written(one) for one in others] or None}}
             return await self._patch(current, patch, f"unreserve claim {current.key}", "status")
 
-        for claim in reserved:
+        for claim in back.reserved:
             changed = await self._retried(claim, once)
             self._claims.settle(changed.uid, changed)
-        if made is not None:
-            await self.delete(made)
+        if back.made is not None:
+            await self.delete(back.made)
+        if back.has_status:
+            await self.note_taken(pod, ())
 
     async def deallocate(self, claim: ResourceClaim) -> None:
         """Take back what a claim was given, if it is still as it was when that was decided."""

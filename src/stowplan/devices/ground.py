@@ -14,6 +14,7 @@ from stowplan.devices.allocator import Allocator
 from stowplan.devices.features import Features
 from stowplan.devices.in_flight import InFlight
 from stowplan.devices.inventory import Inventory
+from stowplan.devices.node_allocatable import NodeAllocatable
 from stowplan.devices.search import IsLate, never
 from stowplan.devices.selection import CelPrograms
 from stowplan.devices.taint_rules import TaintedSlices
@@ -61,6 +62,7 @@ class Ground:
         #: Starts the time that allocating on one node may take; what it returns says whether that is over.
         self.timer = limit.timer if gates.enabled("DRASchedulerFilterTimeout") else _no_limit
         self.inventory = Inventory((), self.features)
+        self.node_allocatable = NodeAllocatable(gates)
         self.mark = Mark()
         #: The class that serves each resource; empty if devices serve no resources at all.
         self.served: dict[str, str] = {}
@@ -80,7 +82,9 @@ class Ground:
             # Neither ever goes back, so the sum tells every change of one of them.
             slices += self._listers.version("DeviceTaintRule")
         if slices != self.mark.slices:
-            self.inventory.refresh(self._slices())
+            found = list(self._slices())
+            self.inventory.refresh(found)
+            self.node_allocatable.refresh(found)
         self.mark = Mark(slices, self.mark.classes, self._claims.usage.position)
         return self.mark
 

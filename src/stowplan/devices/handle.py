@@ -23,6 +23,9 @@ class DevicesHandle(PreparingHandle, ClaimsHandle, Protocol):
     def now_ns(self) -> int:
         """Return the time in nanoseconds since the epoch; 0 where no time passes."""
 
+    def recount(self, pod: Pod) -> None:
+        """Have a pod that was just given a node counted there by another version of it."""
+
     def monotonic_ns(self) -> int:
         """Return the time by a clock that never goes back and that runs while a question is answered."""
 

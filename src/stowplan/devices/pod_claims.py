@@ -30,9 +30,15 @@ class PodClaims:
     served: Mapping[str, str] = field(default_factory=dict)
     #: Requested resources that devices might serve, but no class does.
     unserved: tuple[str, ...] = ()
+    #: What containers call each of the pod's own claims.
+    names: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.own) or self.made is not None
+
+    @property
+    def named(self) -> tuple[tuple[str, ResourceClaim], ...]:
+        return tuple(zip(self.names, self.own, strict=True))
 
     @property
     def everything(self) -> tuple[ResourceClaim, ...]:
@@ -63,13 +69,14 @@ class PodClaims:
 
 def resolve(pod: Pod, claims: InFlight, class_of: Mapping[str, str], requested: Mapping[str, int]) -> PodClaims:
     """Find the claims of a pod. Raise MissingClaimError if one cannot be used."""
-    own = tuple(claim_changes.claims_of(claims.find, pod)) if pod.spec.resource_claims else ()
+    named = tuple(claim_changes.named_claims_of(claims.find, pod)) if pod.spec.resource_claims else ()
+    own, called = tuple(claim for _, claim in named), tuple(name for name, _ in named)
     names = [name for name, amount in requested.items() if amount and extended.may_be_served(name)]
     served = {name: class_of[name] for name in names if name in class_of}
     if not served:
-        return PodClaims(pod, own)
+        return PodClaims(pod, own, names=called)
     made = claims.made_for(pod.uid) or extended.claim_in_memory(pod)
-    return PodClaims(pod, own, made, served, tuple(name for name in names if name not in class_of))
+    return PodClaims(pod, own, made, served, tuple(name for name in names if name not in class_of), called)
 
 
 def found(pod: Pod, claims: InFlight) -> Iterator[ResourceClaim]:

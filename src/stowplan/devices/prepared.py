@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from stowplan.devices import allocator
+from stowplan.devices import allocator, node_allocatable
 from stowplan.devices.claims import request_key
 from stowplan.devices.ground import Ground, Mark
 from stowplan.devices.outcomes import FIRST_REASON, FITS, Outcomes
 from stowplan.devices.pod_claims import PodClaims
 from stowplan.framework import node_match
+from stowplan.framework.contract import Reject, reject
 from stowplan.framework.successive import Successive
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.node import Node
@@ -44,8 +45,10 @@ class Given:
 
     def is_missed_by(self, nodes: Nodes) -> Mask:
         """Say which rows cannot use it."""
-        if self.has_failed:
-            return np.ones(len(nodes), dtype=bool)
+        return np.ones(len(nodes), dtype=bool) if self.has_failed else self.is_out_of_reach(nodes)
+
+    def is_out_of_reach(self, nodes: Nodes) -> Mask:
+        """Say which rows do not reach its devices."""
         if self.selector is None:
             return np.zeros(len(nodes), dtype=bool)
         return ~node_match.selected(self.selector, nodes)
@@ -91,27 +94,57 @@ class Prepared(Successive):
         """What is asked for, whatever the claims are called."""
         return request_key(self.claims.own), self.claims.served, self.claims.unserved
 
-    def objections(self, nodes: Nodes) -> Iterator[tuple[Mask, str]]:
-        """Yield the rows that cannot take the pod, with the reason; a row once at most."""
+    def objections(self, nodes: Nodes) -> Iterator[Reject]:
+        """Yield the rows that cannot take the pod, with the reason."""
         asked = np.ones(len(nodes), dtype=bool) if nodes.asked is None else nodes.asked.copy()
         if self.claims.is_left_over:
-            yield asked, LEFT_OVER
+            yield reject(asked, LEFT_OVER, unresolvable=True)
             return
         for name in self.claims.unserved:
             lacks = asked & ~nodes.fact(("lists", name), partial(_lists, name), bool)
-            yield lacks, CANNOT_FIT
+            yield reject(lacks, CANNOT_FIT, unresolvable=True)
             asked &= ~lacks
+        if self.ground.node_allocatable.is_on:
+            for users, reason in self._used_by_others(nodes):
+                yield reject(asked & users, reason, unresolvable=True)
+                asked &= ~users
         for rows, pending in self._variants(nodes, asked):
-            if pending:
-                outcomes = self.kept.of(pending)
-                verdicts, _ = outcomes.of(nodes, rows)
-                for number, reason in enumerate(outcomes.reasons, FIRST_REASON):
-                    yield rows & (verdicts == number), reason
-                rows = rows & (verdicts == FITS)
+            fits = rows.copy()
+            for refused in self._unallocated(nodes, rows, pending):
+                yield refused
+                fits &= ~refused.mask
             for given in self.given:
-                missing = rows & given.is_missed_by(nodes)
-                yield missing, UNAVAILABLE
-                rows = rows & ~missing
+                missing = fits & given.is_missed_by(nodes)
+                yield reject(missing, UNAVAILABLE, unresolvable=True)
+                fits &= ~missing
+
+    def _unallocated(self, nodes: Nodes, rows: Mask, pending: Sequence[ResourceClaim]) -> Iterator[Reject]:
+        """Yield the rows where claims cannot be allocated, or their devices would take more than the node has."""
+        if not pending:
+            return
+        outcomes = self.kept.of(pending)
+        verdicts, _ = outcomes.of(nodes, rows)
+        for number, reason in enumerate(outcomes.reasons, FIRST_REASON):
+            yield reject(rows & (verdicts == number), reason, unresolvable=True)
+        if self.ground.node_allocatable.is_on:
+            yield from self._overtaxed(nodes, rows & (verdicts == FITS), pending)
+
+    def _overtaxed(self, nodes: Nodes, rows: Mask, pending: Sequence[ResourceClaim]) -> Iterator[Reject]:
+        allocate = self.ground.allocator(pending).allocate
+        found = {}
+        for position in np.flatnonzero(rows).tolist():
+            results = allocate(nodes.node(position), self.ground.timer()) or ()
+            given = zip(pending, results, strict=True)
+            statuses = self.ground.node_allocatable.taken(self.claims.named, given, self.claims.pod)
+            if statuses:
+                found[position] = self.ground.node_allocatable.unfit(self.claims.pod, statuses, nodes, position)
+        yield from node_allocatable.rejections(found, len(nodes))
+
+    def _used_by_others(self, nodes: Nodes) -> Iterator[tuple[Mask, str]]:
+        for given in self.given:
+            is_reached = ~given.is_out_of_reach(nodes)
+            for users, reason in node_allocatable.shared(given.claim, self.claims.pod, nodes):
+                yield is_reached & users, reason
 
     def scores(self, nodes: Nodes) -> Scores:
         """Return how good the alternatives are that rows would give."""

@@ -14,6 +14,7 @@ from stowplan.devices.claim_writes import ClaimWrites
 from stowplan.devices.claims import FINALIZER, is_reserved_for
 from stowplan.devices.extended import Mappings
 from stowplan.devices.handle import DevicesHandle
+from stowplan.devices.node_allocatable import Statuses
 from stowplan.model.dra import AllocationResult, ResourceClaim
 from stowplan.model.duration import Duration
 from stowplan.model.pod import Pod
@@ -50,14 +51,17 @@ class Allocated:
     pending: Sequence[ResourceClaim]
     results: Sequence[AllocationResult]
     mappings: Mappings = ()
+    #: What the devices take of the node's own resources.
+    node_allocatable: Statuses = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The claims of a pod, and which containers get what of the one for extended resources."""
+    """The claims of a pod, which containers get what of the one for extended resources, and what devices take."""
 
     taken: Sequence[Taken]
     mappings: Mappings = ()
+    node_allocatable: Statuses = ()
 
 
 class Preparation:
@@ -75,6 +79,8 @@ class Preparation:
         for taken in reservation.taken:
             if not is_reserved_for(pod, taken.claim):
                 await self._write(pod, taken, reservation.mappings)
+        if reservation.node_allocatable:
+            await self._writes.note_taken(pod, reservation.node_allocatable)
         claims = [taken.claim for taken in reservation.taken]
         if self._timeout is not None and any(map(binding_conditions.has_any, claims)):
             self._handle.announce(pod, PENDING, f"waiting for binding conditions for device on node {node_name}")

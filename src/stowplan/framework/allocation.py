@@ -83,6 +83,7 @@ def rules_of(gates: FeatureGates) -> Rules:
     return Rules(
         pod_level=gates.enabled("PodLevelResources"),
         pod_level_resize=gates.enabled("InPlacePodLevelResourcesVerticalScaling"),
+        device_claims=gates.enabled("DRANodeAllocatableResources"),
     )
 
 

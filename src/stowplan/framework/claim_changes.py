@@ -45,6 +45,11 @@ def problem(find: Find, pod: Pod) -> str:
 
 def claims_of(find: Find, pod: Pod) -> Iterator[ResourceClaim]:
     """Find the claims of a pod. Raise MissingClaimError at the first that cannot be used."""
+    return (claim for _, claim in named_claims_of(find, pod))
+
+
+def named_claims_of(find: Find, pod: Pod) -> Iterator[tuple[str, ResourceClaim]]:
+    """Find the claims of a pod, each with the name by which containers refer to it. Raise MissingClaimError."""
     for entry in pod.spec.resource_claims:
         name = _name(pod, entry)
         if name is None:
@@ -56,7 +61,7 @@ def claims_of(find: Find, pod: Pod) -> Iterator[ResourceClaim]:
             raise MissingClaimError(f'resourceclaim "{claim.name}" is being deleted')
         if entry.resource_claim_name is None and not _is_owner(pod, claim):
             raise MissingClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
-        yield claim
+        yield entry.name, claim
 
 
 def is_claim_better(find: Find, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:

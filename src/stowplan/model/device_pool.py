@@ -64,6 +64,13 @@ class DeviceTaint(Part, frozen=True, kw_only=True):
     time_added: Time | None = None
 
 
+class NodeAllocatableResourceMapping(Part, frozen=True, kw_only=True):
+    """What a device takes of a resource of its node: as much as is consumed of a capacity, or once, times a factor."""
+
+    capacity_key: str | None = None
+    allocation_multiplier: Quantity | None = None
+
+
 class Device(Part, frozen=True, kw_only=True):
     """`node_name`, `node_selector` and `all_nodes` apply only where the slice selects nodes per device."""
 
@@ -79,6 +86,7 @@ class Device(Part, frozen=True, kw_only=True):
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
+    node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = {}
 
 
 class ResourcePool(Part, frozen=True, kw_only=True):

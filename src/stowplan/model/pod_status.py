@@ -40,6 +40,14 @@ class ExtendedResourceClaimStatus(Part, frozen=True, kw_only=True):
     request_mappings: tuple[ExtendedResourceRequest, ...] = ()
 
 
+class NodeAllocatableResourceClaimStatus(Part, frozen=True, kw_only=True):
+    """What the devices of a claim take of the node's own resources, and which containers use the claim."""
+
+    resource_claim_name: str = ""
+    containers: tuple[str, ...] = ()
+    resources: ResourceList = {}
+
+
 class PodStatus(Part, frozen=True, kw_only=True):
     """A pod without a phase has just been created: "Pending", as the API server would fill it in."""
 
@@ -54,6 +62,7 @@ class PodStatus(Part, frozen=True, kw_only=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
     extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
+    node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
     qos_class: str = ""

@@ -126,6 +126,13 @@ class Quantity:
         """The difference, in the format of the first unless that is zero."""
         return Quantity(_add(self._amount, _negate(other._amount)))
 
+    def __mul__(self, other: Quantity) -> Quantity:
+        """Return the exact product, written as this quantity is."""
+        ours, theirs = self._amount, other._amount
+        product = ours.unscaled * theirs.unscaled
+        is_wide = ours.is_wide or theirs.is_wide or abs(product) > INT64_MAX
+        return Quantity(Amount(product, ours.scale + theirs.scale, ours.format, is_wide=is_wide))
+
     def __neg__(self) -> Quantity:
         return Quantity(_negate(self._amount))
 

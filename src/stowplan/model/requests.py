@@ -49,6 +49,8 @@ class Rules(msgspec.Struct, frozen=True):
     pod_level: bool = True
     #: Whether those can be resized (InPlacePodLevelResourcesVerticalScaling).
     pod_level_resize: bool = True
+    #: Whether what devices take of a node's own resources counts on the node (DRANodeAllocatableResources).
+    device_claims: bool = False
 
 
 USUAL: Final = Rules()
@@ -61,12 +63,16 @@ def incoming(pod: Pod, rules: Rules = USUAL) -> Requests:
 
 def accounted(pod: Pod, rules: Rules = USUAL) -> Requests:
     """What a pod weighs on its node: the most of what it asks for, was promised and holds, resize included."""
-    return _weigh(pod, _Reading(rules, uses_status=True))
+    claims = pod.status.node_allocatable_resource_claim_statuses if rules.device_claims else ()
+    return _weigh(pod, _Reading(rules, uses_status=True, beside=tuple(status.resources for status in claims)))
 
 
-def request_list(pod: Pod) -> ResourceList:
-    """The requests of a pod that is being scheduled, by resource, as quantities."""
-    return _pod_requests(pod, _spec_requests, _Reading(USUAL, uses_status=False))
+def request_list(pod: Pod, rules: Rules = USUAL, beside: tuple[ResourceList, ...] = ()) -> ResourceList:
+    """The requests of a pod that is being scheduled, by resource, as quantities.
+
+    `beside` is what is taken for it besides what its containers request.
+    """
+    return _pod_requests(pod, _spec_requests, _Reading(rules, uses_status=False, beside=beside))
 
 
 def accounted_list(pod: Pod) -> ResourceList:
@@ -99,6 +105,7 @@ class _Reading(msgspec.Struct, frozen=True):
 
     rules: Rules
     uses_status: bool
+    beside: tuple[ResourceList, ...] = ()
 
 
 def _weigh(pod: Pod, reading: _Reading) -> Requests:
@@ -130,6 +137,8 @@ def _scoring_defaults(pod: Pod, requests: ResourceList, rules: Rules) -> Resourc
 
 def _pod_requests(pod: Pod, requests_of: _ResourcesOf, reading: _Reading) -> ResourceList:
     requests = _sum_containers(pod, requests_of)
+    for more in reading.beside:
+        _add(requests, more)
     if reading.rules.pod_level:
         requests.update(_pod_level_requests(pod, uses_status=reading.uses_status and reading.rules.pod_level_resize))
     _add(requests, pod.spec.overhead)

@@ -9,10 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from stowplan.devices import binding_conditions, extended, pod_claims
-from stowplan.devices.claim_writes import ClaimWrites
+from stowplan.devices.claim_writes import ClaimWrites, GivenBack
 from stowplan.devices.claims import is_idle_but_for, is_reserved_for
 from stowplan.devices.ground import Ground, TimeLimit
 from stowplan.devices.handle import DevicesHandle
+from stowplan.devices.node_allocatable import taking_of_node
 from stowplan.devices.pod_claims import PodClaims
 from stowplan.devices.prepared import UNAVAILABLE, Given, KeptOutcomes, Prepared
 from stowplan.devices.reservation import Allocated, Preparation, Reservation, Taken
@@ -37,7 +38,6 @@ from stowplan.framework.contract import (
     Reserve,
     Skip,
     refuse,
-    reject,
 )
 from stowplan.framework.telling_apart import TellsApart
 from stowplan.framework.verdict import Code, Rejection
@@ -105,8 +105,9 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         if not pod.spec.resource_claims and not self._ground.served:
             return None
         signature = signed(pod, self._claims, self._has_failed)
-        # Without alternatives, claims that have some are refused by name.
-        return signature if self._ground.features.prioritized_list else (signature, pod.uid)
+        # Without alternatives, claims that have some are refused by name; so are those that take of their node.
+        is_nameless = self._ground.features.prioritized_list and not self._ground.node_allocatable.is_on
+        return signature if is_nameless else (signature, pod.uid)
 
     def events(self) -> tuple[Awaited, ...]:
         return claim_changes.awaited(self._handle.listers.resource_claim)
@@ -128,9 +129,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     def filter(self, pod: Pod, nodes: Nodes, state: Prepared | None) -> Iterator[Reject]:
         if state is None:
             raise LookupError(NOT_PREPARED)
-        for mask, reason in state.objections(nodes):
-            if np.count_nonzero(mask):
-                yield reject(mask, reason, unresolvable=True)
+        yield from (refused for refused in state.objections(nodes) if np.count_nonzero(refused.mask))
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         if pod.spec.resource_claims and self._ground.features.prioritized_list:
@@ -208,7 +207,10 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         ]
         for one in taken:
             self._claims.hold(one.as_given())
-        self._reserved[pod.uid] = Reservation([*map(Taken, claims.given), *taken], allocated.mappings)
+        reservation = Reservation([*map(Taken, claims.given), *taken], allocated.mappings, allocated.node_allocatable)
+        self._reserved[pod.uid] = reservation
+        if self._ground.node_allocatable.is_on:
+            self._handle.recount(taking_of_node(pod, allocated.node_allocatable))
         return None
 
     def allocate(self, pod: Pod, node_name: str) -> Allocated | None:
@@ -222,7 +224,11 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         self._ground.refresh()
         pending, mappings = claims.pending(claims.lacking_on(row.node(0)))
         results = self._ground.allocator(pending).allocate(row.node(0), self._ground.timer()) if pending else ()
-        return None if results is None else Allocated(pending, results, mappings)
+        if results is None:
+            return None
+        given = zip(pending, results, strict=True)
+        taken = self._ground.node_allocatable.taken(claims.named, given, claims.pod)
+        return Allocated(pending, results, mappings, taken)
 
     def unreserve(self, pod: Pod, node_name: str) -> Errand | None:
         reservation = self._reserved.pop(pod.uid, None)
@@ -234,7 +240,13 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
                 made = taken.claim
         found = list(pod_claims.found(pod, self._claims))
         reserved = [claim for claim in found if claim.status.allocation is not None and is_reserved_for(pod, claim)]
-        return partial(self._writes.give_back, pod, reserved, made) if reserved or made is not None else None
+        has_status = bool(reservation and reservation.node_allocatable) or any(map(self._takes_of_node, reserved))
+        back = GivenBack(reserved, made, has_status)
+        return partial(self._writes.give_back, pod, back) if reserved or made is not None or has_status else None
+
+    def _takes_of_node(self, claim: ResourceClaim) -> bool:
+        allocation = claim.status.allocation
+        return allocation is not None and self._ground.node_allocatable.is_taken_by(allocation.devices.results)
 
     # What is written before the pod is bound
 

@@ -91,6 +91,7 @@ def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[C
         spec.resource_claims,
         _volumes(pod),
         _resize(pod.status),
+        pod.status.node_allocatable_resource_claim_statuses,
     )
 
 

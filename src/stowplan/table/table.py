@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 from weakref import WeakValueDictionary
 
+import msgspec
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -39,6 +40,7 @@ class Table:
     def __init__(self, rules: requests.Rules = requests.USUAL) -> None:
         """Make an empty table; `rules` say how pods are weighed."""
         self.rules = rules
+        self._own = msgspec.structs.replace(rules, device_claims=False)
         self.reads = Reads()
         self.layout = Journal()
         self.node_journal = Journal()
@@ -160,7 +162,7 @@ class Table:
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._shapes[key] = PodShape(key, pod)
-            shape.amounts = self.resources.vector(self.accounted(pod))
+            shape.amounts = self.resources.vector(self._placed(pod))
             shape.own_terms = terms_of(pod)
             shape.terms = self.terms.carried(shape.own_terms, self._capacity, len(self.nodes))
         self._last_pod, self._last_shape = pod, weakref.ref(shape)
@@ -174,12 +176,17 @@ class Table:
         """Return what `pod` weighs on its node."""
         return self._weigh(pod)[2]
 
+    def _placed(self, pod: Pod) -> Requests:
+        """Return what `pod` weighs on its node with what its devices take there; scores leave that out."""
+        has_claims = self.rules.device_claims and pod.status.node_allocatable_resource_claim_statuses
+        return requests.accounted(pod, self.rules) if has_claims else self.accounted(pod)
+
     def _weigh(self, pod: Pod) -> tuple[Pod, Requests, Requests]:
         """Weigh a pod once for all who ask during its attempt."""
         if self._weighed is None or self._weighed[0] is not pod:
             incoming = requests.incoming(pod, self.rules)
             is_resized = pod.status.container_statuses or pod.status.init_container_statuses or pod.status.resources
-            self._weighed = (pod, incoming, requests.accounted(pod, self.rules) if is_resized else incoming)
+            self._weighed = (pod, incoming, requests.accounted(pod, self._own) if is_resized else incoming)
         return self._weighed
 
     def add_pod(self, row: int, shape: PodShape) -> None:

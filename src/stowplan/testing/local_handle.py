@@ -35,6 +35,8 @@ class LocalHandle:
         self.written: list[tuple[str, str]] = []
         #: What pods were said to wait for: reason and text.
         self.announced: list[tuple[str, str]] = []
+        #: Pods as they were to be counted on their nodes.
+        self.recounted: list[Pod] = []
         #: What time it is; nothing but you moves the clock.
         self.time_ns = 0
         #: Called for the time while an answer is looked for: by default, that takes none.
@@ -55,6 +57,10 @@ class LocalHandle:
                     self.groups.put(found)
                 case _:
                     self.listers.put(found)
+
+    def recount(self, pod: Pod) -> None:
+        """Note how a pod is to be counted on its node."""
+        self.recounted.append(pod)
 
     @property
     def evictions(self) -> LocalHandle:

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.devices import extended
-from stowplan.devices.claim_writes import ClaimError, ClaimWrites
+from stowplan.devices.claim_writes import ClaimError, ClaimWrites, GivenBack
 from stowplan.framework.handle import ConflictError
 from stowplan.model import decode
 from stowplan.model.dra import AllocationResult, ResourceClaim
@@ -133,7 +133,7 @@ def test_a_write_that_always_comes_too_late_is_given_up() -> None:
 
 def test_a_reservation_is_taken_back_and_others_stay() -> None:
     handle = Touchy(claim("claim", allocation=given("n", "d1"), reserved=["other", "pod"]))
-    run(handle.own_writes.give_back(POD, [handle.claim], None))
+    run(handle.own_writes.give_back(POD, GivenBack([handle.claim])))
     assert [one.uid for one in handle.claim.status.reserved_for] == ["other"]
     assert handle.claim.status.allocation == D1
 
