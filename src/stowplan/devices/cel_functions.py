@@ -1,17 +1,16 @@
 """The functions that Kubernetes adds to CEL for quantities, versions, patterns, lists and sets.
 
-Those for addresses and URLs are missing, which devices do not have, and those of lists whose names the library has for
-strings alone (`indexOf`).
+Those for addresses, URLs and formats are missing, which devices do not have. Two go by other names here, because the
+library has theirs for strings alone: `cel_text.with_list_functions`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from stowplan.devices import versions
+from stowplan.devices import cel_lists, versions
 from stowplan.devices.cel_values import (
     QUANTITY,
     VERSION,
@@ -62,14 +61,34 @@ def of_kubernetes() -> list[Function]:
         Function("isLessThan", True, ("dyn", "dyn"), "bool", _comparing("isLessThan", lambda order: order < 0)),
         Function("find", True, ("string", "string"), "string", _find),
         Function("findAll", True, ("string", "string"), "strings", _find_all),
+        Function("findAll", True, ("string", "string", "int"), "strings", _find_all),
         Function("includes", True, ("dyn", "dyn"), "bool", _includes),
-        Function("isSorted", True, ("list",), "bool", lambda listed: all(a <= b for a, b in pairwise(listed))),
-        Function("sum", True, ("list",), "dyn", sum),
-        Function("min", True, ("list",), "dyn", _of_some("min", min)),
-        Function("max", True, ("list",), "dyn", _of_some("max", max)),
+        *_of_lists(),
         Function("sets.contains", False, ("list", "list"), "bool", _contains),
         Function("sets.equivalent", False, ("list", "list"), "bool", lambda a, b: _contains(a, b) and _contains(b, a)),
         Function("sets.intersects", False, ("list", "list"), "bool", lambda a, b: any(each in a for each in b)),
+    ]
+
+
+def _of_lists() -> list[Function]:
+    return [
+        Function("IndexOf", True, ("string", "string"), "int", cel_lists.text_index_of),
+        Function("IndexOf", True, ("string", "string", "int"), "int", cel_lists.text_index_of),
+        Function("IndexOf", True, ("list", "dyn"), "int", cel_lists.index_of),
+        Function("LastIndexOf", True, ("string", "string"), "int", cel_lists.text_last_index_of),
+        Function("LastIndexOf", True, ("string", "string", "int"), "int", cel_lists.text_last_index_of),
+        Function("LastIndexOf", True, ("list", "dyn"), "int", cel_lists.last_index_of),
+        Function("isSorted", True, ("list",), "bool", cel_lists.is_sorted),
+        Function("sum", True, ("list",), "dyn", cel_lists.total),
+        Function("min", True, ("list",), "dyn", cel_lists.extreme("min", min)),
+        Function("max", True, ("list",), "dyn", cel_lists.extreme("max", max)),
+        Function("slice", True, ("list", "int", "int"), "list", cel_lists.slice_of),
+        Function("flatten", True, ("list",), "list", cel_lists.flatten),
+        Function("flatten", True, ("list", "int"), "list", cel_lists.flatten),
+        Function("distinct", True, ("list",), "list", cel_lists.distinct),
+        Function("reverse", True, ("list",), "list", lambda listed: listed[::-1]),
+        Function("sort", True, ("list",), "list", cel_lists.sort),
+        Function("lists.range", False, ("int",), "list", cel_lists.count_up),
     ]
 
 
@@ -159,17 +178,9 @@ def _find(text: str, pattern: str) -> str:
     return found.group() if found else ""
 
 
-def _find_all(text: str, pattern: str) -> list[str]:
-    return [found.group() for found in re.finditer(pattern, text)]
-
-
-def _of_some(name: str, answer: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-    def ask(listed: list[Any]) -> Any:
-        if not listed:
-            raise ValueError(f"{name} called on empty list")
-        return answer(listed)
-
-    return ask
+def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    found = [found.group() for found in re.finditer(pattern, text)]
+    return found if most < 0 else found[:most]
 
 
 def _contains(listed: list[Any], wanted: list[Any]) -> bool:

@@ -17,6 +17,8 @@ _TOKEN: Final = re.compile(
       | (?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
+#: The library has these for strings alone, and takes no more of that name.
+LIST_FUNCTIONS: Final = {"indexOf": "IndexOf", "lastIndexOf": "LastIndexOf"}
 _MAPS: Final = ("attributes", "capacity")
 
 
@@ -65,6 +67,15 @@ def with_empty_domains(expression: str) -> str:
                 edits.append((tokens[closing].start, tokens[closing].end, "].orValue({})"))
     for start, end, text in sorted(edits, reverse=True):
         expression = expression[:start] + text + expression[end:]
+    return expression
+
+
+def with_list_functions(expression: str) -> str:
+    """Return the expression with the functions of lists by the names they go by here, which are as long."""
+    tokens = _tokens(expression)
+    for at, token in enumerate(tokens):
+        if token.kind == "name" and token.text in LIST_FUNCTIONS and tokens[at + 1].text == "(":
+            expression = expression[: token.start] + LIST_FUNCTIONS[token.text] + expression[token.end :]
     return expression
 
 

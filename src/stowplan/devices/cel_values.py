@@ -16,6 +16,7 @@ from stowplan.model.quantity import Quantity
 
 QUANTITY: Final = "kubernetes.Quantity"
 VERSION: Final = "kubernetes.Semver"
+NO_OVERLOAD: Final = "no such overload"
 _ONE: Final = Quantity.of(1)
 
 Carrier = Mapping[str, str]
@@ -60,8 +61,25 @@ def kind_of(value: object) -> str:
     """Return what CEL calls the type of a value."""
     if isinstance(value, Mapping):
         return next((kind for kind in (QUANTITY, VERSION) if kind in value), "map")
-    names = {bool: "bool", int: "int", float: "double", str: "string", bytes: "bytes", list: "list"}
+    names = {bool: "bool", int: "int", float: "double", str: "string", bytes: "bytes", bytearray: "bytes", list: "list"}
     return names.get(type(value), "dyn")
+
+
+def is_equal(one: object, other: object) -> bool:
+    """Say whether two values are equal in CEL: numbers across their types, other types never."""
+    kinds = {kind_of(one), kind_of(other)}
+    if len(kinds) > 1 and kinds != {"int", "double"}:
+        return False
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_equal, one, other))
+    return one == other
+
+
+def equals(one: object, other: object) -> bool:
+    """Say whether two values are equal, as `==` does: a version on the left asks for one on the right."""
+    if kind_of(one) in (VERSION, QUANTITY) and kind_of(other) != kind_of(one):
+        raise TypeError(NO_OVERLOAD)
+    return is_equal(one, other)
 
 
 def quantity_in(carrier: Carrier) -> Quantity:

@@ -49,7 +49,7 @@ class CelPrograms:
         from stowplan.devices.cel_runtime import ExpressionError, Runtime
 
         if self._runtime is None:
-            self._runtime = Runtime()
+            self._runtime = Runtime(has_lists=self._features.list_type_attributes)
         try:
             program = self._runtime.compile(expression)
         except ExpressionError as error:

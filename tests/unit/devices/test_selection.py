@@ -188,6 +188,103 @@ class TestLists:
         assert matches(expression, self.DEVICE, Features(list_type_attributes=True)) is expected
 
 
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        pytest.param('device.attributes[own].driverVersion == semver("2.1.0")', True, id="a version and a version"),
+        pytest.param('"2.1.0" == device.attributes[own].driverVersion', False, id="a string and a version"),
+        pytest.param('device.attributes[own].driverVersion != "2.1.0"', True, id="a version that is no string"),
+        pytest.param('device.attributes[own].driverVersion in ["2.1.0"]', False, id="a version among strings"),
+        pytest.param('device.attributes[own].driverVersion == "2.1.0" || true', True, id="if it does not matter"),
+        pytest.param("device.attributes[own].index == 4 && 1 == 1", True, id="a number beside a version"),
+        pytest.param("device.attributes[own].ecc == 1", False, id="a boolean is no number"),
+        pytest.param("device.attributes[own].index == 4.0", True, id="numbers of two types"),
+        pytest.param("[device.attributes[own].index, true] == [4, true]", True, id="lists"),
+        pytest.param("optional.of(device.attributes[own].index) == optional.of(4)", True, id="what may be missing"),
+    ],
+)
+def test_versions_are_compared_with_versions(expression: str, expected: bool) -> None:
+    assert matches(expression) is expected
+
+
+def test_a_version_compared_with_a_string_is_an_error() -> None:
+    with pytest.raises(CelError) as caught:
+        matches('device.attributes[own].driverVersion == "2.1.0"')
+    assert (caught.value.stage, str(caught.value)) == ("runtime", "no such overload")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param("[3, 1, 3].indexOf(3) == 0", id="the first place"),
+        pytest.param("[3, 1, 3].lastIndexOf(3) == 2", id="the last place"),
+        pytest.param('["a"].indexOf(device.attributes[own].model) == -1', id="no place"),
+        pytest.param('device.attributes[own].model.indexOf("0") == 2', id="the first place in a text"),
+        pytest.param('device.attributes[own].model.lastIndexOf("0") == 3', id="the last place in a text"),
+        pytest.param('"hello".indexOf("l", 3) == 3 && "hello".lastIndexOf("l", 2) == 2', id="from somewhere on"),
+        pytest.param("[1, 2, 3, 4].slice(1, 3) == [2, 3]", id="a part"),
+        pytest.param("[[1, [2]], [3]].flatten() == [1, [2], 3]", id="one level less"),
+        pytest.param("[1, [2, [3]]].flatten(2) == [1, 2, 3]", id="two levels less"),
+        pytest.param("[1, 2, 1, 2.0].distinct() == [1, 2]", id="each once"),
+        pytest.param("[1, 2, 3].reverse() == [3, 2, 1]", id="backwards"),
+        pytest.param('["b", "a"].sort() == ["a", "b"]', id="in order"),
+        pytest.param("lists.range(3) == [0, 1, 2]", id="counting"),
+        pytest.param('"a1b22".findAll("[0-9]+", 1) == ["1"]', id="some of what a pattern finds"),
+        pytest.param('"a,b".split(",").join("-") == "a-b"', id="texts are still texts"),
+    ],
+)
+def test_lists_have_the_functions_of_kubernetes(expression: str) -> None:
+    assert matches(expression) is True
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("[1].slice(0, 2) == []", "cannot slice(0, 2), list is length 1"),
+        ("[1].slice(1, 0) == []", "cannot slice(1, 0), start index must be less than or equal to end index"),
+        ("[1].slice(-1, 0) == []", "cannot slice(-1, 0), negative indexes not supported"),
+        ("[1].flatten(-1) == []", "level must be non-negative"),
+        ("[dyn(1), dyn('a')].sort() == []", "list elements must have the same type"),
+        ("[[1]].sort() == []", "list elements must be comparable"),
+        ("[].min() == 1", "min called on empty list"),
+        ("lists.range(1000000000) == []", "operation cancelled: actual cost limit exceeded"),
+    ],
+)
+def test_what_lists_cannot_do_is_told_in_upstream_words(expression: str, message: str) -> None:
+    with pytest.raises(CelError) as caught:
+        matches(expression)
+    assert (caught.value.stage, str(caught.value)) == ("runtime", message)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        'device.attributes[own].?driverVersion.isGreaterThan(semver("1.0.0"))',
+        "[optional.of(1)].isSorted()",
+        "device.attributes[own].?index.includes(4)",
+        "[device.attributes[own].?index, 1].max() == 4",
+        "dyn(optional.of(1)).includes(1)",
+        "cel.bind(v, device.attributes[own].?index, v.includes(4))",
+        "[1].map(x, optional.of(x)).distinct() == []",
+    ],
+)
+def test_what_may_be_missing_cannot_be_given_to_a_function(expression: str) -> None:
+    with pytest.raises(CelError, match="compilation failed: ERROR: <input>:1:") as caught:
+        matches(expression)
+    assert caught.value.stage == "compile"
+
+
+def test_an_attribute_is_no_list_without_its_feature() -> None:
+    with pytest.raises(CelError) as caught:
+        matches('device.attributes["d"].model.exists(m, m == "a")')
+    assert caught.value.stage == "compile"
+    assert str(caught.value) == (
+        "compilation failed: ERROR: <input>:1:23: expression of type 'any' cannot be range of a comprehension"
+        ' (must be list, map, or dynamic)\n | device.attributes["d"].model.exists(m, m == "a")'
+        "\n | ......................^"
+    )
+
+
 def test_a_version_that_is_none_is_told() -> None:
     broken = replace(DEVICE, attributes={"driver": DeviceAttribute(version_value="two")})
     with pytest.raises(CelError, match="attribute driver: parse semantic version: No Major"):

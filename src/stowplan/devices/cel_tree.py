@@ -1,0 +1,147 @@
+"""A compiled expression as a tree: read from the form in which the CEL library writes it, a protobuf message.
+
+The library crashes when it hands an optional value to a function that is written in Python, and takes some
+expressions that Kubernetes does not; `problem` finds both before anything is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+# Fields of Any, of CheckedExpr, of Expr and of the kinds of Expr.
+_WRAPPED: Final = 2
+_TYPES, _TREE, _SOURCE, _POSITIONS = 3, 4, 5, 4
+_ID, _SELECT, _CALL, _LIST, _STRUCT, _LOOP = 2, 5, 6, 7, 8, 9
+_FUNCTION: Final = 2
+_RANGE: Final = 2
+_OPTIONAL: Final = b"optional_type"
+# A Type that holds an empty message in its first field.
+_DYN: Final = b"\x0a\x00"
+
+EQUALS: Final = b"_==_"
+_CHOICE: Final = "_?_:_"
+
+
+@dataclass(slots=True)
+class Node:
+    """A part of an expression: what it does ("" for a variable or a constant), its type, and its own parts."""
+
+    does: str
+    type: bytes
+    position: int
+    parts: list[Node] = field(default_factory=list)
+
+    @property
+    def is_dynamic(self) -> bool:
+        return self.type == _DYN
+
+    @property
+    def has_optional(self) -> bool:
+        return _OPTIONAL in self.type
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this node and all below it."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+
+LOOP: Final = "loop"
+_MAKES: Final = ("list", "map", _CHOICE)
+
+
+def read(message: bytes) -> Node:
+    """Read a compiled expression."""
+    wrapped = next(value for number, value in _fields(message) if number == _WRAPPED)
+    fields = list(_fields(bytes(wrapped)))
+    types = dict(_entry(value) for number, value in fields if number == _TYPES)
+    source = next((value for number, value in fields if number == _SOURCE), b"")
+    positions = dict(_numbers(value) for number, value in _fields(bytes(source)) if number == _POSITIONS)
+    tree = next(value for number, value in fields if number == _TREE)
+    return _node(bytes(tree), types, positions)
+
+
+def problem(tree: Node, functions: Collection[str], has_lists: bool) -> tuple[int, str] | None:
+    """Return where and why an expression cannot be used; `functions` are those that are written in Python."""
+    for node in tree.walk():
+        if node.does == LOOP and node.parts[0].is_dynamic and not has_lists:
+            what = "expression of type 'any' cannot be range of a comprehension (must be list, map, or dynamic)"
+            return node.parts[0].position, what
+        has_optional = any(part.has_optional for part in node.parts)
+        if has_optional and (node.does in functions or (node.does in _MAKES and not node.has_optional)):
+            return node.position, f"found no matching overload for '{node.does}' applied to an optional value"
+    return None
+
+
+def compares_dynamic(tree: Node) -> bool:
+    """Say whether something of which the type is not known is compared for equality, and nothing optional is."""
+    equalities = [node for node in tree.walk() if node.does == EQUALS.decode()]
+    if any(part.has_optional for node in equalities for part in node.parts):
+        return False
+    return any(node.parts[0].is_dynamic for node in equalities)
+
+
+def _node(message: bytes, types: dict[int, bytes], positions: dict[int, int]) -> Node:
+    fields = list(_fields(message))
+    id = next((value for number, value in fields if number == _ID), 0)
+    node = Node("", types.get(int(id), b""), positions.get(int(id), 0))
+    for number, value in fields:
+        if number in (_SELECT, _CALL, _LIST, _STRUCT, _LOOP):
+            node.does, parts = _parts(number, bytes(value))
+            node.parts = [_node(part, types, positions) for part in parts]
+    return node
+
+
+def _parts(kind: int, message: bytes) -> tuple[str, list[bytes]]:
+    """Return what a node does, and its parts."""
+    fields = [(number, bytes(value)) for number, value in _fields(message) if not isinstance(value, int)]
+    if kind == _CALL:
+        function = next(value.decode() for number, value in fields if number == _FUNCTION)
+        return function, [value for number, value in fields if number != _FUNCTION]
+    if kind == _SELECT:
+        return "select", [value for number, value in fields if number == 1]
+    if kind == _LIST:
+        return "list", [value for number, value in fields if number == 1]
+    if kind == _STRUCT:
+        entries = [value for number, value in fields if number == 2]
+        return "map", [bytes(part) for entry in entries for number, part in _fields(entry) if number in (3, 4)]
+    # The range comes first, then what is done with it; names of variables are left out.
+    return LOOP, [value for number, value in sorted(fields) if number >= _RANGE and number not in (3, 8)]
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield number and value of every field; a value is a number, or bytes."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        if key & 7 == 0:
+            number, at = _varint(message, at)
+            yield key >> 3, number
+        elif key & 7 == 2:
+            length, at = _varint(message, at)
+            yield key >> 3, message[at : at + length]
+            at += length
+        else:
+            at += 8 if key & 7 == 1 else 4
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def _entry(message: int | bytes) -> tuple[int, bytes]:
+    found = dict(_fields(bytes(message)))
+    return int(found.get(1, 0)), bytes(found.get(2, b""))
+
+
+def _numbers(message: int | bytes) -> tuple[int, int]:
+    found = dict(_fields(bytes(message)))
+    return int(found.get(1, 0)), int(found.get(2, 0))
