@@ -60,8 +60,17 @@ def _profile(written: dict[str, Any], profile: Profile, known: PointsOf) -> Iter
         name = given.get("name", "")
         if not _is_named(name, enabled):
             yield f"pluginConfig[{index}]: arguments of {name!r} have no effect: {_not_enabled(name, enabled, known)}"
+        elif name == "PodTopologySpread":
+            yield from (f"pluginConfig[{index}]: {note}" for note in _default_constraints(given.get("args") or {}))
     for point in (*POINTS, "multi_point"):
         yield from _set(point, written.get("plugins", {}).get(camel(point), {}), enabled, known)
+
+
+def _default_constraints(args: dict[str, Any]) -> Iterator[str]:
+    for index, constraint in enumerate(args.get("defaultConstraints", [])):
+        if constraint.get("matchLabelKeys"):
+            whom = "default constraints count the pods of the service or the owner of a pod"
+            yield f"defaultConstraints[{index}].matchLabelKeys has no effect: {whom}"
 
 
 def _set(point: str, written: dict[str, Any], enabled: frozenset[str], known: PointsOf) -> Iterator[str]:

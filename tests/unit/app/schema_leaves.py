@@ -1,0 +1,33 @@
+"""Every field of a KubeSchedulerConfiguration, and of the arguments of plugins, by its path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stowplan.config import schema
+
+
+def of_configuration() -> set[str]:
+    return set(_leaves(schema.CONFIGURATION, ""))
+
+
+def of_arguments() -> set[str]:
+    """Return the fields of arguments, each behind the name of its plugin."""
+    return {
+        f"{kind.removesuffix('Args')}: {path}"
+        for kind, record in schema.ARGUMENTS.items()
+        for path in _leaves(record, "")
+    }
+
+
+def _leaves(kind: schema.Kind, path: str) -> Iterator[str]:
+    match kind:
+        case schema.Record():
+            for name, of_field in kind.fields.items():
+                # What a document is, not what it says.
+                if name not in ("apiVersion", "kind"):
+                    yield from _leaves(of_field, f"{path}.{name}" if path else name)
+        case schema.Items():
+            yield from _leaves(kind.of, f"{path}[]")
+        case _:
+            yield path
