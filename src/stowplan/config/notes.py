@@ -13,7 +13,7 @@ from stowplan.config.merge import ALL
 from stowplan.config.points import POINTS, PointsOf, camel
 from stowplan.config.references import class_name, is_reference
 from stowplan.config.suggestion import suggestion
-from stowplan.config.types import Configuration, Extender, Profile
+from stowplan.config.types import Configuration, Extender, ExtenderTls, Profile
 
 JSON: Final = "application/json"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
@@ -122,6 +122,11 @@ def _extender(extender: Extender) -> Iterator[str]:
         yield "it is never asked: give it a filterVerb, prioritizeVerb, preemptVerb or bindVerb"
     elif extender.weight and not extender.prioritize_verb:
         yield "its weight has no effect without a prioritizeVerb"
+    tls = extender.tls_config or ExtenderTls()
+    has_certificate, has_key = bool(tls.cert_data or tls.cert_file), bool(tls.key_data or tls.key_file)
+    if has_certificate is not has_key:
+        missing = "keyFile or keyData" if has_certificate else "certFile or certData"
+        yield f"no certificate is shown: tlsConfig has no {missing}"
 
 
 def _at(written: list[dict[str, Any]], index: int) -> dict[str, Any]:

@@ -153,6 +153,19 @@ def test_a_replica_that_does_not_lead_knows_the_cluster_but_binds_nothing() -> N
     assert run_live(held(work), speed=20.0) == 0
 
 
+def test_who_is_to_wait_knows_nothing_until_it_leads() -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        spec = {"holderIdentity": "another", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}
+        metadata = {"name": "kube-scheduler", "namespace": "kube-system", "resourceVersion": "1", "uid": "u"}
+        api.lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+        # Others look at the cluster first, and at the lease then.
+        await until(lambda: bool(api.agents["leases"]))
+        assert api._watchers == {}
+        assert await _status(port, "/readyz") == 500
+
+    assert run_live(work, f"--config-text={DELAYED}") == 0
+
+
 @pytest.mark.parametrize("flags", [("--leader-elect=false",), ()], ids=["alone", "as a candidate"])
 @pytest.mark.parametrize("resource", ["nodes", "pods"])
 def test_without_pods_or_nodes_it_is_not_ready_and_nothing_is_bound(resource: str, flags: tuple[str, ...]) -> None:
