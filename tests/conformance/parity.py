@@ -10,6 +10,7 @@ from tests.conformance.running import Count, Tally
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "parity.md"
 
+_GATE = "gate-"
 _HEAD = """\
 # Parity with kube-scheduler
 
@@ -38,7 +39,7 @@ before any node was looked at, the case waits, and waiting is not agreement.
 
 def page(tally: Tally) -> str:
     """Write the page."""
-    return "\n".join((_HEAD, *_kinds(tally), "", *_waiting(tally), "", *_tags(tally), ""))
+    return "\n".join((_HEAD, *_kinds(tally), "", *_waiting(tally), "", *_gates(tally), "", *_tags(tally), ""))
 
 
 def _kinds(tally: Tally) -> Iterator[str]:
@@ -65,11 +66,23 @@ def _waiting(tally: Tally) -> Iterator[str]:
         yield f"| {plugin} | {tally.waits_for[plugin]} | {tally.spoke[plugin]} |"
 
 
+def _gates(tally: Tally) -> Iterator[str]:
+    yield "## By feature gate\n"
+    yield "Cases in which a gate is not at its default; one case may switch several.\n"
+    yield "| gate | agreed | total |"
+    yield "|---|---:|---:|"
+    for (_, tag), count in sorted(tally.tags.items()):
+        if tag.startswith(_GATE):
+            yield f"| {tag.removeprefix(_GATE)} | {count.agreed} | {count.total} |"
+
+
 def _tags(tally: Tally) -> Iterator[str]:
     yield "## By feature\n"
     yield "| kind: feature | agreed | total | assisted | waiting |"
     yield "|---|---:|---:|---:|---:|"
     for (kind, tag), count in sorted(tally.tags.items()):
+        if tag.startswith(_GATE):
+            continue
         yield _row(f"{kind}: {tag}", count)
 
 

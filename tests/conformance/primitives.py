@@ -92,8 +92,16 @@ def _selector_object(given: dict[str, Any]) -> dict[str, Any]:
     return _selector(lambda: selectors.compile_label_selector(written), given["labels"])
 
 
+def _with_values(selector: dict[str, Any]) -> dict[str, Any]:
+    """Return a selector with its empty lists of values, which were there when it was recorded, though not written."""
+    for term in selector.get("nodeSelectorTerms") or ():
+        for requirement in (*term.get("matchExpressions", ()), *term.get("matchFields", ())):
+            requirement.setdefault("values", [])
+    return selector
+
+
 def _node_selector(given: dict[str, Any]) -> dict[str, Any]:
-    selector = node_selector.compile_node_selector(convert(NodeSelector, given["nodeSelector"]))
+    selector = node_selector.compile_node_selector(convert(NodeSelector, _with_values(given["nodeSelector"])))
     answers = [selector.match(node["name"], node.get("labels") or {}) for node in given["nodes"]]
     return {
         "parseError": selector.parse_error,
