@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from stowplan.framework.verdict import WordedError
 from stowplan.model.dra import ClaimConsumer, DeviceClass, ResourceClaim
 from stowplan.model.pod import Pod
 
@@ -21,8 +22,8 @@ MOST_CONSUMERS: Final = 256
 FindClass = Callable[[str], DeviceClass | None]
 
 
-class UnsupportedRequestError(Exception):
-    """A request that nobody can understand; the text is upstream's."""
+class UnsupportedRequestError(WordedError):
+    """A request that nobody can understand."""
 
 
 def can_be_reserved(claim: ResourceClaim) -> bool:

@@ -28,15 +28,20 @@ DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 List = Callable[[], Iterable[DeviceClass]]
 
 
-def awaited(device_classes: List, rules: Rules = USUAL) -> tuple[Awaited, ...]:
-    """Return the changes that a pod without room waits for; `rules` say how pods are weighed."""
+def awaited(device_classes: List | None, rules: Rules = USUAL) -> tuple[Awaited, ...]:
+    """Return the changes that a pod without room waits for; `rules` say how pods are weighed.
+
+    Without a list of device classes, none serves an extended resource.
+    """
     given_back = partial(is_room_given_back, rules=rules)
-    grown = partial(has_room, device_classes, rules=rules)
-    return (
+    grown = partial(has_room, device_classes or tuple, rules=rules)
+    room = (
         Awaited(changes.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, given_back),
         Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, grown),
-        Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE, is_served_by),
     )
+    if device_classes is None:
+        return room
+    return (*room, Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE, is_served_by))
 
 
 def is_room_given_back(pod: Pod, old: Pod, new: Pod | None, rules: Rules = USUAL) -> bool:

@@ -103,7 +103,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         """Without a handle no device class is known."""
         self._served = ServedAmounts(handle) if handle is not None else None
         is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
-        self._device_classes = handle.listers.device_classes if handle is not None and is_served else tuple
+        self._device_classes = handle.listers.device_classes if handle is not None and is_served else None
         self._rules = rules_of(handle.feature_gates) if handle is not None else USUAL
         self._resources = scoring_strategy.resources
         self._rule = _rule_of(scoring_strategy)
@@ -121,7 +121,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         ]
         for name, amount in sorted(wanted.scalar.items()):
             if not self._is_ignored(name):
-                is_served = resource_changes.is_served(self._device_classes, name)
+                is_served = resource_changes.is_served(self._device_classes or tuple, name)
                 demands.append(Demand(nodes.resource(name), amount, f"Insufficient {name}", is_served))
         # A node that is overcommitted still takes a pod that requests nothing of what it lacks.
         return Demands(demand for demand in demands if demand.amount)

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from stowplan.app.cluster import Cluster, Failed
 from stowplan.devices import claims
 from stowplan.devices.claims import UnsupportedRequestError
+from stowplan.model import decode
+from stowplan.model.pod import Pod
+from stowplan.testing import make_node
 from tests.unit.devices.claim_objects import claim, device_class, exactly, first_of, user_of
 
 KNOWN = {"gpu": device_class("gpu")}
@@ -46,6 +50,15 @@ def test_why_nothing_can_be_allocated(request_: dict[str, Any], allows_alternati
 def test_a_request_without_a_class_is_a_fault() -> None:
     with pytest.raises(UnsupportedRequestError, match="request r: unsupported request type"):
         claims.problem(claim("claim", exactly(class_name="")), KNOWN.get, allows_alternatives=True)
+
+
+def test_a_pod_with_such_a_request_fails_in_upstreams_words() -> None:
+    cluster = Cluster()
+    cluster.add_all([make_node("n").capacity(cpu="1", pods=1).build(), claim("claim", exactly(class_name=""))])
+    spec = {"containers": [{"name": "c"}], "resourceClaims": [{"name": "it", "resourceClaimName": "claim"}]}
+    result = cluster.choose(decode.convert(Pod, {"metadata": {"name": "p", "namespace": "default"}, "spec": spec}))
+    assert isinstance(result, Failed)
+    assert result.message == 'running PreFilter plugin "DynamicResources": request r: unsupported request type'
 
 
 @pytest.mark.parametrize(

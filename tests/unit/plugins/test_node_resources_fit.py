@@ -165,3 +165,17 @@ def test_without_the_feature_devices_serve_nothing() -> None:
     handle.feature_gates = feature_gates.parse("DRAExtendedResource=false")
     expected = {"node": ("unresolvable", f"Insufficient {GPU}")}
     assert ResourceCluster(node_of()).said(NodeResourcesFit(handle=handle), pod_of(gpu="1")) == expected
+
+
+@pytest.mark.parametrize(
+    ("is_on", "is_awaited"),
+    [
+        pytest.param("true", True, id="a new class may serve what the pod requests"),
+        pytest.param("false", False, id="without the feature no class serves anything"),
+    ],
+)
+def test_device_classes_are_awaited_with_the_feature_alone(is_on: str, is_awaited: bool) -> None:
+    handle = LocalHandle()
+    handle.feature_gates = feature_gates.parse(f"DRAExtendedResource={is_on}")
+    awaited = [one.resource for one in NodeResourcesFit(handle=handle).events()]
+    assert ("resource.k8s.io/DeviceClass" in awaited) is is_awaited
