@@ -89,6 +89,7 @@ def kubelets(plane: Plane) -> Iterator[Kubelets]:
     kubelets.start()
     yield kubelets
     kubelets.stop()
+    kubelets.clear()
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
