@@ -26,6 +26,7 @@ from stowplan.framework.registry import Registry, RegistryError
 # Read once, by what is made of them at start: the client, the lease, the server and the queue.
 NEEDS_RESTART: Final = frozenset(
     {
+        "parallelism",
         "leader_election",
         "client_connection",
         "enable_profiling",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from stowplan.cli.flag_table import FLAGS
+from stowplan.config.feature_gates import without_effect
 
 if TYPE_CHECKING:
     from stowplan.app.options import Options
@@ -22,6 +23,8 @@ def warnings(options: Options) -> list[str]:
 
     told = [f"--{name} has no effect: {FLAGS[name].absent}" for name in sorted(options.given) if FLAGS[name].absent]
     told += [f"--{name} is ignored: the configuration file decides" for name in ignored_flags(options)]
+    gates = without_effect(options.feature_gates)
+    told += [gates] if gates else []
     return [*told, *_without_their_other_half(options), *_unknown_metrics(options)]
 
 

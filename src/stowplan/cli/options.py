@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import click
 
-from stowplan.config.feature_gates import FeatureGateError, FeatureGates, parse
+from stowplan.cli import output
+from stowplan.config.feature_gates import FeatureGateError, FeatureGates, parse, without_effect
 
 
 def _read_gates(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> FeatureGates:
     try:
-        return parse(*texts)
+        gates = parse(*texts)
     except FeatureGateError as error:
         # In the words of `stowplan run`, which are upstream's.
         raise click.UsageError(f'invalid argument "{texts[-1]}" for "--feature-gates" flag: {error}', ctx) from None
+    note = without_effect(gates)
+    output.write_notes([note] if note else [])
+    return gates
 
 
 files = click.argument("files", nargs=-1, required=True, metavar="FILE...")

@@ -65,6 +65,16 @@ def with_settings(asked: Mapping[str, bool]) -> FeatureGates:
     return FeatureGates(frozenset(name for name, is_on in state.items() if is_on))
 
 
+def without_effect(gates: FeatureGates) -> str:
+    """Say which gates were switched though nothing here asks for them; nothing if none was."""
+    needed = {need for name in gates.on for need in GATES[name].needs}
+    changed = sorted(name for name in gates.on ^ DEFAULT_GATES.on if not GATES[name].effect and name not in needed)
+    if not changed:
+        return ""
+    verb = "has" if len(changed) == 1 else "have"
+    return f"--feature-gates: {', '.join(changed)} {verb} no effect: nothing here depends on it"
+
+
 def _read(piece: str) -> tuple[str, bool]:
     name, equals, value = (part.strip() for part in piece.partition("="))
     component, colon, own = name.partition(":")

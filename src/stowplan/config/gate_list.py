@@ -39,8 +39,8 @@ def _locked() -> Gate:
 GATES: Final[Mapping[str, Gate]] = MappingProxyType(
     {
         "ClearingNominatedNodeNameAfterBinding": _beta(),
-        "ComponentFlagz": _beta(),
-        "ComponentStatusz": _beta(),
+        "ComponentFlagz": _beta("the page /flagz is served"),
+        "ComponentStatusz": _beta("the page /statusz is served"),
         "CoordinatedLeaderElection": Gate("beta", False),
         "DRAAdminAccess": _locked(),
         "DRAConsumableCapacity": _beta("devices may be shared by parts of their capacity"),

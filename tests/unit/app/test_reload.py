@@ -87,9 +87,9 @@ def test_a_good_text_is_accepted_with_what_it_changes(
 
 
 def test_what_needs_a_restart_stays_in_force() -> None:
-    answer = reloaded(DEFAULT, HEAD + "podMaxBackoffSeconds: 60\nparallelism: 3", installed_plugins())
+    answer = reloaded(DEFAULT, HEAD + "podMaxBackoffSeconds: 60\npercentageOfNodesToScore: 3", installed_plugins())
     assert isinstance(answer, Accepted)
-    assert (answer.configuration.pod_max_backoff_seconds, answer.configuration.parallelism) == (10, 3)
+    assert (answer.configuration.pod_max_backoff_seconds, answer.configuration.percentage_of_nodes_to_score) == (10, 3)
 
 
 @pytest.mark.parametrize(
@@ -180,11 +180,11 @@ def test_a_plugin_that_refuses_its_arguments_refuses_the_configuration(tmp_path:
 def test_the_last_offer_counts_and_a_return_to_the_old_one_withdraws() -> None:
     swapped: list[int] = []
     reloader = recording_reloader(swapped)
-    reloader.offer(HEAD + "parallelism: 2")
-    reloader.offer(HEAD + "parallelism: 3")
+    reloader.offer(HEAD + "percentageOfNodesToScore: 2")
+    reloader.offer(HEAD + "percentageOfNodesToScore: 3")
     assert reloader.apply()
-    reloader.offer(HEAD + "parallelism: 4")
-    reloader.offer(HEAD + "parallelism: 3")
+    reloader.offer(HEAD + "percentageOfNodesToScore: 4")
+    reloader.offer(HEAD + "percentageOfNodesToScore: 3")
     assert not reloader.apply()
     assert swapped == [3]
 
@@ -192,7 +192,7 @@ def test_the_last_offer_counts_and_a_return_to_the_old_one_withdraws() -> None:
 def test_a_bad_offer_does_not_withdraw_a_good_one() -> None:
     swapped: list[int] = []
     reloader = recording_reloader(swapped)
-    reloader.offer(HEAD + "parallelism: 2")
+    reloader.offer(HEAD + "percentageOfNodesToScore: 2")
     reloader.offer(HEAD + "parallelism: 0")
     assert reloader.apply()
     assert swapped == [2]
@@ -200,7 +200,7 @@ def test_a_bad_offer_does_not_withdraw_a_good_one() -> None:
 
 def test_rereading_is_one_call(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text(HEAD + "parallelism: 2")
+    path.write_text(HEAD + "percentageOfNodesToScore: 2")
     swapped: list[int] = []
     reloader = recording_reloader(swapped)
     assert isinstance(asyncio.run(reloader.reread(FileSource(path))), Accepted)
@@ -223,7 +223,7 @@ async def follow_two_changes(path: Path) -> list[Accepted | Refused]:
     await source.read()
     task = asyncio.create_task(recording_reloader([]).follow(source, told.put_nowait))
     answers = []
-    for text in ("parallelism: 2", "parallelism: 0"):
+    for text in ("percentageOfNodesToScore: 2", "parallelism: 0"):
         await asyncio.to_thread(replace_text, path, HEAD + text)
         answers.append(await asyncio.wait_for(told.get(), LIMIT_SECONDS))
     task.cancel()
@@ -269,7 +269,7 @@ def goes_to(cluster: Cluster, pod: Pod) -> str:
 
 def recording_reloader(swapped: list[int]) -> Reloader:
     def swap(config: Configuration, built: Built) -> None:
-        swapped.append(config.parallelism)
+        swapped.append(config.percentage_of_nodes_to_score)
 
     return Reloader(DEFAULT, installed_plugins(), build=lambda config: Built({}, ()), swap=swap)
 
@@ -303,3 +303,9 @@ def test_a_certificate_that_is_none_refuses_the_configuration() -> None:
 
 def extenders_of(cluster: Cluster) -> list[str]:
     return [extender.name for extender in cluster.extenders]
+
+
+def test_how_ties_are_broken_is_decided_at_the_start() -> None:
+    answer = reloaded(DEFAULT, HEAD + "parallelism: 1", installed_plugins())
+    assert isinstance(answer, Accepted)
+    assert (answer.changes, answer.needs_restart, answer.configuration.parallelism) == ((), ("parallelism",), 16)

@@ -6,7 +6,7 @@ import pytest
 
 from stowplan.config.arguments import UtilizationShapePoint, VolumeBindingArgs
 from stowplan.config.errors import ConfigError
-from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGateError, FeatureGates, parse
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGateError, FeatureGates, parse, without_effect
 from stowplan.config.gate_list import GATES, markdown_table
 from stowplan.config.load import default_configuration, load
 from tests.unit.config.writing import HEADER
@@ -175,3 +175,21 @@ def test_the_default_score_curve_of_volumes(gates: str, shape: object) -> None:
     args = profile.plugin_config["VolumeBinding"]
     assert isinstance(args, VolumeBindingArgs)
     assert args.shape == shape
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", "", id="none switched"),
+        pytest.param("SchedulerPopFromBackoffQ=false", "", id="one that is asked for"),
+        pytest.param("GenericWorkload=true,GangScheduling=true", "", id="one that another needs"),
+        pytest.param("OpportunisticBatching=true", "", id="one that stays as it is"),
+        pytest.param(
+            "OpportunisticBatching=false",
+            "--feature-gates: OpportunisticBatching has no effect: nothing here depends on it",
+            id="one that nothing asks for",
+        ),
+    ],
+)
+def test_gates_switched_in_vain_are_told(text: str, expected: str) -> None:
+    assert without_effect(parse(text)) == expected
