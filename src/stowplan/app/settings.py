@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import AS_IT_IS, Reading, default_configuration, from_mapping, load
@@ -27,6 +28,14 @@ def read_configuration(text: str, gates: FeatureGates = DEFAULT_GATES, reading: 
 ConfigurationLike: TypeAlias = Configuration | Path | str | Mapping[str, object] | None
 
 
+def _warn(note: str) -> None:
+    # Told of the line that makes the cluster: from here by way of the reader and `Cluster`.
+    warnings.warn(note, stacklevel=6)
+
+
+WARNING: Final = Reading(tell=_warn)
+
+
 def as_configuration(given: ConfigurationLike, registry: Registry, gates: FeatureGates) -> Configuration:
     """Read a configuration, however it is given; of texts, one with a line break or a brace is no path."""
     known = KnownPlugins(registry)
@@ -36,11 +45,11 @@ def as_configuration(given: ConfigurationLike, registry: Registry, gates: Featur
         case None:
             return default_configuration(gates=gates)
         case Mapping():
-            return from_mapping(given, known, gates)
+            return from_mapping(given, known, gates, WARNING)
         case str() if "\n" in given or given.lstrip().startswith("{"):
-            return load(given, known, gates)
+            return load(given, known, gates, WARNING)
         case str() | Path():
-            return load(Path(given).read_text(encoding="utf-8"), known, gates)
+            return load(Path(given).read_text(encoding="utf-8"), known, gates, WARNING)
     raise TypeError(f"config: {type(given).__name__} is no configuration; give a path, a text, or a mapping")
 
 

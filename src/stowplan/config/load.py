@@ -50,12 +50,15 @@ def load(
 
 
 def from_mapping(
-    value: Mapping[str, object] | None, known: PointsOf = IN_TREE, gates: FeatureGates = DEFAULT_GATES
+    value: Mapping[str, object] | None,
+    known: PointsOf = IN_TREE,
+    gates: FeatureGates = DEFAULT_GATES,
+    reading: Reading = AS_IT_IS,
 ) -> Configuration:
     """Take a configuration that was parsed elsewhere; None means the default one."""
     if value is None:
         return default_configuration(known, gates)
-    return _load(document.from_value(value), known, gates, AS_IT_IS)
+    return _load(document.from_value(value), known, gates, reading)
 
 
 def default_configuration(known: PointsOf = IN_TREE, gates: FeatureGates = DEFAULT_GATES) -> Configuration:

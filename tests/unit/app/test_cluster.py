@@ -249,3 +249,10 @@ def test_choices_stay_right_when_columns_are_dropped(monkeypatch: pytest.MonkeyP
         pod = pod.prefer_node(1, f"label-{number % 45}", "Exists").requests(cpu="100m")
         kept, anew = (node_chosen(cluster, pod.build()) for cluster in clusters)
         assert kept == anew
+
+
+def test_what_of_a_configuration_has_no_effect_is_a_warning_at_the_line_that_gives_it() -> None:
+    config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "parallelism": 3}
+    with pytest.warns(UserWarning, match="parallelism: 3 has no effect") as warned:
+        Cluster(config)
+    assert warned[0].filename == __file__
