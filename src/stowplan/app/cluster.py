@@ -23,7 +23,7 @@ import numpy as np
 
 from stowplan.app.private_loop import PrivateLoop
 from stowplan.app.settings import ConfigurationLike, as_configuration, installed_plugins
-from stowplan.app.standalone import Standalone
+from stowplan.app.standalone import Standalone, Unmeasured
 from stowplan.cache.cache import Cache, Placed
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
@@ -43,7 +43,7 @@ from stowplan.extender.connect import connect
 from stowplan.framework import placing
 from stowplan.framework.allocation import rules_of
 from stowplan.framework.extending import Extender
-from stowplan.framework.handle import Binder, ObjectWriter
+from stowplan.framework.handle import Binder, Measures, ObjectWriter
 from stowplan.framework.memo import Memo
 from stowplan.framework.profile import Profile
 from stowplan.framework.stopwatch import Stopwatch
@@ -117,6 +117,8 @@ class Cluster:
         self.news = News()
         #: The resource claims on their way to the cluster.
         self.claims = InFlight(self.cache.objects, self.cache.table.reads, feature_gates)
+        #: Where plugins count their own work.
+        self.measures: Measures = Unmeasured()
         #: What plugins write to; without one, what they write is done here.
         self.writer: Writer | None = None
         built = self.build(self.config)

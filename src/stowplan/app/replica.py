@@ -143,7 +143,8 @@ class Replica:
     def _listen(self) -> None:
         metrics, log, timeline = self.metrics, ReportLog(), self.timeline
         metrics.watch(self.parts.queue, self.parts.cache)
-        self.cluster.stopwatch.have_noted(metrics.plugins.note)
+        self.cluster.stopwatch.have_noted(metrics.plugins.note, metrics.plugins.note_awaited)
+        self.cluster.measures = metrics.plugins
 
         def tell(report: Report) -> None:
             metrics(report)

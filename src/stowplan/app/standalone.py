@@ -13,6 +13,16 @@ from stowplan.model.binding import Binding
 from stowplan.model.merge_patch import patched
 
 
+class Unmeasured:
+    """Where plugins count if nobody looks."""
+
+    def count(self, name: str, *labels: str) -> None:
+        """Forget it."""
+
+    def time(self, name: str, seconds: float, *labels: str) -> None:
+        """Forget it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standalone:
     """Binds assumed pods, and changes other objects at once; a `Binder` and an `ObjectWriter`."""

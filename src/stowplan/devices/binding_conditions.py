@@ -6,6 +6,7 @@ since the devices were given.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -22,6 +23,17 @@ _SECOND_NS: Final = 1_000_000_000
 
 class BindingError(Exception):
     """The devices of a claim do not get ready."""
+
+
+def end_of(error: BindingError) -> str:
+    """Return upstream's word for how the waiting ended."""
+    text = str(error)
+    return "timeout" if text.startswith(TIMED_OUT) else "failure" if text.startswith(FAILED) else "error"
+
+
+def results(claims: Iterable[ResourceClaim]) -> list[DeviceRequestAllocationResult]:
+    """Return what claims were given, device by device."""
+    return [result for claim in claims for result in _results(claim)]
 
 
 def has_any(claim: ResourceClaim) -> bool:

@@ -24,6 +24,7 @@ from stowplan.model.pod import Pod
 T = TypeVar("T", ResourceClaim, Pod)
 
 MOST_TRIES: Final = 5
+CREATES: Final = "scheduler_resourceclaim_creates_total"
 # How long to wait for the version that a write did not go with.
 NEWS_SECONDS: Final = 5.0
 
@@ -82,7 +83,9 @@ class ClaimWrites:
         try:
             created: ResourceClaim = await self._handle.writes.create(unnamed)
         except Exception as error:
+            self._handle.measures.count(CREATES, "failure")
             raise ClaimError(f"create claim for extended resources {claim.namespace}/: {error}") from error
+        self._handle.measures.count(CREATES, "success")
         return created
 
     async def name_in(self, pod: Pod, claim: ResourceClaim, mappings: Mappings) -> None:

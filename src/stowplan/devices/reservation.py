@@ -20,6 +20,11 @@ from stowplan.model.duration import Duration
 from stowplan.model.pod import Pod
 
 PENDING: Final = "BindingConditionsPending"
+#: Metrics: allocations of devices that had to be made ready, and how long that took.
+ALLOCATIONS: Final = "scheduler_dra_bindingconditions_allocations_total"
+WAITS: Final = "scheduler_dra_bindingconditions_wait_duration_seconds"
+
+_SECOND_NS: Final = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -84,7 +89,7 @@ class Preparation:
         claims = [taken.claim for taken in reservation.taken]
         if self._timeout is not None and any(map(binding_conditions.has_any, claims)):
             self._handle.announce(pod, PENDING, f"waiting for binding conditions for device on node {node_name}")
-            await self._wait_for(claims, self._timeout)
+            await self._wait(pod, claims, self._timeout)
 
     async def _write(self, pod: Pod, taken: Taken, mappings: Mappings) -> None:
         """Write that a claim is the pod's now; from then on the cluster's word counts."""
@@ -95,6 +100,23 @@ class Preparation:
         self._claims.settle(taken.uid or taken.claim.uid, taken.claim)
         if taken.is_made:
             await self._writes.name_in(pod, taken.claim, mappings)
+
+    async def _wait(self, pod: Pod, claims: Sequence[ResourceClaim], limit: Duration) -> None:
+        """Wait for the devices, and note how long that took and how it ended. Raise BindingError."""
+        started_ns, end = self._handle.now_ns(), "error"
+        try:
+            await self._wait_for(claims, limit)
+            end = "success"
+        except BindingError as error:
+            end = binding_conditions.end_of(error)
+            raise
+        finally:
+            seconds = (self._handle.now_ns() - started_ns) / _SECOND_NS
+            for result in binding_conditions.results(claims):
+                labels = (pod.spec.scheduler_name, result.driver, end)
+                self._handle.measures.time(WAITS, seconds, *labels)
+                if result.binding_conditions:
+                    self._handle.measures.count(ALLOCATIONS, *labels)
 
     async def _wait_for(self, claims: Sequence[ResourceClaim], limit: Duration) -> None:
         """Wait until the drivers have made all devices ready. Raise BindingError if they do not."""

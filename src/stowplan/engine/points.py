@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from stowplan.engine.parts import Parts
 from stowplan.framework import placing
 from stowplan.framework.contract import PreBind
+from stowplan.framework.placing import SUCCESS, end_of
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
-
-SUCCESS: Final = "Success"
 
 
 async def pre_bind(
@@ -20,10 +18,12 @@ async def pre_bind(
 ) -> Rejection | None:
     """Do what must be done before binding, by the plugins that have something to do."""
     if not busy:
+        # As upstream, the point is passed by every pod.
+        parts.note_point("PreBind", SUCCESS, profile.name, 0)
         return None
     started_ns = parts.now_ns()
     rejection = await placing.run_pre_bind(profile, busy, pod, node_name, parts.patience.for_pre_bind)
-    parts.note_point("PreBind", _end(rejection), profile.name, parts.now_ns() - started_ns)
+    parts.note_point("PreBind", end_of(rejection), profile.name, parts.now_ns() - started_ns)
     return rejection
 
 
@@ -31,20 +31,17 @@ async def bind(parts: Parts, profile: Profile, pod: Pod, node_name: str) -> Reje
     """Bind the pod by the first plugin that does not skip it."""
     started_ns = parts.now_ns()
     rejection = await placing.run_bind(profile, pod, node_name, parts.patience.for_bind)
-    parts.note_point("Bind", _end(rejection), profile.name, parts.now_ns() - started_ns)
+    parts.note_point("Bind", end_of(rejection), profile.name, parts.now_ns() - started_ns)
     return rejection
 
 
 async def post_bind(parts: Parts, profile: Profile, pod: Pod, node_name: str) -> list[str]:
     """Tell every plugin that the pod is bound; return what went wrong, which changes nothing."""
     if not profile.post_bind:
+        parts.note_point("PostBind", SUCCESS, profile.name, 0)
         return []
     started_ns = parts.now_ns()
     problems = await placing.run_post_bind(profile, pod, node_name, parts.patience.for_post_bind)
     end = Code.ERROR.value if problems else SUCCESS
     parts.note_point("PostBind", end, profile.name, parts.now_ns() - started_ns)
     return problems
-
-
-def _end(rejection: Rejection | None) -> str:
-    return SUCCESS if rejection is None else rejection.code.value

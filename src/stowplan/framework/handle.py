@@ -119,6 +119,16 @@ class BindingHandle(Handle, Protocol):
     def binder(self) -> Binder: ...
 
 
+class Measures(Protocol):
+    """Where plugins count their own work, by metrics of upstream's names; who is not interested drops it."""
+
+    def count(self, name: str, *labels: str) -> None:
+        """Count one more."""
+
+    def time(self, name: str, seconds: float, *labels: str) -> None:
+        """Note how long something took."""
+
+
 class Assumptions(Protocol):
     """Objects other than pods, as a plugin is about to make them: listers show these until they come true.
 
@@ -173,6 +183,9 @@ class PreparingHandle(Handle, Protocol):
 
     @property
     def news(self) -> News: ...
+
+    @property
+    def measures(self) -> Measures: ...
 
     def row_of(self, node_name: str) -> Nodes:
         """Return a node as filters are given it: one row, or none if it is not known (any more)."""

@@ -7,21 +7,54 @@ plugin that raises, takes too long or answers with something that is no answer r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from stowplan.framework import raised
 from stowplan.framework.contract import Errand, Plugin, PreBind, Skip, Wait
 from stowplan.framework.profile import Profile
+from stowplan.framework.stopwatch import Blame, Stopwatch
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 
+T = TypeVar("T")
+
 MAX_WAIT_SECONDS: Final = 15 * 60.0
+#: How something ended that nobody refused.
+SUCCESS: Final = "Success"
 
 #: Ends what is awaited inside it with a TimeoutError when it has taken too long.
 Limit = Callable[[], AbstractAsyncContextManager[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Awaiting:
+    """How plugins are awaited: for how long, and by which watch."""
+
+    limit: Limit
+    stopwatch: Stopwatch
+
+    async def ask(self, blame: Blame, question: Callable[..., Awaitable[T]], *details: Any) -> T:
+        """Await the answer of a plugin; raise TimeoutError if it takes too long."""
+        started_ns, end = self.stopwatch.now_ns(), Code.ERROR.value
+        try:
+            async with self.limit():
+                answer = await question(*details)
+            end = end_of(answer)
+            return answer
+        finally:
+            self.stopwatch.end_waiting(started_ns, blame, end)
+
+
+def end_of(answer: Any) -> str:
+    """Return upstream's word for how something ended."""
+    if answer is None:
+        return SUCCESS
+    if isinstance(answer, Skip):
+        return "Skip"
+    return answer.code.value if isinstance(answer, Rejection) else Code.ERROR.value
 
 
 def run_reserve(profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
@@ -101,10 +134,10 @@ async def run_pre_bind(
     profile: Profile, plugins: Sequence[PreBind], pod: Pod, node_name: str, limit: Limit
 ) -> Rejection | None:
     """Do what must be done before binding, by the plugins that said they have something to do."""
+    awaiting = Awaiting(limit, profile.stopwatch)
     for plugin in plugins:
         try:
-            async with limit():
-                answer = await plugin.pre_bind(pod, node_name)
+            answer = await awaiting.ask((plugin.name, "PreBind", pod), plugin.pre_bind, pod, node_name)
         except Exception as error:
             return _raised(profile, (plugin.name, "PreBind", pod), error)
         if answer is not None:
@@ -114,10 +147,10 @@ async def run_pre_bind(
 
 async def run_bind(profile: Profile, pod: Pod, node_name: str, limit: Limit) -> Rejection | None:
     """Bind the pod by the first plugin that does not skip it."""
+    awaiting = Awaiting(limit, profile.stopwatch)
     for plugin in profile.bind:
         try:
-            async with limit():
-                answer = await plugin.bind(pod, node_name)
+            answer = await awaiting.ask((plugin.name, "Bind", pod), plugin.bind, pod, node_name)
         except Exception as error:
             return _raised(profile, (plugin.name, "Bind", pod), error)
         if isinstance(answer, Skip):
@@ -129,10 +162,10 @@ async def run_bind(profile: Profile, pod: Pod, node_name: str, limit: Limit) -> 
 async def run_post_bind(profile: Profile, pod: Pod, node_name: str, limit: Limit) -> list[str]:
     """Tell every plugin that the pod is bound; return what went wrong, which changes nothing."""
     problems = []
+    awaiting = Awaiting(limit, profile.stopwatch)
     for plugin in profile.post_bind:
         try:
-            async with limit():
-                await plugin.post_bind(pod, node_name)
+            await awaiting.ask((plugin.name, "PostBind", pod), plugin.post_bind, pod, node_name)
         except Exception as error:
             _trace_foreign(profile, (plugin.name, "PostBind", pod), error)
             problems.append(f"plugin {plugin.name!r} failed in PostBind for pod {pod.key!r}: {_spelled(error)}")

@@ -32,10 +32,14 @@ def _unnoted(blame: Blame, took_ns: int) -> None:
     """Note nothing."""
 
 
+def _not_awaited(blame: Blame, end: str, took_ns: int) -> None:
+    """Note nothing."""
+
+
 class Stopwatch:
     """Measures every question to a plugin that answers at once, and tells of the slow ones."""
 
-    __slots__ = ("_late_ns", "_limit_ns", "_note", "_tell", "_traced", "is_wound", "now_ns")
+    __slots__ = ("_late_ns", "_limit_ns", "_note", "_note_awaited", "_tell", "_traced", "is_wound", "now_ns")
 
     def __init__(self) -> None:
         #: Whether there is a clock to measure by; without one, nobody need ask.
@@ -44,6 +48,7 @@ class Stopwatch:
         self._limit_ns = self._late_ns = 0
         self._tell: Callable[[str], None] = _nobody
         self._note: Callable[[Blame, int], None] = _unnoted
+        self._note_awaited: Callable[[Blame, str, int], None] = _not_awaited
         #: Places in plugins that the traceback has been told of.
         self._traced: set[str] = set()
 
@@ -53,9 +58,16 @@ class Stopwatch:
         self._limit_ns, self._late_ns = (round(seconds * SECOND_NS) for seconds in limits)
         self.is_wound = True
 
-    def have_noted(self, note: Callable[[Blame, int], None]) -> None:
-        """Have every question noted, with the nanoseconds that it took to answer."""
-        self._note = note
+    def have_noted(
+        self, note: Callable[[Blame, int], None], note_awaited: Callable[[Blame, str, int], None] = _not_awaited
+    ) -> None:
+        """Have every question noted, with the nanoseconds that it took to answer; of awaited ones, also their end."""
+        self._note, self._note_awaited = note, note_awaited
+
+    def end_waiting(self, started_ns: int, blame: Blame, end: str) -> None:
+        """Note what a plugin was awaited for since `started_ns`; others went on meanwhile, so it may take its time."""
+        if self.is_wound:
+            self._note_awaited(blame, end, self.now_ns() - started_ns)
 
     def trace(self, error: Exception, blame: Blame) -> None:
         """Tell the whole way to a fault of a plugin, once for each place."""

@@ -163,7 +163,8 @@ PLUGINS: Final = (
         "Latency for running all plugins of a specific extension point.",
         ("extension_point", "status", "profile"),
         _POINT,
-        here="time within the plugins of a point in one attempt; answers that still hold take none",
+        here="time within the plugins of a point in one attempt; answers that still hold take none; PreBind, Bind and"
+        " PostBind of every pod that gets there",
     ),
     Definition(
         "scheduler_plugin_execution_duration_seconds",
@@ -172,7 +173,8 @@ PLUGINS: Final = (
         "Duration for running a plugin at a specific extension point.",
         ("plugin", "extension_point", "status"),
         _PLUGIN,
-        here="one question to a plugin about many nodes, in every tenth attempt; Success means that it answered",
+        here="one question to a plugin about many nodes, in every tenth attempt, where Success means that it answered;"
+        " and every tenth PreBind, Bind and PostBind of a plugin, by how it ended",
     ),
     Definition(
         "scheduler_plugin_evaluation_total",
@@ -256,4 +258,43 @@ GANGS: Final = (
     ),
 )
 
-SCHEDULER: Final = ATTEMPTS + QUEUE + PLUGINS + PREEMPTION + GANGS + ABSENT
+CLAIMS: Final = (
+    Definition(
+        "scheduler_resourceclaim_creates_total",
+        "counter",
+        "ALPHA",
+        "Number of ResourceClaims creation requests within scheduler",
+        ("status",),
+        here="claims made for extended resources that devices serve",
+        gate="DRAExtendedResource",
+    ),
+    Definition(
+        "scheduler_dra_bindingconditions_allocations_total",
+        "counter",
+        "ALPHA",
+        "Number of allocations using devices with BindingConditions, counted per driver per scheduling attempt",
+        ("profile", "driver", "status"),
+        here="devices that had to be made ready for a pod, by how the waiting ended",
+        gate="DRADeviceBindingConditions",
+    ),
+    Definition(
+        "scheduler_dra_bindingconditions_wait_duration_seconds",
+        "histogram",
+        "ALPHA",
+        "Time in seconds spent waiting for BindingConditions to be satisfied during PreBind.",
+        ("profile", "driver", "status"),
+        exponential(0.1, 2, 14),
+        here="waiting until the devices of a pod were ready, for every device of its claims",
+        gate="DRADeviceBindingConditions",
+    ),
+    Definition(
+        "scheduler_volume_scheduling_stage_error_total",
+        "counter",
+        "ALPHA",
+        "Volume scheduling stage error count",
+        ("operation",),
+        here="what VolumeBinding could not do: look at nodes (predicate), reserve (assume), or have bound (bind)",
+    ),
+)
+
+SCHEDULER: Final = ATTEMPTS + QUEUE + PLUGINS + PREEMPTION + GANGS + CLAIMS + ABSENT

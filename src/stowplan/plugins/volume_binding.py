@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -41,6 +42,7 @@ OUT_OF_REACH_REASON: Final = "node(s) didn't match PersistentVolume's node affin
 NO_VOLUME_REASON: Final = "node(s) didn't find available persistent volumes to bind"
 NO_SPACE_REASON: Final = "node(s) did not have enough free storage"
 MISSING_REASON: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+STAGE_ERRORS: Final = "scheduler_volume_scheduling_stage_error_total"
 TOO_LATE: Final = "context deadline exceeded"
 DEFAULT_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
 
@@ -101,7 +103,9 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         return refuse(UNBOUND_REASON) if by_need.immediate else self._search.prepare(by_need)
 
     def filter(self, pod: Pod, nodes: Nodes, state: Wanted) -> Iterator[Reject]:
-        for mask, reason in _objections(self._search.look(state, nodes)):
+        with self._stage("predicate"):
+            outlook = self._search.look(state, nodes)
+        for mask, reason in _objections(outlook):
             if mask.any():
                 yield reject(mask, reason, unresolvable=True)
 
@@ -130,10 +134,15 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
             return wanted
         if isinstance(wanted, Skip) or not wanted.delayed:
             return None
+        with self._stage("assume"):
+            return self._assume(pod, node_name, wanted)
+
+    def _assume(self, pod: Pod, node_name: str, wanted: Wanted) -> Rejection | None:
         node = self._handle.row_of(node_name)
         outlook = self._search.look(wanted, node)
         reasons = [reason for mask, reason in _objections(outlook) if mask.any()]
         if reasons or not len(node):
+            self._fail("assume")
             return refuse(*reasons or (f'node "{node_name}" not found',))
         plan = self._plans[_identity(pod)] = outlook.plan(0, node_name)
         for change in plan.changes():
@@ -149,6 +158,13 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         return None if _identity(pod) in self._plans else SKIP
 
     async def pre_bind(self, pod: Pod, node_name: str) -> Rejection | None:
+        with self._stage("bind"):
+            rejection = await self._bind(pod)
+        if rejection is not None:
+            self._fail("bind")
+        return rejection
+
+    async def _bind(self, pod: Pod) -> Rejection | None:
         plan = self._plans.get(_identity(pod))
         if plan is None:
             return None
@@ -163,6 +179,19 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
             return Rejection((f"binding volumes: {TOO_LATE}",), Code.ERROR)
         self._plans.pop(_identity(pod), None)
         return None
+
+    # What goes wrong is counted by stage
+
+    @contextmanager
+    def _stage(self, stage: str) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._fail(stage)
+            raise
+
+    def _fail(self, stage: str) -> None:
+        self._handle.measures.count(STAGE_ERRORS, stage)
 
 
 def _objections(outlook: Outlook) -> Iterator[tuple[Mask, str]]:

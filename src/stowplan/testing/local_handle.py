@@ -37,6 +37,9 @@ class LocalHandle:
         self.announced: list[tuple[str, str]] = []
         #: Pods as they were to be counted on their nodes.
         self.recounted: list[Pod] = []
+        #: What plugins counted and timed: the name of the metric and its labels, and the seconds of what was timed.
+        self.counted: list[tuple[str, ...]] = []
+        self.timed: list[tuple[str, float, tuple[str, ...]]] = []
         #: What time it is; nothing but you moves the clock.
         self.time_ns = 0
         #: Called for the time while an answer is looked for: by default, that takes none.
@@ -105,6 +108,16 @@ class LocalHandle:
 
     def announce(self, pod: Pod, reason: str, text: str) -> None:
         self.announced.append((reason, text))
+
+    @property
+    def measures(self) -> LocalHandle:
+        return self
+
+    def count(self, name: str, *labels: str) -> None:
+        self.counted.append((name, *labels))
+
+    def time(self, name: str, seconds: float, *labels: str) -> None:
+        self.timed.append((name, seconds, labels))
 
     def is_placed(self, pod: Pod) -> bool:
         """Say whether a pod counts on its node: nobody deletes one here."""

@@ -150,6 +150,7 @@ def test_a_claim_for_extended_resources_is_made_and_named_in_its_pod_and_deleted
     requests, mappings = extended.requests_of(pod, {"example.com/gpu": "gpu"})
     made = run(handle.own_writes.create(extended.asking_for(extended.claim_in_memory(pod), requests)))
     assert made.name == "pod-extended-resources-1"
+    assert handle.counted == [("scheduler_resourceclaim_creates_total", "success")]
     run(handle.own_writes.name_in(pod, made, mappings))
     found: Any = handle.listers.get("Pod", "default", "pod")
     status = found.status.extended_resource_claim_status
@@ -157,6 +158,18 @@ def test_a_claim_for_extended_resources_is_made_and_named_in_its_pod_and_deleted
     run(handle.own_writes.give(made, pod, D1, None))
     run(handle.own_writes.delete(next(iter(handle.listers.resource_claims()))))
     assert list(handle.listers.resource_claims()) == []
+
+
+def test_a_claim_that_the_cluster_does_not_make_is_counted_as_a_failure() -> None:
+    class Full(Touchy):
+        async def create(self, found: Any) -> Any:
+            raise RuntimeError("exceeded quota")
+
+    handle = Full()
+    pod = user_of(requests={"example.com/gpu": "1"})
+    with pytest.raises(ClaimError, match="create claim for extended resources default/: exceeded quota"):
+        run(handle.own_writes.create(extended.claim_in_memory(pod)))
+    assert handle.counted == [("scheduler_resourceclaim_creates_total", "failure")]
 
 
 def test_a_claim_for_extended_resources_without_any_is_a_fault() -> None:

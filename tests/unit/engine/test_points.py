@@ -29,11 +29,15 @@ def noted(pod: Pod, *faults: Fault) -> list[tuple[str, str, str, int]]:
     return points
 
 
-def test_binding_is_timed() -> None:
+def test_binding_is_timed_and_so_is_what_comes_before_and_after() -> None:
     found = noted(make_pod("p").build(), Fault("bind", hang=3))
-    assert found == [("Bind", "Success", "default-scheduler", 3 * SECOND)]
+    assert found == [
+        ("PreBind", "Success", "default-scheduler", 0),
+        ("Bind", "Success", "default-scheduler", 3 * SECOND),
+        ("PostBind", "Success", "default-scheduler", 0),
+    ]
 
 
 def test_binding_that_fails_is_timed_too() -> None:
     found = noted(make_pod("p").build(), Fault("bind", text="no quorum"))
-    assert found[0] == ("Bind", "Error", "default-scheduler", 0)
+    assert found[:2] == [("PreBind", "Success", "default-scheduler", 0), ("Bind", "Error", "default-scheduler", 0)]

@@ -209,6 +209,40 @@ def test_post_bind_asks_everybody_whatever_happens() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("point", "line", "end", "seconds"),
+    [
+        pytest.param("PreBind", "ok", "Success", 0, id="PreBind goes on"),
+        pytest.param("PreBind", "hang 3", "Success", 3, id="PreBind takes its time"),
+        pytest.param("PreBind", "hang 31", "Error", 30, id="PreBind is given up"),
+        pytest.param("PreBind", "refuse no", "Unschedulable", 0, id="PreBind refuses"),
+        pytest.param("PreBind", "junk", "Error", 0, id="PreBind talks nonsense"),
+        pytest.param("Bind", "hang 3", "Success", 3, id="Bind takes its time"),
+        pytest.param("Bind", "skip", "Skip", 0, id="Bind leaves it to others"),
+        pytest.param("Bind", "raise x", "Error", 0, id="Bind raises"),
+        pytest.param("PostBind", "hang 3", "Success", 3, id="PostBind takes its time"),
+        pytest.param("PostBind", "raise x", "Error", 0, id="PostBind raises"),
+    ],
+)
+def test_who_is_awaited_is_noted_with_the_time_it_took(point: str, line: str, end: str, seconds: int) -> None:
+    plugin = {"PreBind": plugins.PreBinder, "Bind": plugins.Binder, "PostBind": plugins.PostBinder}[point]
+    scene, noted = Scene((plugin, [line])), list[tuple[str, str, str, int]]()
+
+    async def run() -> None:
+        watch = Stopwatch()
+        watch.wind(lambda: round(asyncio.get_running_loop().time()) * 10**9, (1, 5), lambda text: None)
+        watch.have_noted(lambda blame, took: None, lambda blame, end, took: noted.append((*blame[:2], end, took)))
+        if point == "PreBind":
+            await placing.run_pre_bind(scene.profile("pre_bind", stopwatch=watch), scene.plugins, POD, "n", limit)
+        elif point == "Bind":
+            await placing.run_bind(scene.profile("bind", stopwatch=watch), POD, "n", limit)
+        else:
+            await placing.run_post_bind(scene.profile("post_bind", stopwatch=watch), POD, "n", limit)
+
+    virtual_time.run(run())
+    assert noted == [(plugin.__name__, point, end, seconds * 10**9)]
+
+
 def test_who_takes_long_to_answer_is_told_of() -> None:
     told: list[str] = []
     clock = iter([0, 2_500_000_000, 2_500_000_000, 3_500_000_000])

@@ -72,6 +72,28 @@ def test_points_that_wait_for_the_cluster_are_timed_by_their_end() -> None:
         assert value(metrics, name + labels) == seconds
 
 
+def test_of_plugins_that_are_awaited_every_tenth_time_is_noted_by_its_end() -> None:
+    metrics, pod = Metrics(Steps()), make_pod("p").build()
+    for _ in range(11):
+        metrics.plugins.note_awaited(("DefaultBinder", "Bind", pod), "Success", SECOND)
+    metrics.plugins.note_awaited(("VolumeBinding", "PreBind", pod), "Error", 2 * SECOND)
+    metrics.plugins.note_awaited(("Tidy", "PostBind", pod), "Error", 3 * SECOND)
+    name = "scheduler_plugin_execution_duration_seconds"
+    labels = 'extension_point="{}",plugin="{}",status="{}"'
+    assert value(metrics, f"{name}_count{{{labels.format('Bind', 'DefaultBinder', 'Success')}}}") == 2
+    assert value(metrics, f"{name}_sum{{{labels.format('PreBind', 'VolumeBinding', 'Error')}}}") == 2
+    assert value(metrics, f"{name}_sum{{{labels.format('PostBind', 'Tidy', 'Success')}}}") == 3
+
+
+def test_what_plugins_count_is_shown_where_the_metric_exists() -> None:
+    metrics = Metrics(Steps(), parse("DRADeviceBindingConditions=false"))
+    metrics.plugins.count("scheduler_volume_scheduling_stage_error_total", "bind")
+    metrics.plugins.count("scheduler_dra_bindingconditions_allocations_total", "p", "d", "success")
+    metrics.plugins.time("scheduler_dra_bindingconditions_wait_duration_seconds", 1.0, "p", "d", "success")
+    assert value(metrics, 'scheduler_volume_scheduling_stage_error_total{operation="bind"}') == 1
+    assert "bindingconditions" not in metrics.text().decode()
+
+
 def test_gangs_are_counted_where_they_exist() -> None:
     tried = GangTried("default-scheduler", "unschedulable", 0)
     metrics = Metrics(lambda: 2 * SECOND, parse("GenericWorkload=true"))

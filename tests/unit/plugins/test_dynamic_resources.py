@@ -587,19 +587,30 @@ def reports(condition: str, message: str = "") -> Callable[[Stage], None]:
     return act
 
 
+def removed(stage: Stage) -> None:
+    stage.handle.listers.remove("ResourceClaim", "default", "claim")
+
+
 @pytest.mark.parametrize(
-    ("act", "text"),
+    ("act", "text", "end"),
     [
-        pytest.param(reports("ready"), "", id="until it is ready"),
+        pytest.param(reports("ready"), "", "success", id="until it is ready"),
         pytest.param(
             reports("broken", "smoke"),
             'device binding failed: claim=claim, reason=Said, message="smoke"',
+            "failure",
             id="until it is known to be broken",
         ),
-        pytest.param(lambda _: None, "device binding timeout: context deadline exceeded", id="until it took too long"),
+        pytest.param(
+            lambda _: None,
+            "device binding timeout: context deadline exceeded",
+            "timeout",
+            id="until it took too long",
+        ),
+        pytest.param(removed, 'could not find ResourceClaim "default/claim"', "error", id="until the claim is gone"),
     ],
 )
-def test_binding_waits_for_devices(act: Callable[[Stage], None], text: str) -> None:
+def test_binding_waits_for_devices(act: Callable[[Stage], None], text: str, end: str) -> None:
     stage = Stage(claim(), slice_of("one", "d1", **NEEDED))
     pod = user_of("claim")
 
@@ -609,16 +620,39 @@ def test_binding_waits_for_devices(act: Callable[[Stage], None], text: str) -> N
             ("BindingConditionsPending", "waiting for binding conditions for device on node one")
         ]
         act(stage)
+        stage.handle.time_ns += 7 * 10**9
         return holds()
 
     stage.handle.until = until  # type: ignore[method-assign]
     assert stage.plugin.reserve(pod, "one") is None
-    if not text:
+    said = ""
+    try:
         assert asyncio.run(stage.plugin.pre_bind(pod, "one")) is None
-        return
-    with pytest.raises(BindingError) as raised:
-        asyncio.run(stage.plugin.pre_bind(pod, "one"))
-    assert str(raised.value) == text
+    except BindingError as error:
+        said = str(error)
+    assert said == text
+    labels = ("default-scheduler", DRIVER, end)
+    assert stage.handle.counted == [("scheduler_dra_bindingconditions_allocations_total", *labels)]
+    assert stage.handle.timed == [("scheduler_dra_bindingconditions_wait_duration_seconds", 7.0, labels)]
+
+
+def test_devices_that_are_ready_at_once_are_timed_beside_one_that_is_waited_for_and_not_counted() -> None:
+    ready = claim("ready", allocation=given("one", "d2"))
+    stage = Stage(claim(), ready, slice_of("one", "d1", "d2", **NEEDED))
+    stage.handle.until = _at_once  # type: ignore[method-assign]
+    stage.bind(user_of("claim", "ready"), "one")
+    assert len(stage.handle.counted) == 1
+    assert len(stage.handle.timed) == 2
+
+
+async def _at_once(holds: Callable[[], bool], timeout_seconds: float) -> bool:
+    return True
+
+
+def test_devices_that_need_not_be_made_ready_are_not_waited_for_nor_counted() -> None:
+    stage = Stage(claim())
+    stage.bind(user_of("claim"), "one")
+    assert (stage.handle.counted, stage.handle.timed) == ([], [])
 
 
 # What tells pods apart

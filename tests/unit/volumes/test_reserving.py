@@ -372,3 +372,57 @@ def test_a_write_that_fails_is_an_error_and_all_is_given_back() -> None:
         bind(plugin)
     plugin.unreserve(POD, "a")
     assert listed_volume(handle) == volume("disk")
+
+
+# What goes wrong is counted
+
+ERRORS = "scheduler_volume_scheduling_stage_error_total"
+
+
+class Unreadable(Told):
+    """A cluster whose rows cannot be had."""
+
+    def row_of(self, node_name: str) -> Any:
+        raise LookupError(node_name)
+
+
+def test_a_reservation_that_does_not_come_about_is_counted_once() -> None:
+    handle = Told(claim())
+    assert VolumeBinding(handle).reserve(POD, "a") == refuse(NO_VOLUME)
+    assert handle.counted == [(ERRORS, "assume")]
+    broken = Unreadable(claim(), volume("disk"))
+    with pytest.raises(LookupError):
+        VolumeBinding(broken).reserve(POD, "a")
+    assert broken.counted == [(ERRORS, "assume")]
+
+
+class Deaf(Told):
+    """A cluster that takes no writes."""
+
+    async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
+        raise ConnectionError("refused")
+
+
+def test_a_binding_that_does_not_come_about_is_counted_once() -> None:
+    late = Told(claim(), volume("disk"))
+    assert bind(reserved(late)) == failure("context deadline exceeded")
+    assert late.counted == [(ERRORS, "bind")]
+    deaf = Deaf(claim(), volume("disk"))
+    plugin = reserved(deaf)
+    with pytest.raises(ConnectionError):
+        bind(plugin)
+    assert deaf.counted == [(ERRORS, "bind")]
+
+
+def test_a_look_at_nodes_that_fails_is_counted() -> None:
+    handle = Told(claim(), volume("disk"))
+    plugin = VolumeBinding(handle)
+    with pytest.raises(AttributeError):
+        list(plugin.filter(POD, handle.row_of("a"), None))  # type: ignore[arg-type]
+    assert handle.counted == [(ERRORS, "predicate")]
+
+
+def test_what_goes_well_is_not_counted() -> None:
+    handle = Told(claim(), volume("disk"), steps=(ready,))
+    assert bind(reserved(handle)) is None
+    assert handle.counted == []
