@@ -21,12 +21,12 @@ from rich.text import Text
 from stowplan.app.local.kubeconfig_file import DEFAULT_PATH
 from stowplan.cli import output
 from stowplan.cli.output import counted, shown
-from stowplan.embedded.resource import Object
 
 if TYPE_CHECKING:
     from stowplan.app.local.cluster import LocalCluster
     from stowplan.app.local.scoreboard import Score
 
+_GATES = b'"schedulingGates"'
 SECOND_NS = 1_000_000_000
 #: A stage of fewer steps is over before a bar could be read.
 FEW = 50
@@ -144,14 +144,9 @@ def commands(cluster: LocalCluster, kubeconfig: Path) -> Iterator[str]:
 
 
 def _example(cluster: LocalCluster) -> str:
-    """Name a pod to ask about, if there is one: one that waits, not for a gate, would be best."""
-    pods = [stored.object for stored in cluster.api.store.list(cluster.pods)]
-    pods.sort(key=lambda pod: (_is_settled(pod), pod["metadata"]["namespace"], pod["metadata"]["name"]))
-    return f"{pods[0]['metadata']['namespace']}/{pods[0]['metadata']['name']}" if pods else ""
-
-
-def _is_settled(pod: Object) -> bool:
-    return bool(pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates"))
+    """Name a pod to ask about, if there is one: the first that waits for no gate, of which there is little to say."""
+    pods = sorted((_GATES in stored.body, stored.key) for stored in cluster.api.store.list(cluster.pods))
+    return "/".join(pods[0][1]) if pods else ""
 
 
 def headline(score: Score) -> str:
