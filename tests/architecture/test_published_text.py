@@ -29,6 +29,18 @@ def test_no_file_names_a_path_of_one_machine() -> None:
     assert found == {}
 
 
+def test_names_of_ours_are_in_one_domain() -> None:
+    # Of annotations, provisioners, plugins; a module of tests has a domain that is for tests.
+    domain = re.compile(r"\bstowplan\.(?!dev\b|test\b)[a-z]+/(?!\d)")
+    found = {
+        f"{label(path)}:{number}": line.strip()[:120]
+        for path in published_files()
+        for number, line in enumerate(text_of(path).splitlines(), start=1)
+        if domain.search(line) and path != Path(__file__)
+    }
+    assert found == {}
+
+
 @pytest.mark.parametrize(
     ("directory", "is_machine_path"),
     [
