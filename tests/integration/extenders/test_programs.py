@@ -143,8 +143,8 @@ def free_port() -> int:
 
 def test_run_binds_where_an_extender_lets_pods_go(server: Server, tmp_path: Path) -> None:
     config = written(tmp_path, {"urlPrefix": server.url("capital"), **VERBS})
-    with beside(tmp_path, config, node("bad-9"), node("good-1"), node("good-3"), pod("web")) as up:
-        up.until(lambda: up.node_of("web") == "good-3")
+    with beside(tmp_path, config, node("bad-9", cpu="64"), node("good-1", cpu="16"), node("good-9"), pod("web")) as up:
+        up.until(lambda: up.node_of("web") == "good-9")
 
 
 def test_run_binds_nothing_past_an_extender_that_cannot_be_reached(tmp_path: Path) -> None:
