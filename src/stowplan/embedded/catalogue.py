@@ -288,6 +288,7 @@ _STORAGE_AND_SCHEDULING: Final = (
         _namespaced("ResourceClaimTemplate", "resourceclaimtemplates"),
         _cluster("ResourceSlice", "resourceslices", fields=("spec.nodeName", "spec.driver")),
     ),
+    *_of("resource.k8s.io", "v1beta2", _cluster("DeviceTaintRule", "devicetaintrules", subresources=_STATUS)),
 )
 
 #: Core first; where two groups have a name in common, clients that give no group mean the earlier one.

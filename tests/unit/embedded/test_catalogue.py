@@ -19,6 +19,7 @@ WIDGET = Resource("example.com", "v1", "Widget", "widgets", "widget", is_custom=
         pytest.param("apps", "v1", "deployments", "Deployment", id="in a group"),
         pytest.param("autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler", id="older version"),
         pytest.param("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", id="alpha"),
+        pytest.param("resource.k8s.io", "v1beta2", "devicetaintrules", "DeviceTaintRule", id="beta beside stable"),
     ],
 )
 def test_a_resource_is_found_by_its_path_and_by_its_kind(group: str, version: str, plural: str, kind: str) -> None:
