@@ -139,7 +139,7 @@ def test_an_older_configuration_is_taken_with_the_flag_only(once: Once, tmp_path
 
 
 def test_it_waits_only_so_long(once: Once) -> None:
-    assert "undecided default/web" in once("--nodes=1", "--timeout=0").output
+    assert "undecided default/web" in once("--nodes=1", "--timeout=0.001").output
 
 
 def test_refusals_are_explained_where_asked_for(once: Once, tmp_path: Path) -> None:
