@@ -161,7 +161,7 @@ class Extended:
         self._tell(pod, narrowed.ignored, is_ignored=True)
         if not narrowed.names:
             for extender, refusals in narrowed.refusals:
-                self.tell(ExtenderSaid(pod, extender, "filter", in_words(refusals)))
+                self.tell(ExtenderSaid(pod, extender.name, "filter", in_words(refusals)))
 
     def _tell(self, pod: Pod, errors: Iterable[ExtenderError], *, is_ignored: bool = False) -> None:
         for error in errors:

@@ -37,7 +37,7 @@ class ExtendedVerdict:
     rejected: Refusals
     ignored: Faults = ()
     #: Each extender that let less than everything through, and what it kept out.
-    refusals: tuple[tuple[str, Refusals], ...] = field(default=(), compare=False)
+    refusals: tuple[tuple[Extender, Refusals], ...] = field(default=(), compare=False)
     #: Whether the nodes came back whole from one of them.
     has_whole_nodes: bool = field(default=False, compare=False)
 
@@ -50,6 +50,8 @@ class Prioritized:
     ignored: Faults = ()
     #: Whether an extender cares for the pod that scores nothing: upstream takes that for 0 points to every node.
     has_silent: bool = False
+    #: Who gave it: two extenders may have the same name.
+    givers: tuple[Extender, ...] = field(default=(), compare=False)
 
     @property
     def total(self) -> dict[str, int]:
@@ -82,7 +84,7 @@ async def narrow(extenders: Iterable[Extender], pod: Pod, nodes: NodesByName) ->
     """Ask which nodes can take the pod: each about those that are left, until none is."""
     rejected: dict[str, Rejection] = {}
     ignored: list[ExtenderError] = []
-    refusals: list[tuple[str, Refusals]] = []
+    refusals: list[tuple[Extender, Refusals]] = []
     has_whole_nodes = False
     for extender in extenders:
         if not nodes:
@@ -97,7 +99,7 @@ async def narrow(extenders: Iterable[Extender], pod: Pod, nodes: NodesByName) ->
         words, passed = filtered.rejections(), frozenset(filtered.names)
         kept_out = {name: words.get(name, WITHOUT_A_WORD) for name in nodes if name not in passed}
         if kept_out:
-            refusals.append((extender.name, kept_out))
+            refusals.append((extender, kept_out))
         rejected |= words
         has_whole_nodes = has_whole_nodes or filtered.has_whole_nodes
         nodes = {name: nodes[name] for name in filtered.names}
@@ -109,13 +111,14 @@ async def prioritize(extenders: Iterable[Extender], pod: Pod, nodes: NodesByName
     interested = [extender for extender in extenders if extender.is_interested(pod)]
     asked = [extender for extender in interested if extender.is_prioritizer]
     answers = await asyncio.gather(*(_scores(extender, pod, nodes) for extender in asked))
-    given, faults = [], []
+    given, givers, faults = [], [], []
     for extender, answer in zip(asked, answers, strict=True):
         if isinstance(answer, ExtenderError):
             faults.append(answer)
         else:
             given.append((extender.name, answer))
-    return Prioritized(tuple(given), tuple(faults), has_silent=len(asked) < len(interested))
+            givers.append(extender)
+    return Prioritized(tuple(given), tuple(faults), len(asked) < len(interested), tuple(givers))
 
 
 async def bind(extenders: Iterable[Extender], pod: Pod, node_name: str) -> BindAnswer:

@@ -126,8 +126,12 @@ class NodeReports(Mapping[str, NodeReport]):
             added = extender.added.get(self._names[row])
             if added is not None:
                 normalized = added // extender.weight
+                # Two extenders at the same address are one here.
+                before = scores.get(label_of(extender), PluginScore(0, 0, 0))
                 scores[label_of(extender)] = PluginScore(
-                    normalized * MAX_EXTENDER_PRIORITY // MAX_SCORE, normalized, added
+                    before.raw + normalized * MAX_EXTENDER_PRIORITY // MAX_SCORE,
+                    before.normalized + normalized,
+                    before.weighted + added,
                 )
         return scores
 

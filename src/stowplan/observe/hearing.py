@@ -71,8 +71,8 @@ def _report(
         name,
         extender.is_interested(pod),
         extender.weight,
-        next((refusals for by, refusals in narrowed.refusals if by == name), {}),
-        next((added for by, added in given.given if by == name), {}),
+        next((refusals for by, refusals in narrowed.refusals if by is extender), {}),
+        next((added for by, (_, added) in zip(given.givers, given.given, strict=True) if by is extender), {}),
         {error.verb: str(error) for error in errors if error.extender == name},
         extender.is_ignorable,
     )

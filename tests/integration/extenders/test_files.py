@@ -230,3 +230,11 @@ def test_a_cluster_keeps_its_connection_for_the_next_pod() -> None:
         cluster.schedule(make_pod("other").build())
         first, second = server.asked("capital")
     assert first["client"] == second["client"]
+
+
+def test_two_extenders_at_one_address_are_told_apart(server: Server, tmp_path: Path) -> None:
+    url = server.url("capital")
+    filters, scores = {"urlPrefix": url, "filterVerb": "filter"}, {**VERBS, "urlPrefix": url, "filterVerb": ""}
+    found = explain(tmp_path, filters, scores, nodes=("bad-1", "good-2", "good-3"))
+    assert [said["says"] for said in found["extenders"]] == ["rejects 1 node: 1 it is bad", "scores 2 nodes"]
+    assert found["nodes"]["good-3"]["total"] - found["nodes"]["good-2"]["total"] == 20
