@@ -41,11 +41,14 @@ def test_a_watch_from_a_version_tells_what_happened_since(caller: Caller) -> Non
 
 
 def test_a_watch_tells_what_happens_while_it_is_open(cluster: Cluster, caller: Caller) -> None:
-    events = caller.watch(CONFIG_MAPS, resourceVersion=version_of(caller), timeoutSeconds=20)
+    events = caller.watch(CONFIG_MAPS, resourceVersion=version_of(caller), timeoutSeconds=3600)
     other = Caller(cluster.port)
-    threading.Thread(target=lambda: other.post(CONFIG_MAPS, config_map("a")), daemon=True).start()
+    writer = threading.Thread(target=lambda: other.post(CONFIG_MAPS, config_map("a")), daemon=True)
+    writer.start()
     first = next(events)
     assert (first["type"], first["object"]["metadata"]["name"]) == ("ADDED", "a")
+    # The event may be here before the answer to whoever wrote.
+    writer.join()
     other.close()
 
 
@@ -123,7 +126,7 @@ def test_initial_events_end_with_a_bookmark(caller: Caller) -> None:
         sendInitialEvents="true",
         resourceVersionMatch="NotOlderThan",
         allowWatchBookmarks="true",
-        timeoutSeconds=20,
+        timeoutSeconds=3600,
     )
     first, second = next(events), next(events)
     assert (first["type"], first["object"]["metadata"]["name"]) == ("ADDED", "a")
