@@ -63,10 +63,14 @@ def assemble(
 
 
 def reassemble(cluster: Cluster, parts: Parts) -> None:
-    """Have the flow use the profiles and extenders of the cluster. Called between two cycles, never inside one."""
+    """Have the flow use the profiles and extenders of the cluster, and try again whom others refused.
+
+    Called between two cycles, never inside one.
+    """
     parts.profiles, parts.field, parts.extended = cluster.profiles, cluster.field, cluster.extended()
     parts.intake = replace(parts.intake, scheduler_names=cluster.profiles)
     parts.queue.use(_awaited(cluster))
+    parts.queue.bring_all_back(parts.now_ns())
 
 
 def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> SchedulingQueue:

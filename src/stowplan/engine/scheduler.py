@@ -212,8 +212,8 @@ class Scheduler:
         if isinstance(busy, Rejection):
             return failure.after_permit(busy)
         if parts.announces_nodes and (busy or waiting is not None):
-            # It will take a while, so the cluster is told where the pod is going to go.
-            self._errands.start(parts.statuses.write(pod, None, node_name))
+            # It will take a while, so the cluster is told where the pod is going to go; before it is there.
+            await parts.statuses.write(pod, None, node_name)
         rejection = await permission.wait(parts, waiting) if waiting is not None else None
         if rejection is not None:
             return failure.of_rejection(rejection)

@@ -119,6 +119,8 @@ UNSCHEDULABLE_POD_ADD: Final = Change(UNSCHEDULABLE_POD, Action.ADD)
 UNSCHEDULABLE_POD_UPDATE: Final = Change(UNSCHEDULABLE_POD, Action.UPDATE)
 UNSCHEDULABLE_TIMEOUT: Final = Change(ANYTHING, Action.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE: Final = Change(ANYTHING, Action.ALL, "ForceActivate")
+#: Other plugins and extenders have a say from now on.
+CONFIGURATION_RELOAD: Final = Change(ANYTHING, Action.ALL, "ConfigurationReload")
 
 
 def is_covered(change: Change, resource: str, actions: Action) -> bool:

@@ -244,6 +244,13 @@ class SchedulingQueue:
         if stale:
             self.in_flight.record([Event(changes.UNSCHEDULABLE_TIMEOUT)])
 
+    def bring_all_back(self, now_ns: int) -> None:
+        """Bring back every pod that was refused: who refused it may be asked differently now, or not at all."""
+        event = Event(changes.CONFIGURATION_RELOAD)
+        for entry in list(self.places.unschedulable):
+            self._reconsider(entry, event, now_ns)
+        self.in_flight.record([event])
+
     def _reconsider(self, entry: QueuedPod, event: Event, now_ns: int) -> None:
         """Ask whether an event helps a pod in the pool, and move it if so."""
         strategy = self._hints.strategy(entry, event)

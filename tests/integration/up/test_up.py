@@ -33,6 +33,15 @@ def test_pods_are_placed_until_it_is_told_to_stop(tmp_path: Path, number: signal
         assert (code, said.splitlines()[-1]) == (0, "The cluster has ended.")
 
 
+def test_pods_that_were_there_at_the_start_are_counted_as_placed(tmp_path: Path) -> None:
+    (tmp_path / "pods.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod("a"), pod("b")]}))
+    with running(tmp_path, "--nodes", "2", "pods.json") as up:
+        up.until(lambda: bool(up.node_of("a") and up.node_of("b")))
+        up.until(lambda: up.get(f"{PODS}/b")["status"]["phase"] == "Running")
+        _, said = up.end()
+    assert "2 placed" in said.splitlines()[-2]
+
+
 def test_it_writes_a_kubeconfig_that_only_its_owner_reads(tmp_path: Path) -> None:
     with running(tmp_path, "--nodes", "1") as up:
         path = tmp_path / ".stowplan" / "kubeconfig"

@@ -78,6 +78,24 @@ def test_an_attempt_that_breaks_off_by_our_own_fault_gives_the_pod_back() -> Non
     virtual_time.run(main())
 
 
+def test_the_cluster_hears_where_a_pod_will_go_before_it_is_there() -> None:
+    async def main() -> None:
+        stage = Stage(configuration([{"PreBinder": {"does": {"p": ["hang 1"]}}}]))
+        stage.faults.append(Fault("update_status", hang=5))
+        stage.book.create(NODE)
+        stage.book.create(POD)
+        stage.start()
+        await stage.wait(4)
+        assert stage.book.bindings == []
+        await stage.wait(6)
+        assert stage.book.bindings == [("default/p", "n")]
+        assert stage.book.pods["default/p"].status.nominated_node_name == ""
+        assert stage.troubles() == []
+        await stage.finish()
+
+    virtual_time.run(main())
+
+
 def test_what_is_being_bound_is_seen_to_its_end_before_it_stops() -> None:
     async def main() -> None:
         stage = staged(NODE, POD)

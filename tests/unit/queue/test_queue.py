@@ -441,6 +441,19 @@ def test_a_gated_pod_is_looked_at_again_only_after_another_five_minutes() -> Non
     assert room.places == {"p": "active"}
 
 
+def test_all_are_tried_again_when_others_have_a_say() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("refused"), "Picky")
+    room.shut.add("gated")
+    room.add(pod("gated"))
+    room.add(pod("tried"))
+    assert room.pop() == "tried"
+    room.shut.clear()
+    room.bring_all_back(1)
+    room.give_back("tried", 1, ["Picky"])
+    assert room.places == {"refused": "backoff", "gated": "active", "tried": "backoff"}
+
+
 def test_a_flush_that_moves_somebody_also_helps_pods_in_flight() -> None:
     room = WaitingRoom()
     room.refuse(pod("stale"), "Picky")

@@ -76,6 +76,9 @@ class WaitingRoom:
     def flush_unschedulable(self, at: float) -> None:
         self._step(lambda: self.queue.flush_unschedulable(ns(at)))
 
+    def bring_all_back(self, at: float) -> None:
+        self._step(lambda: self.queue.bring_all_back(ns(at)))
+
     def activate(self, pod: Pod, at: float = 0) -> None:
         self._step(lambda: self.queue.activate([pod], ns(at)))
 

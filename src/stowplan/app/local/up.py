@@ -73,10 +73,11 @@ async def run(options: UpOptions, view: View) -> None:
     cluster = await _open(options, view)
     try:
         with _told_to_stop() as stopped, _told_to_reload(cluster, view), _published(options, cluster):
+            # It counts from the first pod on.
+            board = Scoreboard(cluster.api.store, cluster.pods, cluster.nodes, cluster.scheduler)
             if not await _unless(stopped, cluster.schedule()):
                 return
             view.opened(cluster, options.kubeconfig)
-            board = Scoreboard(cluster.api.store, cluster.pods, cluster.nodes, cluster.scheduler)
             await _show_until(stopped, cluster, board, view)
     finally:
         await cluster.close()
