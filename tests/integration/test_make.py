@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import LIMIT_SECONDS
+
 ROOT = Path(__file__).resolve().parents[2]
 MAKE = shutil.which("make") or ""
 
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.skipif(not MAKE, reason="there is no make on this machi
 def dry_run(target: str) -> str:
     """Return the commands of a target, as if nothing had been made yet."""
     command = [MAKE, "--dry-run", "--always-make", target]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=LIMIT_SECONDS).stdout
 
 
 def test_to_run_it_no_development_tools_are_installed_and_none_that_are_there_taken_away() -> None:
@@ -53,14 +55,20 @@ def test_ctrl_c_under_make_is_no_error(tmp_path: Path) -> None:
     command = [MAKE, "--old-file=.venv/.synced", "run", f"EXAMPLE={pods}"]
     terminal, inside = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", AT_A_TERMINAL, *command], cwd=ROOT, stdin=inside, stdout=inside, stderr=inside
+        [sys.executable, "-c", AT_A_TERMINAL, *command],
+        cwd=ROOT,
+        # Not as a part of the make that may have started the tests.
+        env={name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")},
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
     )
     os.close(inside)
     # To open it waits for the program, which then waits for more to come.
     with pods.open("w"):
         os.write(terminal, b"\x03")
         said = read_all(terminal)
-        assert process.wait(timeout=60) == 0, said
+        assert process.wait(timeout=LIMIT_SECONDS) == 0, said
     os.close(terminal)
     assert said.splitlines()[-1].endswith("The cluster has ended.")
     assert "***" not in said

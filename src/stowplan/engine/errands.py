@@ -22,12 +22,14 @@ class Errands:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def start(self, work: Coroutine[Any, Any, None] | None) -> None:
+    def start(self, work: Coroutine[Any, Any, None] | None) -> asyncio.Task[None] | None:
         """Have something done, if there is anything to do."""
-        if work is not None:
-            task = asyncio.get_running_loop().create_task(work)
-            self._tasks.add(task)
-            task.add_done_callback(self._end)
+        if work is None:
+            return None
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+        return task
 
     async def finish_one(self) -> None:
         """Wait until one of the tasks is done."""

@@ -211,9 +211,10 @@ class Scheduler:
         busy = placing.plan_pre_bind(profile, pod, node_name) if parts.announces_nodes else profile.pre_bind
         if isinstance(busy, Rejection):
             return failure.after_permit(busy)
+        announced = None
         if parts.announces_nodes and (busy or waiting is not None):
-            # It will take a while, so the cluster is told where the pod is going to go; before it is there.
-            await parts.statuses.write(pod, None, node_name)
+            # It will take a while, so the cluster is told where the pod is going to go.
+            announced = self._errands.start(parts.statuses.write(pod, None, node_name))
         rejection = await permission.wait(parts, waiting) if waiting is not None else None
         if rejection is not None:
             return failure.of_rejection(rejection)
@@ -226,6 +227,9 @@ class Scheduler:
         turned_back = await self._parties.meet(pod, Point.PREPARED) if rejection is None else None
         if turned_back is not None:
             return turned_back
+        if announced is not None:
+            # Once the pod is there it is too late to say where it will go.
+            await asyncio.wait((announced,))
         if rejection is None and not self._evictions.arrive(pod):
             return failure.of_error("turned back before it was bound")
         if rejection is None:
