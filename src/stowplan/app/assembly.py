@@ -20,7 +20,7 @@ from stowplan.framework import raised
 from stowplan.framework.contract import Awaited
 from stowplan.framework.requeueing import awaited_by
 from stowplan.framework.stopwatch import Stopwatch
-from stowplan.framework.verdict import Code, Rejection
+from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import Limits
 from stowplan.queue.hints import AwaitedBy
@@ -76,10 +76,7 @@ def reassemble(cluster: Cluster, parts: Parts) -> None:
 def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> SchedulingQueue:
     def gate(pod: Pod) -> Rejection | None:
         profile = cluster.profiles.get(pod.spec.scheduler_name)
-        rejection = profile.run_pre_enqueue(pod) if profile is not None else None
-        if rejection is not None and rejection.code is Code.ERROR:
-            tell(", ".join(rejection.reasons))
-        return rejection
+        return profile.run_pre_enqueue(pod) if profile is not None else None
 
     def sort_key(pod: Pod, queued_at_ns: int) -> Any:
         # All profiles sort alike: the configuration refuses anything else.
@@ -92,7 +89,7 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> Sch
             tell(f"plugin {plugin.name!r} failed in QueueSort for pod {pod.key!r}, which comes last now: {why}")
             return 1, queued_at_ns
 
-    return SchedulingQueue(Rules(gate, sort_key), _awaited(cluster), limits, cluster.nominations)
+    return SchedulingQueue(Rules(gate, sort_key, tell), _awaited(cluster), limits, cluster.nominations)
 
 
 def _awaited(cluster: Cluster) -> AwaitedBy:

@@ -47,7 +47,7 @@ from stowplan.framework.handle import Binder, Measures, ObjectWriter
 from stowplan.framework.memo import Memo
 from stowplan.framework.profile import Profile
 from stowplan.framework.stopwatch import Stopwatch
-from stowplan.framework.verdict import Rejection
+from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting import WaitingPods
 from stowplan.model import decode
 from stowplan.model.node import Node
@@ -269,7 +269,9 @@ class Cluster:
     def _choose(self, profile: Profile, pod: Pod, shape: PodShape) -> Result | Gated:
         gate = profile.run_pre_enqueue(pod)
         if gate is not None:
-            return Gated(pod, gate)
+            gated = Gated(pod, gate)
+            # Nobody meant to keep it out.
+            return Failed(pod, gated.message, gate.plugin) if gate.code is Code.ERROR else gated
         extended = self.extended()
         if extended is not None:
             return self._loop.run(extended.choose(profile, pod, shape), self.extenders)

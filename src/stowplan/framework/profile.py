@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 from stowplan.framework import raised
 from stowplan.framework.asking import SIGN, PluginError
@@ -64,9 +65,7 @@ class Profile:
         for plugin in self.pre_enqueue:
             started_ns = stopwatch.now_ns() if stopwatch.is_wound else 0
             try:
-                rejection = plugin.pre_enqueue(pod)
-                if rejection is not None:
-                    rejection = Rejection(rejection.reasons, rejection.code, plugin.name)
+                rejection = _gate(plugin, pod)
             except Exception as error:
                 stopwatch.trace(error, (plugin.name, "PreEnqueue", pod))
                 rejection = _failed((plugin.name, "PreEnqueue", pod), raised.spelled(error))
@@ -83,6 +82,16 @@ class Profile:
             return pod.spec.node_name, signed
         annotations = tuple(sorted(pod.metadata.annotations.items()))
         return _unsigned(pod.spec), annotations, signed, tuple(_signed_by(plugin, pod) for plugin in self.foreign)
+
+
+def _gate(plugin: PreEnqueue, pod: Pod) -> Rejection | None:
+    answer: Any = plugin.pre_enqueue(pod)
+    if answer is None:
+        return None
+    if not isinstance(answer, Rejection):
+        problem = f"pre_enqueue answers with None or refuse(reason), got {type(answer).__name__} {answer!r:.60}"
+        return _failed((plugin.name, "PreEnqueue", pod), problem)
+    return Rejection(answer.reasons, answer.code, plugin.name)
 
 
 def _failed(blame: Blame, problem: str) -> Rejection:

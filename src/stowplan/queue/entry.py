@@ -43,6 +43,8 @@ class QueuedPod:
     pending_plugins: frozenset[str] = frozenset()
     #: The plugin that keeps it from being tried at all.
     gated_by: str = ""
+    #: What is wrong with that plugin, if it keeps the pod out only because it failed.
+    gate_fault: str = ""
     #: Attempts that plugins refused.
     refusals: int = 0
     #: Attempts in a row that failed for another reason.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from stowplan.framework.verdict import Rejection
+from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import Backoff, Limits
 from stowplan.queue.entry import BACKING_OFF, Place, QueuedPod, pod_id
@@ -29,6 +29,8 @@ class Rules:
     gate: Callable[[Pod], Rejection | None]
     #: Orders pods by themselves and the time they came, in nanoseconds.
     sort_key: Callable[[Pod, int], Any]
+    #: Hears of a gate that failed, once for each pod and fault.
+    tell: Callable[[str], None] = lambda text: None
 
 
 class Places:
@@ -147,9 +149,18 @@ class Places:
     def _is_gated(self, entry: QueuedPod) -> bool:
         rejection = self._rules.gate(entry.pod)
         entry.gated_by = rejection.plugin if rejection is not None else ""
+        self._note_fault(entry, rejection)
         if rejection is not None:
             entry.unschedulable_plugins |= {rejection.plugin}
         return rejection is not None
+
+    def _note_fault(self, entry: QueuedPod, rejection: Rejection | None) -> None:
+        is_fault = rejection is not None and rejection.code is Code.ERROR
+        fault = ", ".join(rejection.reasons) if rejection is not None and is_fault else ""
+        # A gate is asked at every change that may open it; who is told the same every time reads nothing else.
+        if fault and fault != entry.gate_fault:
+            self._rules.tell(fault)
+        entry.gate_fault = fault
 
     def _key(self, entry: QueuedPod) -> Any:
         return self._rules.sort_key(entry.pod, entry.queued_at_ns)

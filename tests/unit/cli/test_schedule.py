@@ -136,3 +136,44 @@ profiles:
     assert data["explanations"][0]["reasons"] == [
         {"plugin": "Picky", "reason": "node(s) are too small", "first": 1, "inAll": 1}
     ]
+
+
+GATE = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - plugins: {preEnqueue: {enabled: [{name: "gate.py:Gate"}]}}
+"""
+
+
+def write_gate(answer: str) -> None:
+    head = "from stowplan.framework.contract import PreEnqueue, refuse\nclass Gate(PreEnqueue):\n"
+    Path("gate.py").write_text(f"{head}    def pre_enqueue(self, pod):\n        {answer}\n")
+    Path("config.yaml").write_text(GATE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        pytest.param("raise KeyError('zone')", "KeyError: 'zone' (at ", id="it raises"),
+        pytest.param(
+            "return 'no'", "pre_enqueue answers with None or refuse(reason), got str 'no'", id="no answer at all"
+        ),
+    ],
+)
+def test_a_gate_that_fails_is_told_with_its_fault_and_exit_code_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_gate(answer)
+    result = schedule(NODES + pod("a", "1"), "--config", "config.yaml")
+    assert result.exit_code == 1
+    assert f"default/a: plugin 'Gate' failed in PreEnqueue for pod 'default/a': {problem}" in result.output
+
+
+def test_a_gate_that_refuses_holds_back_with_exit_code_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_gate("return refuse('not before noon')")
+    result = schedule(NODES + pod("a", "1"), "--config", "config.yaml")
+    assert result.exit_code == 0
+    assert "held back default/a: not before noon" in result.output

@@ -64,6 +64,8 @@ class Knowledge:
     profiles: Collection[str]
     #: Pods that wait at a gate, with the plugin that keeps them there.
     held_by: Mapping[str, str] = field(default_factory=dict)
+    #: Those of them that wait there only because the plugin failed, with its fault.
+    faults: Mapping[str, str] = field(default_factory=dict)
 
 
 def outcome_of(pods: Iterable[Object], known: Knowledge, gone: Iterable[str] = ()) -> Outcome:
@@ -90,6 +92,8 @@ def _judge(pod: Object, known: Knowledge) -> tuple[str, Placement | Verdict]:
     gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
     if gates:
         return "held", Verdict(key, f"waiting for scheduling gates: [{' '.join(gates)}]")
+    if key in known.faults:
+        return "refused", Verdict(key, known.faults[key])
     if key in known.held_by:
         return "held", Verdict(key, f"{known.held_by[key]} does not let it in yet")
     condition = _condition(pod)

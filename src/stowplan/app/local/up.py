@@ -223,7 +223,8 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Outcom
     replica = cluster.scheduler.replica
     entries = replica.parts.queue.places.entries.values()
     held = {entry.pod.key: entry.gated_by for entry in entries if entry.place is Place.GATED}
-    outcome = outcome_of(ours, Knowledge(replica.cluster.profiles, held), before.keys() - pods.keys())
+    faults = {entry.pod.key: entry.gate_fault for entry in entries if entry.gate_fault}
+    outcome = outcome_of(ours, Knowledge(replica.cluster.profiles, held, faults), before.keys() - pods.keys())
     return msgspec.structs.replace(outcome, unmade=unmade.find(cluster.api))
 
 

@@ -7,7 +7,7 @@ import pytest
 from stowplan.app.local.outcome import Knowledge, Outcome, Placement, Verdict, outcome_of
 from stowplan.app.local.unmade import Unmade
 
-KNOWN = Knowledge(("default-scheduler",), {"ns/gang": "GangScheduling"})
+KNOWN = Knowledge(("default-scheduler",), {"ns/gang": "GangScheduling", "ns/out": "Gate"}, {"ns/out": "Gate is broken"})
 
 
 def make_pod(name: str, condition: tuple[str, str] | None = None, **spec: Any) -> dict[str, Any]:
@@ -40,6 +40,7 @@ def make_pod(name: str, condition: tuple[str, str] | None = None, **spec: Any) -
         pytest.param(
             make_pod("gang"), Outcome(held=(Verdict("ns/gang", "GangScheduling does not let it in yet"),)), id="held"
         ),
+        pytest.param(make_pod("out"), Outcome(refused=(Verdict("ns/out", "Gate is broken"),)), id="its gate failed"),
         pytest.param(
             make_pod("a", schedulerName="other"),
             Outcome(
