@@ -92,10 +92,11 @@ class Scheduler:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is to be applied, tried, bound or written; refused pods may wait for something to happen."""
-        queue = self._parts.queue
-        backs_off = len(queue.places.backoff)
-        return not (self._inbox or self._errands or queue.has_ready or len(queue.in_flight) or backs_off)
+        """Whether nothing is to be applied, tried, bound or written.
+
+        Refused pods may wait for something to happen, and those that fail every time for their next attempt.
+        """
+        return not (self._inbox or self._errands) and self._parts.queue.is_at_rest
 
     async def schedule_next(self) -> bool:
         """Take the next pod and see it placed or given back; say whether there was one."""

@@ -16,6 +16,8 @@ tells of changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from itertools import chain
+from typing import Final
 
 import msgspec
 
@@ -31,6 +33,8 @@ from stowplan.queue.places import Places, Rules, note_ready
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
+#: So many errors in a row are no passing trouble.
+MANY_ERRORS: Final = 3
 
 Only = Callable[[Pod], bool]
 
@@ -72,6 +76,17 @@ class SchedulingQueue:
         """Whether `try_pop` would give a pod."""
         can_pop_early = self._limits.pops_early and len(self.places.backoff.refused)
         return bool(len(self.places.active) or can_pop_early)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no pod is being tried or soon will be, but for those that have failed again and again."""
+        places = self.places
+        first = places.active.first()
+        # Looked at often, mostly while many wait: one that has not failed yet tells at once.
+        if len(places.backoff.refused) or (first is not None and first.errors < MANY_ERRORS):
+            return False
+        under_way = (flight.entry for flight in self.in_flight)
+        return all(entry.errors >= MANY_ERRORS for entry in chain(under_way, places.active, places.backoff.failed))
 
     # Pods come, change and go
 

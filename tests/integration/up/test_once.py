@@ -20,6 +20,8 @@ POD = (
     " spec: {containers: [{name: c, image: i, resources: {requests: {cpu: %s}}}]}}"
 )
 
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
 
 def test_the_examples_are_placed_but_for_one_that_is_refused_and_one_that_is_held(tmp_path: Path) -> None:
     result = run(tmp_path, "up", "--once", "--from", CLUSTER, WORKLOAD, DEPLOYMENT, "--explain", "-o", "json")
@@ -205,3 +207,27 @@ def test_a_cluster_in_which_nobody_waits_does_not_end_well(tmp_path: Path) -> No
     assert result.returncode == 2
     problem = "nothing to schedule: no pod waits in the cluster; give manifests of pods or workloads"
     assert result.stderr == f"Error: {problem}\n"
+
+
+def test_a_gate_that_fails_ends_with_1_and_is_told_once_a_pod(tmp_path: Path) -> None:
+    (tmp_path / "gate.py").write_text(
+        "from stowplan.framework.contract import PreEnqueue\n"
+        "class Gate(PreEnqueue):\n    def pre_enqueue(self, pod): return 'no'\n"
+    )
+    (tmp_path / "config.yaml").write_text(
+        HEAD + "profiles: [{plugins: {preEnqueue: {enabled: [{name: 'gate.py:Gate'}]}}}]"
+    )
+    result = run(tmp_path, "up", "--once", "--nodes", "3", "--config", "config.yaml", "-", stdin=POD % ("a", "1"))
+    fault = "plugin 'Gate' failed in PreEnqueue for pod 'default/a': pre_enqueue answers with None or refuse(reason)"
+    assert result.returncode == 1
+    assert f"default/a: {fault}, got str 'no'" in result.stdout
+    assert result.stderr.count(fault) == 1
+
+
+def test_a_pod_that_fails_every_time_is_decided_on_and_told_with_its_error(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(HEAD + "podInitialBackoffSeconds: 1\npodMaxBackoffSeconds: 1\n")
+    # Who waits for the time to be over waits too long for this test.
+    arguments = ("up", "--once", "--timeout", "100000", "--nodes", "0", "--config", "config.yaml", "-")
+    result = run(tmp_path, *arguments, stdin=POD % ("a", "1"))
+    assert result.returncode == 1
+    assert "default/a: no nodes available to schedule pods" in result.stdout

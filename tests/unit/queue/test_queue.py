@@ -513,3 +513,42 @@ def test_a_node_that_is_updated_wakes_who_awaits_that_update() -> None:
     for change in changes.of_node(old, new):
         room.happens(Event(change, old, new), at=60)
     assert room.places == {"p": "unschedulable"}
+
+
+# At rest
+
+
+def test_it_is_at_rest_when_every_pod_that_comes_back_has_failed_three_times() -> None:
+    room = WaitingRoom()
+    seen = [room.queue.is_at_rest]
+    room.add(pod("p"))
+    for at in (0, 10, 20):
+        room.flush(at)
+        assert room.pop(at) == "p"
+        seen.append(room.queue.is_at_rest)
+        room.give_back("p", at)
+    assert seen == [True, False, False, False]
+    assert room.queue.is_at_rest
+
+
+def test_it_is_not_at_rest_while_another_pod_has_not_failed_that_often() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    for at in (0, 10, 20):
+        room.flush(at)
+        room.pop(at)
+        room.give_back("p", at)
+    room.add(pod("q"), 21)
+    waits = room.queue.is_at_rest
+    room.pop(21)
+    is_tried = room.queue.is_at_rest
+    room.give_back("q", 21)
+    assert (waits, is_tried, room.queue.is_at_rest) == (False, False, False)
+
+
+def test_it_is_at_rest_with_a_pod_that_was_refused_unless_that_backs_off() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("p"), "Roomy")
+    waits = room.queue.is_at_rest
+    room.happens()
+    assert (waits, room.places, room.queue.is_at_rest) == (True, {"p": "backoff"}, False)

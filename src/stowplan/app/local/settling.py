@@ -1,7 +1,7 @@
 """When an embedded cluster has nothing more to do: controllers and kubelet are done, and every pod is decided on.
 
-A pod that is refused may wait for ever, one that was placed may wait for its volumes; a pod that runs may end some day.
-None of them keeps a cluster from being quiet.
+A pod that is refused may wait for ever, one that failed with an error again and again may fail for ever, one that was
+placed may wait for its volumes; a pod that runs may end some day. None of them keeps a cluster from being quiet.
 """
 
 from __future__ import annotations
