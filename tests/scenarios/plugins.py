@@ -1,7 +1,8 @@
 """Plugins that do as a scenario tells them, pod by pod: `does: {web: [refuse no disk, ok]}`.
 
 What a pod has no (more) lines for is "ok". Lines: `ok`, `skip`, `junk`, `refuse TEXT`, `pending TEXT`, `error TEXT`,
-`raise TEXT`, `wait SECONDS` (Permit), `hang SECONDS` (where it is awaited), `block SECONDS` (where it is not).
+`raise TEXT`, `exit NUMBER`, `wait SECONDS` (Permit), `hang SECONDS` (where it is awaited), `block SECONDS` (where it is
+not).
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ class Scripted:
                 return Rejection((text,), CODES[verb])
             case "raise":
                 raise RuntimeError(text)
+            case "exit":
+                raise SystemExit(int(text))
             case "wait":
                 return Wait(float(text))
             case "block":

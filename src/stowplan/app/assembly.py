@@ -83,7 +83,7 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> Sch
         plugin = next(iter(cluster.profiles.values())).queue_sort[0]
         try:
             return 0, plugin.sort_key(pod, queued_at_ns)
-        except Exception as error:
+        except raised.FAULTS as error:
             cluster.stopwatch.trace(error, (plugin.name, "QueueSort", pod))
             why = raised.spelled(error)
             tell(f"plugin {plugin.name!r} failed in QueueSort for pod {pod.key!r}, which comes last now: {why}")
@@ -109,7 +109,7 @@ def _told_of(stopwatch: Stopwatch, plugin: str, awaited: tuple[Awaited, ...]) ->
         def ask(pod: Pod, old: Any, new: Any) -> bool:
             try:
                 return hint(pod, old, new)
-            except Exception as error:
+            except raised.FAULTS as error:
                 stopwatch.trace(error, (plugin, "QueueingHint", pod))
                 raise
 

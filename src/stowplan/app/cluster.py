@@ -40,7 +40,7 @@ from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
 from stowplan.extender.connect import connect
-from stowplan.framework import placing
+from stowplan.framework import placing, raised
 from stowplan.framework.allocation import rules_of
 from stowplan.framework.extending import Extender
 from stowplan.framework.handle import Binder, Measures, ObjectWriter
@@ -329,7 +329,7 @@ class Cluster:
         def number(node: Node) -> Any:
             try:
                 return read(node)
-            except Exception as error:
+            except raised.FAULTS as error:
                 self.stopwatch.trace_column(error, plugin, column, node.name)
                 raise
 

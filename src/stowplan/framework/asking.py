@@ -86,7 +86,7 @@ class Watch:
             raise
         except WordedError as fault:
             raise PluginError(*blame, fault) from fault
-        except Exception as error:
+        except raised.FAULTS as error:
             stopwatch.trace(error, blame)
             raise PluginError(*blame, raised.spelled(error)) from error
         finally:

@@ -96,7 +96,7 @@ def _ask(profile: Profile, plugin: PostFilter, pod: Pod, attempt: Attempt) -> An
         answer = plugin.post_filter(pod, attempt)
     except PluginError:
         raise
-    except Exception as error:
+    except raised.FAULTS as error:
         profile.stopwatch.trace(error, (plugin.name, "PostFilter", pod))
         raise PluginError(plugin.name, "PostFilter", pod, raised.spelled(error)) from error
     finally:

@@ -66,7 +66,7 @@ class Profile:
             started_ns = stopwatch.now_ns() if stopwatch.is_wound else 0
             try:
                 rejection = _gate(plugin, pod)
-            except Exception as error:
+            except raised.FAULTS as error:
                 stopwatch.trace(error, (plugin.name, "PreEnqueue", pod))
                 rejection = _failed((plugin.name, "PreEnqueue", pod), raised.spelled(error))
             if stopwatch.is_wound:
@@ -115,6 +115,6 @@ def _signed_by(plugin: Plugin, pod: Pod) -> Hashable:
     try:
         signed = plugin.sign(pod)
         hash(signed)
-    except Exception as error:
+    except raised.FAULTS as error:
         raise PluginError(plugin.name, SIGN, pod, raised.spelled(error)) from error
     return signed

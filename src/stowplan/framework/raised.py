@@ -17,6 +17,12 @@ _AROUND: Final = tuple(f"{_PACKAGE}{part}/" for part in ("framework", "engine", 
 _IMPORTING: Final = str(Path(importlib.__file__).parent)
 
 
+#: What a plugin that fails may raise. One that wants the whole program to end is at fault as well; what is asked for
+#: from outside (Ctrl-C, a cancelled task) is not the plugin's doing.
+FAULTS: Final = (Exception, SystemExit)
+Fault = Exception | SystemExit
+
+
 def place_of(error: BaseException) -> str:
     """Return `file:line` of the plugin where an exception came from; nothing if no plugin was in its way."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -39,6 +45,12 @@ def spelled(error: BaseException) -> str:
     """Spell an exception with its place."""
     place = place_of(error)
     return f"{type(error).__name__}: {error}{f' (at {place})' if place else ''}"
+
+
+def said(error: BaseException) -> str:
+    """Return what an exception says; who ends the program says no more than a number."""
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if isinstance(error, SystemExit) else text or type(error).__name__
 
 
 def whole(error: BaseException) -> str:

@@ -63,7 +63,7 @@ class Registry:
         for entry in entry_points(group=GROUP):
             try:
                 found = entry.load()
-            except Exception as error:
+            except raised.FAULTS as error:
                 why = _with_place(error)
                 raise RegistryError(f"entry point {entry.name!r}: cannot load {entry.value!r}: {why}") from error
             self.add(_as_plugin(found, f"entry point {entry.name!r}"))
@@ -128,7 +128,7 @@ class Registry:
             return cls(**keywords)
         except (ConfigError, RegistryError):
             raise
-        except Exception as error:
+        except raised.FAULTS as error:
             raise RegistryError(f"plugin {name!r}: cannot be made: {_with_place(error)}") from error
 
     def _check_known(self, config: ProfileConfig) -> None:
@@ -172,7 +172,7 @@ def load(reference: str) -> type[Plugin]:
     where, _, name = reference.rpartition(":")
     try:
         module = _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
-    except Exception as error:
+    except raised.FAULTS as error:
         raise RegistryError(f"plugin {reference!r}: cannot load {where!r}: {_with_place(error)}") from error
     found = getattr(module, name, None)
     if found is None:
@@ -219,9 +219,9 @@ def _is_written_there(value: Any, module: Any) -> bool:
     return isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == module.__name__
 
 
-def _with_place(error: Exception) -> str:
+def _with_place(error: raised.Fault) -> str:
     place = raised.place_of(error)
-    return f"{error or type(error).__name__}{f' (at {place})' if raised.is_foreign(place) else ''}"
+    return f"{raised.said(error)}{f' (at {place})' if raised.is_foreign(place) else ''}"
 
 
 def _keywords(name: str, arguments: Any) -> dict[str, Any]:

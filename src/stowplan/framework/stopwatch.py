@@ -69,16 +69,16 @@ class Stopwatch:
         if self.is_wound:
             self._note_awaited(blame, end, self.now_ns() - started_ns)
 
-    def trace(self, error: Exception, blame: Blame) -> None:
+    def trace(self, error: raised.Fault, blame: Blame) -> None:
         """Tell the whole way to a fault of a plugin, once for each place."""
         plugin, point, pod = blame
         self._trace(error, f"plugin {plugin!r} failed in {point} for pod {pod.key!r}")
 
-    def trace_column(self, error: Exception, plugin: str, column: str, node_name: str) -> None:
+    def trace_column(self, error: raised.Fault, plugin: str, column: str, node_name: str) -> None:
         """Tell, once for each place, that a column of a plugin cannot be read off a node, which has no number there."""
         self._trace(error, f"plugin {plugin!r}: column {column!r} cannot be read off node {node_name!r}")
 
-    def _trace(self, error: Exception, what: str) -> None:
+    def _trace(self, error: raised.Fault, what: str) -> None:
         place = raised.place_of(error)
         if place and place not in self._traced:
             self._traced.add(place)

@@ -85,7 +85,7 @@ def _number(read: Callable[[Node], Any], node: Node) -> float:
     """Read a number off a node with a function that is not ours, and may fail."""
     try:
         return float(read(node))
-    except Exception:
+    except (Exception, SystemExit):
         return math.nan
 
 

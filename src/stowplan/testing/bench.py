@@ -127,8 +127,8 @@ class Bench:
         try:
             yield
         except PluginError as error:
-            self.fail(pod, str(error.__cause__ or error))
-        except Exception as error:
+            self.fail(pod, raised.said(error.__cause__ or error))
+        except raised.FAULTS as error:
             hint = f"; {READ_ONLY}" if "read-only" in str(error) else ""
             self.fail(pod, f"it raised {raised.spelled(error)}{hint}")
         if before != (resources.allocatable.tobytes(), resources.requested.tobytes()):

@@ -51,6 +51,7 @@ def at(line: str) -> str:
 
 CLUMSY = 'raise RuntimeError("nothing to give back")'
 RAISED = at("raise RuntimeError(text)")
+EXITED = "SystemExit: 3" + at("raise SystemExit(int(text))")
 JUNK = "its answer means nothing here: str 'junk'"
 
 
@@ -62,6 +63,7 @@ JUNK = "its answer means nothing here: str 'junk'"
         pytest.param("pending soon", Rejection(("soon",), Code.PENDING, "Reserver"), id="only waits"),
         pytest.param("error x", fault("Reserve plugin", "Reserver", "x"), id="reports an error"),
         pytest.param("raise x", fault("Reserve plugin", "Reserver", "x" + RAISED), id="raises"),
+        pytest.param("exit 3", fault("Reserve plugin", "Reserver", EXITED), id="wants to end the program"),
         pytest.param("raise", fault("Reserve plugin", "Reserver", "RuntimeError" + RAISED), id="raises without a word"),
         pytest.param("junk", fault("Reserve plugin", "Reserver", JUNK), id="talks nonsense"),
     ],
@@ -254,3 +256,38 @@ def test_who_takes_long_to_answer_is_told_of() -> None:
         "plugin 'Reserver' took 2.5 s in Reserve for pod 'default/p', and no other pod was scheduled meanwhile;"
         " it should answer within 1 s"
     ]
+
+
+EVERY_POINT = [
+    pytest.param(lambda profile: placing.run_permit(profile, POD, "n"), plugins.Permitter, "permit", id="permit"),
+    pytest.param(
+        lambda profile: asyncio.run(placing.run_pre_bind(profile, profile.pre_bind, POD, "n", limit)),
+        plugins.PreBinder,
+        "pre_bind",
+        id="pre-bind",
+    ),
+    pytest.param(
+        lambda profile: asyncio.run(placing.run_bind(profile, POD, "n", limit)), plugins.Binder, "bind", id="bind"
+    ),
+]
+
+
+@pytest.mark.parametrize(("ask", "cls", "point"), EVERY_POINT)
+def test_who_wants_to_end_the_program_is_named(ask: Any, cls: Any, point: str) -> None:
+    answer = ask(Scene((cls, ["exit 3"])).profile(point))
+    assert isinstance(answer, Rejection)
+    assert (answer.code, answer.plugin) == (Code.ERROR, cls.__name__)
+    assert EXITED in answer.reasons[0]
+
+
+class Interrupted(Reserve):
+    def reserve(self, pod: Pod, node_name: str) -> Rejection | None:
+        raise KeyboardInterrupt
+
+    def unreserve(self, pod: Pod, node_name: str) -> None:
+        """Nothing was taken."""
+
+
+def test_an_interrupt_is_nobodys_fault() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        placing.run_reserve(Profile("default-scheduler", reserve=(Interrupted(),)), POD, "n")

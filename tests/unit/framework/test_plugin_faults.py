@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -105,6 +106,10 @@ def raises(_: Any) -> Any:
     raise LookupError("no such thing")
 
 
+def ends_the_program(_: Any) -> Any:
+    raise SystemExit(3)
+
+
 def writes_to_a_matrix(nodes: Nodes) -> Any:
     nodes.allocatable[0] = 0
     return np.zeros(len(nodes), dtype=bool)
@@ -153,6 +158,9 @@ def normalizes_in_place(scores: Any) -> Any:
         ),
         pytest.param(BrokenFilter(writes_to_a_matrix), "Filter.*read-only", id="a filter writes to a matrix"),
         pytest.param(BrokenFilter(writes_to_a_label), "Filter.*read-only", id="a filter writes to a label"),
+        pytest.param(BrokenFilter(ends_the_program), "Filter.*SystemExit: 3", id="a filter ends the program"),
+        pytest.param(BrokenScoreNode(ends_the_program), "Score.*SystemExit: 3", id="a score ends the program"),
+        pytest.param(BrokenSign(ends_the_program), "sign.*SystemExit: 3", id="a signature ends the program"),
         pytest.param(BrokenPreFilter(raises), "PreFilter.*LookupError", id="a pre-filter raises"),
         pytest.param(BrokenPreScore(raises), "PreScore.*LookupError", id="a pre-score raises"),
         pytest.param(
@@ -287,3 +295,12 @@ def test_pods_that_differ_in_what_only_a_foreign_plugin_reads_get_answers_of_the
     robot = replace(POD, spec=replace(POD.spec, service_account_name="robot"))
     noted = make_pod("web").annotation("note", "x").build()
     assert [stand.totals(pod) for pod in (POD, robot, noted, POD)] == [{"a": 0}, {"a": 5}, {"a": 1}, {"a": 0}]
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, asyncio.CancelledError])
+def test_an_interruption_is_nobodys_fault(interruption: type[BaseException]) -> None:
+    def interrupts(_: Any) -> Any:
+        raise interruption
+
+    with pytest.raises(interruption):
+        Stand(nodes("a"), BrokenFilter(interrupts), Even()).choose(POD)

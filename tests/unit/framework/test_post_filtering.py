@@ -116,3 +116,12 @@ def test_a_plugin_that_fails_is_named() -> None:
         PluginError, match="plugin 'Broken' failed in PostFilter for pod 'default/pod': ValueError: no such"
     ):
         run(Broken())
+
+
+def test_a_plugin_that_wants_to_end_the_program_is_named() -> None:
+    class Ends(PostFilter):
+        def post_filter(self, pod: Pod, attempt: Attempt) -> Answer:
+            raise SystemExit(3)
+
+    with pytest.raises(PluginError, match="plugin 'Ends' failed in PostFilter for pod 'default/pod': SystemExit: 3"):
+        run(Ends())

@@ -279,6 +279,25 @@ def test_a_file_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     assert load(f"{path}:FromFile").__name__ == "FromFile"
 
 
+def test_a_file_that_wants_to_end_the_program_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text("raise SystemExit(3)\n", encoding="utf-8")
+    with pytest.raises(RegistryError, match=r"script.py:Main': cannot load .*: SystemExit: 3 \(at .*script.py:1\)"):
+        load(f"{path}:Main")
+
+
+class Ends(Score):
+    """Wants the program to end as soon as it is made."""
+
+    def __init__(self) -> None:
+        raise SystemExit(3)
+
+
+def test_a_plugin_that_wants_to_end_the_program_is_named() -> None:
+    with pytest.raises(RegistryError, match="plugin 'Ends': cannot be made: SystemExit: 3"):
+        build(registry_of(Ends), "Ends")
+
+
 def offer(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """Let an installed package offer a plugin."""
     entry = EntryPoint(name="offered", value=value, group=registry_module.GROUP)

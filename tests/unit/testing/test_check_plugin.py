@@ -194,6 +194,19 @@ class AnswersTrue(PreEnqueue):
         return True
 
 
+class EndsTheProgram(Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        raise SystemExit(3)
+
+
+class EndsTheProgramInSign(Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        return iter(())
+
+    def sign(self, pod: Pod) -> Any:
+        raise SystemExit(3)
+
+
 class SortsByLabels(QueueSort):
     def sort_key(self, pod: Pod, queued_at: float) -> Any:
         return pod.labels
@@ -225,6 +238,8 @@ class SortsByLabels(QueueSort):
         pytest.param(Remembers(), "keep no state between pods", id="remembers other pods"),
         pytest.param(LooksPastNodes(), "read the cluster only through nodes", id="looks past what it is given"),
         pytest.param(AnswersTrue(), "pre_enqueue returned True; return None or refuse", id="a gate that says yes"),
+        pytest.param(EndsTheProgram(), "it raised SystemExit: 3", id="wants to end the program"),
+        pytest.param(EndsTheProgramInSign(), "it raised SystemExit: 3", id="wants to end the program in sign"),
         pytest.param(SortsByLabels(), "it raised TypeError", id="keys that cannot be compared"),
     ],
 )
