@@ -6,7 +6,7 @@ A `Watch` stands beside the answers that are kept and knows which of them no lon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 NO_MARKS: list[int] = []
 SIGN = "sign"
+_NO_OBJECTION: Final = "filter says whom it refuses with `yield reject(mask, reason)`, and nothing else"
 
 
 class PluginError(Exception):
@@ -118,7 +119,10 @@ def union(stale: Iterable[list[int] | None]) -> Rows:
 def ask_filter(plugin: Filter, pod: Pod, nodes: Nodes, state: Any, vocabulary: Vocabulary) -> Words | None:
     """Return the words of a filter for the rows given; None if it has no objection to any."""
     words: Words | None = None
-    for objection in plugin.filter(pod, nodes, state):
+    answer: Any = plugin.filter(pod, nodes, state)
+    if not hasattr(answer, "__iter__"):
+        raise PluginError(plugin.name, "Filter", pod, f"{_NO_OBJECTION}, got {_describe(answer)}")
+    for objection in answer:
         _check_objection(plugin, pod, objection, len(nodes))
         if words is None:
             words = np.zeros(len(nodes), dtype=np.int32)
@@ -127,7 +131,9 @@ def ask_filter(plugin: Filter, pod: Pod, nodes: Nodes, state: Any, vocabulary: V
     return words
 
 
-def _check_objection(plugin: Filter, pod: Pod, objection: Reject, rows: int) -> None:
+def _check_objection(plugin: Filter, pod: Pod, objection: Any, rows: int) -> None:
+    if not isinstance(objection, Reject):
+        raise PluginError(plugin.name, "Filter", pod, f"{_NO_OBJECTION}, got {_describe(objection)}")
     mask: Any = objection.mask
     if not isinstance(mask, np.ndarray) or mask.shape != (rows,) or mask.dtype != np.bool_:
         problem = f"reject() takes one boolean per row ({rows}), got {_describe(mask)}"
@@ -181,7 +187,8 @@ def ask_normalize(plugin: Normalize, pod: Pod, scores: Scores, extent: tuple[int
 
 def checked_scores(plugin: Score, pod: Pod, scores: Any, rows: int) -> Scores:
     if not isinstance(scores, np.ndarray) or scores.shape != (rows,) or scores.dtype.kind not in "iufb":
-        problem = f"scores are one number per row ({rows}), got {_describe(scores)}"
+        form = "" if isinstance(scores, np.ndarray) else ", in a NumPy array (np.array([...]))"
+        problem = f"scores are one number per row ({rows}){form}, got {_describe(scores)}"
         raise PluginError(plugin.name, "Score", pod, problem)
     return scores if scores.dtype == np.int64 else scores.astype(np.int64)
 

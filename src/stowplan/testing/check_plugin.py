@@ -60,7 +60,12 @@ def check_plugin(plugin: Plugin, *, pods: Iterable[Pod] | None = None, nodes: It
 # Rules
 
 
-def _check_class(plugin: Plugin) -> None:
+def _check_class(plugin: Any) -> None:
+    if isinstance(plugin, type):
+        raise AssertionError(f"plugin {plugin.__name__!r}: this is the class; give a plugin that is made of it")
+    if not isinstance(plugin, Plugin):
+        name, remedy = type(plugin).__name__, "inherit the extension points of stowplan.framework.contract"
+        raise AssertionError(f"plugin {name!r} breaks the contract: not a plugin class; {remedy} (Filter, Score, ...)")
     faults = plugin_class.faults(type(plugin))
     if faults:
         raise AssertionError(f"plugin {plugin.name!r} breaks the contract: {'; '.join(faults)}")

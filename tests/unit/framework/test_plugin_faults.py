@@ -51,6 +51,11 @@ class BrokenFilter(Broken, Filter):
         yield mask if isinstance(mask, Reject) else reject(mask, "no")
 
 
+class Returns(Broken, Filter):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return [] if self.fault is None else self.fault(nodes)
+
+
 class BrokenPreFilter(Broken, PreFilter):
     def pre_filter(self, pod: Pod, nodes: Nodes) -> Any:
         return None if self.fault is None else self.fault(nodes)
@@ -100,6 +105,10 @@ class Even(Score):
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         return np.zeros(len(nodes), dtype=np.int64)
+
+
+SCORES = r"Score.*scores are one number per row \(3\), in a NumPy array \(np.array\(\[...\]\)\), got "
+FILTER = r"Filter.*filter says whom it refuses with `yield reject\(mask, reason\)`, and nothing else, got "
 
 
 def raises(_: Any) -> Any:
@@ -158,6 +167,9 @@ def normalizes_in_place(scores: Any) -> Any:
         ),
         pytest.param(BrokenFilter(writes_to_a_matrix), "Filter.*read-only", id="a filter writes to a matrix"),
         pytest.param(BrokenFilter(writes_to_a_label), "Filter.*read-only", id="a filter writes to a label"),
+        pytest.param(Returns(lambda nodes: [True] * 3), FILTER + "bool True", id="a filter returns booleans"),
+        pytest.param(Returns(lambda nodes: None), FILTER + "NoneType None", id="a filter returns nothing"),
+        pytest.param(Returns(lambda nodes: np.ones(3, dtype=bool)), FILTER + "bool", id="a filter returns a mask"),
         pytest.param(BrokenFilter(ends_the_program), "Filter.*SystemExit: 3", id="a filter ends the program"),
         pytest.param(BrokenScoreNode(ends_the_program), "Score.*SystemExit: 3", id="a score ends the program"),
         pytest.param(BrokenSign(ends_the_program), "sign.*SystemExit: 3", id="a signature ends the program"),
@@ -175,8 +187,8 @@ def normalizes_in_place(scores: Any) -> Any:
         pytest.param(
             BrokenScore(lambda nodes: np.array(["high"] * 3)), "Score.*one number per row.*<U4", id="a score in words"
         ),
-        pytest.param(BrokenScore(lambda nodes: [1, 2, 3]), "Score.*got list", id="a score that is a list"),
-        pytest.param(BrokenScore(lambda nodes: None), "Score.*got NoneType", id="no score"),
+        pytest.param(BrokenScore(lambda nodes: [1, 2, 3]), SCORES + r"list \[1, 2, 3\]", id="a score that is a list"),
+        pytest.param(BrokenScore(lambda nodes: None), SCORES + "NoneType None", id="no score"),
         pytest.param(
             BrokenScore(lambda nodes: np.array([0, 101, 100])), "Score.*invalid score 101", id="a score above a hundred"
         ),

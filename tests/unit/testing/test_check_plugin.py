@@ -218,7 +218,11 @@ class SortsByLabels(QueueSort):
         pytest.param(WrongShape(), r"one boolean per row \(12\), got an array of shape \(11,\)", id="wrong shape"),
         pytest.param(WrongType(), r"one boolean per row \(12\), got .* type int64", id="wrong type"),
         pytest.param(NoReason(), "rejected for a reason in words, got str ''", id="no reason"),
-        pytest.param(NotIterable(), "it raised TypeError: .* not iterable", id="an answer that is none"),
+        pytest.param(
+            NotIterable(),
+            r"filter says whom it refuses with `yield reject\(mask, reason\)`.* got bool",
+            id="an answer that is none",
+        ),
         pytest.param(WritesToColumns(), r"read-only \(at .*\); columns are shared", id="writes to columns"),
         pytest.param(ForcesItsWay(), "it changed what it was given to read", id="writes by force"),
         pytest.param(Moody(), "filter gave two answers to one question", id="not deterministic"),
@@ -233,7 +237,7 @@ class SortsByLabels(QueueSort):
         pytest.param(ReadsTheStatus(), r"return what you read in sign\(\)", id="reads the status"),
         pytest.param(TooHigh(), "score 160, which is not in 0..100", id="a score out of range"),
         pytest.param(NotANumber(), "invalid value encountered in cast", id="a score that is no number"),
-        pytest.param(AList(), r"one number per row \(12\), got list", id="a list of scores"),
+        pytest.param(AList(), r"one number per row \(12\), in a NumPy array \(np.array", id="a list of scores"),
         pytest.param(NormalizesTheLot(), "is not true after it", id="normalizes rows by one another"),
         pytest.param(Remembers(), "keep no state between pods", id="remembers other pods"),
         pytest.param(LooksPastNodes(), "read the cluster only through nodes", id="looks past what it is given"),
@@ -294,3 +298,27 @@ def test_the_check_may_use_a_cluster_of_ones_own() -> None:
     nodes = [make_node("a").capacity(cpu="1").build(), make_node("b").capacity(cpu="9").build()]
     with pytest.raises(AssertionError, match=r"pod 'default/mine'.*one boolean per row \(2\)"):
         check_plugin(WrongShape(), nodes=nodes, pods=[make_pod("mine").build()])
+
+
+class Baseless:
+    """Has a method of a plugin, and is none."""
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return iter(())
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            Baseless(),
+            "plugin 'Baseless' breaks the contract: not a plugin class; inherit the extension points of "
+            r"stowplan.framework.contract \(Filter, Score, ...\)",
+            id="an object without the base",
+        ),
+        pytest.param(AList, "plugin 'AList': this is the class; give a plugin that is made of it", id="a class"),
+    ],
+)
+def test_what_is_no_plugin_is_told_the_rule(given: Any, expected: str) -> None:
+    with pytest.raises(AssertionError, match=expected):
+        check_plugin(given)
