@@ -9,7 +9,7 @@ import click
 
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.app.local.unmade import Unmade
-from stowplan.cli import options, output
+from stowplan.cli import options, output, unasked
 from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, put_in, read_objects, read_settings
 from stowplan.cli.problems import BadInputError
 from stowplan.engine.results import Chosen, Failed, Refused
@@ -60,7 +60,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     """
     settings = read_settings(given)
     cluster = make_cluster(settings, given["ties"], given["seed"])
-    output.write_notes(settings.notes)
+    output.write_notes((*settings.notes, *unasked.notes(cluster.profiles.values())))
     inputs = read_objects(given["files"], given["gates"])
     wanted = {inputs.find(name).key for name in given["explained"]}
     put_in(cluster, inputs)

@@ -177,3 +177,32 @@ def test_a_gate_that_refuses_holds_back_with_exit_code_0(tmp_path: Path, monkeyp
     result = schedule(NODES + pod("a", "1"), "--config", "config.yaml")
     assert result.exit_code == 0
     assert "held back default/a: not before noon" in result.output
+
+
+BINDING = """\
+from stowplan.framework.contract import Permit, PostBind, PreBind, Score
+import numpy as np
+class Asks(Permit):
+    def permit(self, pod, node_name): return None
+class Prepares(PreBind, PostBind, Score):
+    async def pre_bind(self, pod, node_name): return None
+    async def post_bind(self, pod, node_name): return None
+    def score(self, pod, nodes, state): return np.zeros(len(nodes), dtype=int)
+class Scores(Score):
+    def score(self, pod, nodes, state): return np.zeros(len(nodes), dtype=int)
+"""
+
+
+def test_plugins_of_ones_own_that_are_not_asked_here_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(BINDING)
+    enabled = "[{name: 'own.py:Asks'}, {name: 'own.py:Prepares'}, {name: 'own.py:Scores'}]"
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+    profiles = [f"  - {{schedulerName: {name}, plugins: {{multiPoint: {{enabled: {enabled}}}}}}}\n" for name in "ab"]
+    Path("config.yaml").write_text(head + "".join(profiles))
+    result = schedule(NODES + pod("p", "1", ", schedulerName: a"), "--config", "config.yaml")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "note: plugin 'Asks': Permit is not asked here; `stowplan up --once` asks it",
+        "note: plugin 'Prepares': PreBind and PostBind are not asked here; `stowplan up --once` asks them",
+    ]
