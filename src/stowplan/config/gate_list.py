@@ -82,9 +82,8 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "SidecarContainers": _locked(),
         "StorageCapacityScoring": _alpha("VolumeBinding scores, and its arguments may have a `shape`"),
         "TaintTolerationComparisonOperators": _alpha("the operators `Lt` and `Gt` of tolerations count"),
-        "TopologyAwareWorkloadScheduling": _alpha(
-            "the plugins TopologyPlacementGenerator and PodGroupPodsCount are default ones", ("GenericWorkload",)
-        ),
+        # The plugins that it makes default ones are known by name only.
+        "TopologyAwareWorkloadScheduling": _alpha(needs=("GenericWorkload",)),
         "VolumeAttributesClass": _locked(),
         "VolumeLimitScaling": _alpha("a driver may keep pods off nodes where it is not installed"),
         "WatchList": _beta("the server of `stowplan up` lets a watch begin with what is there already"),

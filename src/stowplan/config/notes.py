@@ -32,7 +32,8 @@ def notes(fields: dict[str, Any], config: Configuration, known: PointsOf) -> lis
         written = _at(fields.get("profiles", []), index)
         found += [f"profile {profile.scheduler_name!r}: {note}" for note in _profile(written, profile, known)]
     for index, extender in enumerate(config.extenders):
-        found += [f"extenders[{index}] ({extender.url_prefix}): {note}" for note in _extender(extender)]
+        which = f"extenders[{index}] ({extender.url_prefix})" if extender.url_prefix else f"extenders[{index}]"
+        found += [f"{which}: {note}" for note in (*_address(extender), *_extender(extender))]
     return found
 
 
@@ -81,13 +82,22 @@ def _set(point: str, written: dict[str, Any], enabled: frozenset[str], known: Po
             yield f"{path}.enabled[{index}]: {note}"
     for index, plugin in enumerate(written.get("disabled", [])):
         name = plugin.get("name", "")
-        if name != ALL and not is_reference(name) and name not in known and not _is_named(name, enabled):
-            remedy = removed.remedy_for(name) or suggestion(name, known)
-            yield f"{path}.disabled[{index}]: there is no plugin {name!r} to disable; {remedy}"
-        elif point in _NOT_RUN:
-            yield f"{path}.disabled[{index}]: {name!r} does nothing there anyway: {_NO_PLACEMENTS}"
+        note = _disabled(point, name, enabled, known)
+        if note:
+            yield f"{path}.disabled[{index}]: {note}"
         if plugin.get("weight"):
             yield f"{path}.disabled[{index}]: the weight of {name!r} has no effect: it is disabled"
+
+
+def _disabled(point: str, name: str, enabled: frozenset[str], known: PointsOf) -> str:
+    if name != ALL and not is_reference(name) and name not in known and not _is_named(name, enabled):
+        return f"there is no plugin {name!r} to disable; {removed.remedy_for(name) or suggestion(name, known)}"
+    if point in _NOT_RUN:
+        return f"{name!r} does nothing there anyway: {_NO_PLACEMENTS}"
+    if point != "multi_point" and name in known and point not in known[name]:
+        points = ", ".join(camel(each) for each in POINTS if each in known[name])
+        return f"{name!r} does nothing there anyway: it takes part in {points}"
+    return ""
 
 
 def _enabled(point: str, name: str, weight: int | None, known: PointsOf) -> str:
@@ -114,6 +124,15 @@ def _not_enabled(name: str, enabled: frozenset[str], known: PointsOf) -> str:
     if is_reference(name) or name in known:
         return "the profile does not enable that plugin; enable it, or remove them"
     return f"there is no such plugin; {removed.remedy_for(name) or suggestion(name, enabled)}"
+
+
+def _address(extender: Extender) -> Iterator[str]:
+    scheme, _, rest = extender.url_prefix.partition("://")
+    if not rest or scheme.lower() not in ("http", "https"):
+        what = "does not begin with http:// or https://" if extender.url_prefix else "is empty"
+        yield f"it cannot be reached: urlPrefix {what}; write one like https://HOST:PORT/PATH"
+    elif extender.enable_https and scheme.lower() == "http":
+        yield "enableHTTPS has no effect: urlPrefix decides, and begins with http://; write https:// there"
 
 
 def _extender(extender: Extender) -> Iterator[str]:

@@ -100,6 +100,35 @@ WITHOUT_SPREAD = {"multiPoint": {"disabled": [{"name": "PodTopologySpread"}]}}
             "extenders[0] (http://e): its weight has no effect without a prioritizeVerb",
             id="the weight of an extender that does not prioritize",
         ),
+        pytest.param(
+            document(extenders=[{"filterVerb": "filter"}]),
+            "extenders[0]: it cannot be reached: urlPrefix is empty; write one like https://HOST:PORT/PATH",
+            id="an extender without an address",
+        ),
+        pytest.param(
+            document(extenders=[{"urlPrefix": "gpu.svc:8080/x", "filterVerb": "filter"}]),
+            "extenders[0] (gpu.svc:8080/x): it cannot be reached: urlPrefix does not begin with http:// or https://;"
+            " write one like https://HOST:PORT/PATH",
+            id="an address without a scheme",
+        ),
+        pytest.param(
+            document(extenders=[{"urlPrefix": "ftp://gpu.svc", "filterVerb": "filter"}]),
+            "extenders[0] (ftp://gpu.svc): it cannot be reached: urlPrefix does not begin with http:// or https://;"
+            " write one like https://HOST:PORT/PATH",
+            id="an address of another scheme",
+        ),
+        pytest.param(
+            document(extenders=[{"urlPrefix": "http://e", "filterVerb": "filter", "enableHTTPS": True}]),
+            "extenders[0] (http://e): enableHTTPS has no effect: urlPrefix decides, and begins with http://;"
+            " write https:// there",
+            id="HTTPS at an address of HTTP",
+        ),
+        pytest.param(
+            with_plugins(filter={"disabled": [{"name": "ImageLocality"}]}),
+            "profile 'a': plugins.filter.disabled[0]: 'ImageLocality' does nothing there anyway:"
+            " it takes part in score",
+            id="disabling a plugin where it takes no part",
+        ),
     ],
 )
 def test_what_has_no_effect_is_told(value: dict[str, Any], expected: str) -> None:
@@ -125,6 +154,11 @@ def test_what_has_no_effect_is_told(value: dict[str, Any], expected: str) -> Non
             with_plugins(score={"enabled": [{"name": "ImageLocality", "weight": 4}]}), id="a weight that counts"
         ),
         pytest.param(document(clientConnection={"contentType": "application/json"}), id="JSON"),
+        pytest.param(with_plugins(score={"disabled": [{"name": "ImageLocality"}]}), id="disabling where it takes part"),
+        pytest.param(
+            document(extenders=[{"urlPrefix": "HTTPS://e", "filterVerb": "filter", "enableHTTPS": True}]),
+            id="an extender that can be reached",
+        ),
     ],
 )
 def test_what_has_an_effect_is_not_told(value: dict[str, Any]) -> None:
