@@ -1,4 +1,7 @@
-"""Answers questions about a running scheduler from its live state, between two cycles, and leaves it as it was.
+"""Answers questions about a running scheduler from its live state, and leaves it as it was.
+
+The queue and the nodes are read at once, also while a cycle waits for an extender: reading them changes nothing. An
+explanation asks plugins that remember what they found for the pod under way, so it is made between two cycles.
 
 `serving.inspecting` is how they are asked over HTTP.
 """
@@ -56,11 +59,11 @@ class Inspection:
 
     async def queue(self, query: QueueQuery) -> dict[str, Any]:
         """Show who waits."""
-        return await self._between_cycles(lambda now_ns: self._queue(query))
+        return self._queue(query)
 
     async def nodes(self, query: NodesQuery) -> dict[str, Any]:
         """Show what nodes have and what is taken of it."""
-        return await self._between_cycles(lambda now_ns: self._nodes(query))
+        return self._nodes(query)
 
     async def _between_cycles(self, answer: Callable[[int], T]) -> T:
         """Ask while no cycle is under way, so that nothing is half done."""
@@ -124,7 +127,9 @@ class Inspection:
     def _view(self) -> QueueView:
         replica = self._replica
         awaited = {name: awaited_by(profile) for name, profile in replica.cluster.profiles.items()}
-        return QueueView(replica.parts.queue, replica.limits, replica.parts.waiting, replica.timeline, awaited)
+        parts, extended = replica.parts, replica.parts.extended
+        questions_about = extended.questions.of if extended is not None else lambda pod: ()
+        return QueueView(parts.queue, replica.limits, parts.waiting, replica.timeline, awaited, questions_about)
 
     def _nodes(self, query: NodesQuery) -> dict[str, Any]:
         _check_sort(self._replica.parts.cache, query.sort)

@@ -6,6 +6,7 @@ cluster tells is applied after the cycle. A node nominated for the pod is asked 
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.ties import TieRule
 from stowplan.extender import chain
 from stowplan.extender.chain import ExtendedVerdict, Refusals
+from stowplan.extender.questions import OpenQuestions
 from stowplan.framework.asking import SIGN, PluginError
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extending import Extender, PodsOn, unseen, with_refusals
@@ -43,6 +45,8 @@ class Extended:
     tell: Callable[[ExtenderSaid], None]
     #: Draws between equal nodes that extenders have scored: upstream leaves these to chance, whatever else it does.
     draw: TieRule
+    #: What the cycle under way waits for.
+    questions: OpenQuestions = dataclasses.field(default_factory=OpenQuestions)
 
     async def choose(self, profile: Profile, pod: Pod, shape: PodShape) -> Result:
         """Choose a node for `pod`, or say why there is none."""
@@ -63,7 +67,7 @@ class Extended:
     async def agree(self, pod: Pod, candidates: Sequence[Preemption]) -> Sequence[Preemption]:
         """Return the candidates for preemption that no extender objects to."""
         try:
-            agreed = await chain.agree(self.extenders, pod, candidates, self.pods_on)
+            agreed = await chain.agree(self.extenders, pod, candidates, self.pods_on, self.questions)
         except ExtenderError as error:
             self._tell(pod, [error])
             raise
@@ -94,7 +98,7 @@ class Extended:
         choose.pass_by_narrowed(self.field, found)
         beyond = choose.beyond_sample(self.field, profile, found, self.extenders)
         found = choose.sampled(self.field, profile, found, self.extenders)
-        narrowed = await chain.narrow(self.extenders, pod, self._nodes(found))
+        narrowed = await chain.narrow(self.extenders, pod, self._nodes(found), self.questions)
         self._report(pod, narrowed)
         if not narrowed.names:
             return _refused(pod, verdict if beyond is None else unseen(verdict, beyond), narrowed)
@@ -107,7 +111,7 @@ class Extended:
             return None
         name = self.field.table.names()[row]
         try:
-            narrowed = await chain.narrow(self.extenders, pod, {name: self.field.table.nodes[row]})
+            narrowed = await chain.narrow(self.extenders, pod, {name: self.field.table.nodes[row]}, self.questions)
         except ExtenderError as error:
             self._tell(pod, [error], is_ignored=True)
             return None
@@ -120,7 +124,8 @@ class Extended:
             row = int(order[0])
             return Chosen(pod, table.names()[row], row, 1)
         ranking = choose.rank(self.field, profile, pod, found, as_empty=narrowed.has_whole_nodes)
-        given = await chain.prioritize(self.extenders, pod, {name: table.nodes[table.row_of[name]] for name in names})
+        nodes = {name: table.nodes[table.row_of[name]] for name in names}
+        given = await chain.prioritize(self.extenders, pod, nodes, self.questions)
         self._tell(pod, given.ignored, is_ignored=True)
         total = ranking.total.copy()
         scored = np.zeros(len(table), dtype=bool)

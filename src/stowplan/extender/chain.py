@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from stowplan.extender.questions import OpenQuestions, Question
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extending import Extender, NodesByName, PodsOn
 from stowplan.framework.handle import ExtenderError
@@ -80,8 +81,11 @@ class Agreed:
     objections: tuple[tuple[str, int], ...] = field(default=(), compare=False)
 
 
-async def narrow(extenders: Iterable[Extender], pod: Pod, nodes: NodesByName) -> ExtendedVerdict:
+async def narrow(
+    extenders: Iterable[Extender], pod: Pod, nodes: NodesByName, questions: OpenQuestions | None = None
+) -> ExtendedVerdict:
     """Ask which nodes can take the pod: each about those that are left, until none is."""
+    questions = questions or OpenQuestions()
     rejected: dict[str, Rejection] = {}
     ignored: list[ExtenderError] = []
     refusals: list[tuple[Extender, Refusals]] = []
@@ -92,7 +96,8 @@ async def narrow(extenders: Iterable[Extender], pod: Pod, nodes: NodesByName) ->
         if not extender.is_filter or not extender.is_interested(pod):
             continue
         try:
-            filtered = await _asked(extender, "filter", extender.filter(pod, nodes))
+            with questions.asked(pod, Question(extender, "filter")):
+                filtered = await _asked(extender, "filter", extender.filter(pod, nodes))
         except ExtenderError as error:
             _ignore(extender, error, ignored)
             continue
@@ -106,11 +111,14 @@ async def narrow(extenders: Iterable[Extender], pod: Pod, nodes: NodesByName) ->
     return ExtendedVerdict(tuple(nodes), rejected, tuple(ignored), tuple(refusals), has_whole_nodes)
 
 
-async def prioritize(extenders: Iterable[Extender], pod: Pod, nodes: NodesByName) -> Prioritized:
+async def prioritize(
+    extenders: Iterable[Extender], pod: Pod, nodes: NodesByName, questions: OpenQuestions | None = None
+) -> Prioritized:
     """Ask all at once how good the nodes are; one that fails, ignorable or not, adds nothing."""
+    questions = questions or OpenQuestions()
     interested = [extender for extender in extenders if extender.is_interested(pod)]
     asked = [extender for extender in interested if extender.is_prioritizer]
-    answers = await asyncio.gather(*(_scores(extender, pod, nodes) for extender in asked))
+    answers = await asyncio.gather(*(_scores(extender, pod, nodes, questions) for extender in asked))
     given, givers, faults = [], [], []
     for extender, answer in zip(asked, answers, strict=True):
         if isinstance(answer, ExtenderError):
@@ -136,8 +144,15 @@ async def bind(extenders: Iterable[Extender], pod: Pod, node_name: str) -> BindA
     return BindAnswer(False, tuple(ignored))
 
 
-async def agree(extenders: Iterable[Extender], pod: Pod, candidates: Sequence[Preemption], pods_on: PodsOn) -> Agreed:
+async def agree(
+    extenders: Iterable[Extender],
+    pod: Pod,
+    candidates: Sequence[Preemption],
+    pods_on: PodsOn,
+    questions: OpenQuestions | None = None,
+) -> Agreed:
     """Ask on which nodes room may be made: each about the candidates that are left, until none is."""
+    questions = questions or OpenQuestions()
     ignored: list[ExtenderError] = []
     objections: list[tuple[str, int]] = []
     for extender in extenders:
@@ -146,7 +161,8 @@ async def agree(extenders: Iterable[Extender], pod: Pod, candidates: Sequence[Pr
         if not extender.is_preemptor or not extender.is_interested(pod):
             continue
         try:
-            answer = await _asked(extender, "preempt", extender.preempt(pod, candidates, pods_on))
+            with questions.asked(pod, Question(extender, "preempt")):
+                answer = await _asked(extender, "preempt", extender.preempt(pod, candidates, pods_on))
         except ExtenderError as error:
             _ignore(extender, error, ignored)
             continue
@@ -157,9 +173,12 @@ async def agree(extenders: Iterable[Extender], pod: Pod, candidates: Sequence[Pr
     return Agreed(candidates, tuple(ignored), tuple(objections))
 
 
-async def _scores(extender: Extender, pod: Pod, nodes: NodesByName) -> Mapping[str, int] | ExtenderError:
+async def _scores(
+    extender: Extender, pod: Pod, nodes: NodesByName, questions: OpenQuestions
+) -> Mapping[str, int] | ExtenderError:
     try:
-        return await _asked(extender, "prioritize", extender.prioritize(pod, nodes))
+        with questions.asked(pod, Question(extender, "prioritize")):
+            return await _asked(extender, "prioritize", extender.prioritize(pod, nodes))
     except ExtenderError as error:
         return error
 

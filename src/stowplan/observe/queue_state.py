@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
 import msgspec
 
+from stowplan.extender.questions import Question
 from stowplan.framework.contract import Awaited
 from stowplan.framework.waiting import WaitingPods
 from stowplan.model.pod import Pod
@@ -62,6 +63,8 @@ class QueueView:
     timeline: Timeline
     #: What each plugin awaits, by scheduler name and plugin.
     awaited_by: Mapping[str, Mapping[str, tuple[Awaited, ...]]]
+    #: What extenders have not answered yet about a pod.
+    questions_about: Callable[[Pod], tuple[Question, ...]] = lambda pod: ()
 
     def counts(self) -> dict[str, int]:
         """Return how many pods are in each place."""
@@ -117,8 +120,7 @@ class QueueView:
     def _next_try(self, entry: QueuedPod) -> tuple[str, int | None]:
         match entry.place:
             case Place.IN_FLIGHT:
-                is_held = self.waiting_pods.get(entry.pod) is not None
-                return ("held in Permit" if is_held else "it is being tried"), None
+                return self._under_way(entry.pod), None
             case Place.ACTIVE:
                 return "when its turn comes", None
             case Place.GATED:
@@ -130,6 +132,12 @@ class QueueView:
         if entry.place is Place.BACKOFF and self.limits.pops_early:
             return "when no other pod is ready, or its wait is over", ends
         return "when its wait is over", ends
+
+    def _under_way(self, pod: Pod) -> str:
+        if self.waiting_pods.get(pod) is not None:
+            return "held in Permit"
+        awaited = [f"extender {asked.extender.name} to answer {asked.verb}" for asked in self.questions_about(pod)]
+        return f"it is being tried, and waits for {' and '.join(awaited)}" if awaited else "it is being tried"
 
     def _woken_by(self, entry: QueuedPod, rejectors: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         awaited = self.awaited_by.get(entry.pod.spec.scheduler_name, {})

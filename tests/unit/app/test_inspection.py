@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from tests.limits import LIMIT_SECONDS
 from tests.unit.app.fake_api import FakeApi, node, pod
-from tests.unit.app.test_live import fetch, run_live, until
+from tests.unit.app.test_live import fetch, free_port, run_live, until
 
 OPEN = ("--leader-elect=false", "--authorization-always-allow-paths=/debug/stowplan/*")
 PAGES = "/debug/stowplan"
@@ -184,3 +187,50 @@ def test_who_may_not_see_it_is_refused() -> None:
             assert (await fetch(port, f"{PAGES}/{page}"))[0] == 403
 
     assert run_live(work, "--leader-elect=false") == 1
+
+
+def test_the_queue_answers_at_once_while_an_extender_is_awaited_and_names_it() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    extender = {"urlPrefix": f"http://{address}", "filterVerb": "filter", "httpTimeout": "1h", "nodeCacheCapable": True}
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "extenders": [extender],
+    }
+
+    async def work(api: FakeApi, port: int) -> None:
+        is_asked, may_answer = asyncio.Event(), asyncio.Event()
+
+        async def answer(request: web.Request) -> web.Response:
+            is_asked.set()
+            await may_answer.wait()
+            return web.json_response({"nodenames": ["n1"]})
+
+        async with serving(answer, address):
+            api.put("/api/v1/pods", pod("slow"))
+            async with asyncio.timeout(LIMIT_SECONDS):
+                await is_asked.wait()
+                (found,) = await waiting(port)
+                shown = await nodes(port)
+            may_answer.set()
+            await until(lambda: bool(api.bindings))
+        assert (found["pod"], found["place"]) == ("default/slow", "in flight")
+        assert found["nextTry"] == f"it is being tried, and waits for extender http://{address} to answer filter"
+        assert [one["name"] for one in shown] == ["n1"]
+
+    assert run_live(work, *OPEN, f"--config-text={json.dumps(config)}") == 1
+
+
+@asynccontextmanager
+async def serving(answer: Callable[[web.Request], Awaitable[web.Response]], address: str) -> AsyncIterator[None]:
+    """Have every request to an address answered."""
+    application = web.Application()
+    application.router.add_post("/{verb}", answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    host, _, port = address.partition(":")
+    await web.TCPSite(runner, host, int(port)).start()
+    try:
+        yield
+    finally:
+        await runner.cleanup()
