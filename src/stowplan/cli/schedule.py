@@ -23,7 +23,9 @@ class Outcomes:
     """What became of the pods, in the order in which they had their turn."""
 
     chosen: list[Chosen] = field(default_factory=list)
-    refused: list[Refused | Failed] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    #: Pods of which it could not be decided whether a node will do.
+    failed: list[Failed] = field(default_factory=list)
     held: list[Gated] = field(default_factory=list)
     #: Workloads whose pods the API refused.
     unmade: tuple[Unmade, ...] = ()
@@ -46,7 +48,7 @@ class Outcomes:
 @click.option("--seed", default=0, show_default=True, help="Seed of random ties: the same seed gives the same nodes.")
 @click.option("--explain", "explained", multiple=True, metavar="NS/NAME", help="Explain this pod when its turn comes.")
 @options.top
-@click.option("--allow-refused", is_flag=True, help="Exit with 0 even if a pod was refused.")
+@click.option("--allow-refused", is_flag=True, help="Exit with 0 even if a pod was refused or its attempt failed.")
 @click.option(
     "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
 )
@@ -56,7 +58,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 
     FILEs hold Kubernetes objects in YAML or JSON, and are checked and completed as by an API server: nodes, pods,
     workloads, whose pods are made, and whatever else scheduling reads. A folder stands for the files in it, - for the
-    standard input. Exits with 1 if a pod was refused, with 2 if nothing could be scheduled.
+    standard input. Exits with 1 if a pod was refused or its attempt
+    failed, with 2 if nothing could be scheduled.
     """
     settings = read_settings(given)
     cluster = make_cluster(settings, given["ties"], given["seed"])
@@ -75,7 +78,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
         _write(outcomes, given["top"])
     else:
         output.write_data(_as_data(outcomes, given["top"]), given["form"])
-    if (outcomes.refused or outcomes.unmade) and not given["allow_refused"]:
+    if (outcomes.refused or outcomes.failed or outcomes.unmade) and not given["allow_refused"]:
         ctx.exit(1)
 
 
@@ -89,6 +92,8 @@ def _schedule_all(cluster: Cluster, pods: list[Pod], explained: set[str]) -> Out
                 outcomes.chosen.append(chosen)
             case Gated() as gated:
                 outcomes.held.append(gated)
+            case Failed() as failed:
+                outcomes.failed.append(failed)
             case refused:
                 outcomes.refused.append(refused)
     return outcomes
@@ -114,8 +119,10 @@ def _write(outcomes: Outcomes, top: int) -> None:
         click.echo(f"held back {gated.pod.key}: {', '.join(gated.rejection.reasons)}")
     for refused in outcomes.refused:
         click.echo(f"refused {refused.pod.key}: {refused.message}")
+    for failed in outcomes.failed:
+        click.echo(f"failed {failed.pod.key}: {failed.message}")
     output.write_unmade(outcomes.unmade)
-    placed, others = len(outcomes.chosen), len(outcomes.refused) + len(outcomes.held)
+    placed, others = len(outcomes.chosen), len(outcomes.refused) + len(outcomes.failed) + len(outcomes.held)
     click.echo(f"{placed} of {placed + others} pending pods placed")
     for explanation in outcomes.explanations:
         click.echo(f"\n{render(explanation, output.width(), top)}")
@@ -133,6 +140,7 @@ def _as_data(outcomes: Outcomes, top: int) -> dict[str, Any]:
             for c in outcomes.chosen
         ],
         "refused": [{"pod": refused.pod.key, "message": refused.message} for refused in outcomes.refused],
+        "failed": [{"pod": failed.pod.key, "message": failed.message} for failed in outcomes.failed],
         "held": [
             {"pod": gated.pod.key, "plugin": gated.rejection.plugin, "reasons": list(gated.rejection.reasons)}
             for gated in outcomes.held

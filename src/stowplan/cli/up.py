@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Most seconds that --once waits.",
 )
-@click.option("--explain", "explains", is_flag=True, help="With --once: explain refusals.")
-@click.option("--allow-refused", is_flag=True, help="With --once: exit with 0 even if a pod was refused.")
+@click.option("--explain", "explains", is_flag=True, help="With --once: explain refusals and failures.")
+@click.option("--allow-refused", is_flag=True, help="With --once: exit with 0 even if a pod was refused, or failed.")
 @click.option(
     "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
 )
@@ -67,7 +67,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     """Start a cluster in this process: an API for kubectl, nodes, controllers, and the scheduler.
 
     MANIFESTs are applied to it: files, folders, or - for the standard input. It stays up until Ctrl-C; with --once it
-    ends when every pod, also those that controllers make, is placed or refused, and exits with 1 if one was refused.
+    ends when every pod, also those that controllers make, is placed or refused, and exits with 1 if one was refused or
+    its attempt failed.
     """
     up_flags.check(ctx, given)
     if given["once"]:
@@ -199,4 +200,5 @@ def _groups(outcome: Outcome) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         ("left to another scheduler", outcome.others),
         ("undecided", outcome.undecided),
         ("refused", outcome.refused),
+        ("failed", outcome.failed),
     )

@@ -82,17 +82,19 @@ def explain(field: Field, profile: Profile, pod: Pod, hearing: Hearing | None = 
         feasible=tuple(names[row] for row in order.tolist()),
         best=tuple(names[row] for row in best.tolist()),
         runner_up=names[runner_up] if runner_up is not None else None,
-        misses=nearest(field, asked, pod, opinions),
+        misses=() if _is_up_to_others(outcome) else nearest(field, asked, pod, opinions),
         faults=(*opinions.faults, *_unasked(field, outcome)),
         weights=_weights(outcome),
         extenders=outcome.reports,
+        is_failed=outcome.is_failed,
+        let_through=outcome.let_through,
     )
 
 
 def _outcome(field: Field, profile: Profile, pod: Pod, hearing: Hearing | None) -> Outcome:
     nobody: Mask = np.zeros(len(field.table), dtype=bool)
     if not len(field.table):
-        return Outcome(NO_NODES, None, nobody)
+        return Outcome(NO_NODES, None, nobody, hearing=hearing, is_failed=True)
     try:
         found = find_feasible(field, profile, pod, PodShape(b"", pod))
         verdict = found.verdict or found.kept.filtering.verdict()
@@ -103,7 +105,7 @@ def _outcome(field: Field, profile: Profile, pod: Pod, hearing: Hearing | None) 
         ranking = rank(field, profile, pod, found)
         return Outcome("", verdict, found.feasible, ranking, total=ranking.total)
     except PluginError as error:
-        return Outcome(str(error), None, nobody, hearing=hearing)
+        return Outcome(str(error), None, nobody, hearing=hearing, is_failed=True)
 
 
 def _extended(field: Field, profile: Profile, pod: Pod, found: Found, hearing: Hearing) -> Outcome:
@@ -114,7 +116,7 @@ def _extended(field: Field, profile: Profile, pod: Pod, found: Found, hearing: H
     feasible = np.zeros_like(found.feasible)
     feasible[[table.row_of[name] for name in kept]] = True
     if hearing.error:
-        return Outcome(hearing.error, verdict, feasible, hearing=hearing, fitting=found.feasible)
+        return Outcome(hearing.error, verdict, feasible, hearing=hearing, fitting=found.feasible, is_failed=True)
     verdict = with_refusals(verdict, kept, narrowed.rejected)
     if not kept:
         return Outcome(verdict.fit_error(), verdict, feasible, hearing=hearing, fitting=found.feasible)
@@ -126,6 +128,11 @@ def _extended(field: Field, profile: Profile, pod: Pod, found: Found, hearing: H
             if name in table.row_of and feasible[table.row_of[name]]:
                 total[table.row_of[name]] += added
     return Outcome("", verdict, feasible, ranking, hearing, total, found.feasible)
+
+
+def _is_up_to_others(outcome: Outcome) -> bool:
+    """Say whether no change of the pod surely helps: the attempt failed, or extenders refuse what plugins let pass."""
+    return outcome.is_failed or (outcome.let_through > 0 and not outcome.feasible.any())
 
 
 def _unasked(field: Field, outcome: Outcome) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from stowplan.engine.extended import in_words
 from stowplan.extender.client import MAX_EXTENDER_PRIORITY
 from stowplan.framework.contract import MAX_SCORE
@@ -71,10 +73,17 @@ class Outcome:
     total: Scores | None = None
     #: The rows that plugins let through, where extenders have a say beside them.
     fitting: Mask | None = None
+    #: Whether the attempt could not be finished: `message` says why, and nobody knows whether a node would do.
+    is_failed: bool = False
 
     @property
     def reports(self) -> tuple[ExtenderReport, ...]:
         return self.hearing.reports if self.hearing is not None else ()
+
+    @property
+    def let_through(self) -> int:
+        """How many nodes plugins let through to extenders."""
+        return int(np.count_nonzero(self.fitting)) if self.fitting is not None else 0
 
 
 def label_of(extender: ExtenderReport) -> str:
@@ -162,6 +171,10 @@ class Explanation:
     weights: Mapping[str, int]
     #: What extenders said, in the order they are asked.
     extenders: tuple[ExtenderReport, ...] = ()
+    #: Whether the attempt could not be finished; `message` says why.
+    is_failed: bool = False
+    #: How many nodes plugins let through to extenders; 0 without extenders.
+    let_through: int = 0
 
     def __str__(self) -> str:
         return render(self)
@@ -186,6 +199,8 @@ def _headline(explanation: Explanation, width: int) -> list[str]:
     if explanation.gate is not None:
         gate = explanation.gate
         return wrapped(f"is held back by {gate.plugin}: {', '.join(gate.reasons)}", width, f"Pod {pod} ")
+    if explanation.is_failed:
+        return wrapped(f"could not be decided: {explanation.message}", width, f"Pod {pod} ")
     if not explanation.best:
         return [f"Pod {pod} fits no node.", *wrapped(explanation.message, width)]
     best = some(explanation.best, TOP)
@@ -249,7 +264,17 @@ def _extenders(explanation: Explanation, width: int) -> list[str]:
     if not explanation.extenders:
         return []
     rows = [(extender.name, say(extender)) for extender in explanation.extenders]
-    return ["What extenders say", *columns(rows, width)]
+    return ["What extenders say", *columns(rows, width), *_left_by_extenders(explanation, width)]
+
+
+def _left_by_extenders(explanation: Explanation, width: int) -> list[str]:
+    """Say what is known where extenders, not plugins, stand between a pod and the nodes."""
+    count = explanation.let_through
+    if explanation.feasible or not count:
+        return []
+    passed = f"{count} of {len(explanation.nodes)} nodes {'passes' if count == 1 else 'pass'} the plugins"
+    left = "whether an extender refuses them is not known" if explanation.is_failed else "extenders leave none of them"
+    return wrapped(f"{passed}; {left}", width)
 
 
 def say(extender: ExtenderReport) -> str:
@@ -262,7 +287,9 @@ def say(extender: ExtenderReport) -> str:
     for verb, text in extender.errors.items():
         is_ignored = extender.is_ignorable or verb == "prioritize"
         parts.append(f"failed in {verb}{' and is ignored' if is_ignored else ''}: {text}")
-    return "; ".join(parts) or "has no objection"
+    if "prioritize" in extender.asked and not extender.added and "prioritize" not in extender.errors:
+        parts.append("scores none of the nodes sent")
+    return "; ".join(parts) or extender.unasked or "has no objection"
 
 
 def _misses(explanation: Explanation, width: int, top: int) -> list[str]:

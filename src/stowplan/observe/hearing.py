@@ -6,11 +6,13 @@ opinions of plugins.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from stowplan.extender import chain
 from stowplan.extender.chain import ExtendedVerdict, Prioritized, Refusals
+from stowplan.extender.questions import OpenQuestions, Question
 from stowplan.framework.extending import Extender, NodesByName
 from stowplan.framework.handle import ExtenderError
 from stowplan.model.pod import Pod
@@ -30,6 +32,10 @@ class ExtenderReport:
     #: By verb, how it failed.
     errors: Mapping[str, str] = field(default_factory=dict)
     is_ignorable: bool = False
+    #: The verbs that it was asked.
+    asked: frozenset[str] = frozenset()
+    #: Why it was not asked at all, though the pod is of interest to it; "" if it was.
+    unasked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,36 +49,73 @@ class Hearing:
     error: str = ""
 
 
+class _Record(OpenQuestions):
+    """Remembers all that was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all: list[Question] = []
+
+    @contextmanager
+    def asked(self, pod: Pod, question: Question) -> Iterator[None]:
+        self.all.append(question)
+        with super().asked(pod, question):
+            yield
+
+    def verbs(self, extender: Extender) -> frozenset[str]:
+        return frozenset(asked.verb for asked in self.all if asked.extender is extender)
+
+
 async def hear(extenders: Sequence[Extender], pod: Pod, nodes: NodesByName) -> Hearing:
     """Ask all extenders about the nodes that plugins let through."""
-    everything = ExtendedVerdict(tuple(nodes), {})
+    heard = _Heard(ExtendedVerdict(tuple(nodes), {}), _Record())
     try:
-        narrowed = await chain.narrow(extenders, pod, nodes) if nodes else everything
+        if nodes:
+            heard.narrowed = await chain.narrow(extenders, pod, nodes, heard.record)
     except ExtenderError as error:
-        reports = tuple(_report(extender, pod, everything, Prioritized(()), (error,)) for extender in extenders)
+        heard.errors, heard.has_failed = (error,), True
+        reports = tuple(_report(extender, pod, heard) for extender in extenders)
         return Hearing(frozenset(nodes), ExtendedVerdict((), {}), reports, str(error))
-    given = Prioritized(())
-    if len(narrowed.names) > 1:
-        given = await chain.prioritize(extenders, pod, {name: nodes[name] for name in narrowed.names})
-    errors = (*narrowed.ignored, *given.ignored)
-    reports = tuple(_report(extender, pod, narrowed, given, errors) for extender in extenders)
-    return Hearing(frozenset(nodes), narrowed, reports)
+    left = {name: nodes[name] for name in heard.narrowed.names}
+    if len(left) > 1:
+        heard.given = await chain.prioritize(extenders, pod, left, heard.record)
+    heard.errors = (*heard.narrowed.ignored, *heard.given.ignored)
+    reports = tuple(_report(extender, pod, heard) for extender in extenders)
+    return Hearing(frozenset(nodes), heard.narrowed, reports)
 
 
-def _report(
-    extender: Extender,
-    pod: Pod,
-    narrowed: ExtendedVerdict,
-    given: Prioritized,
-    errors: Sequence[ExtenderError],
-) -> ExtenderReport:
-    name = extender.name
+@dataclass(slots=True)
+class _Heard:
+    """What came back so far."""
+
+    narrowed: ExtendedVerdict
+    record: _Record
+    given: Prioritized = field(default_factory=lambda: Prioritized(()))
+    errors: tuple[ExtenderError, ...] = ()
+    has_failed: bool = False
+
+
+def _report(extender: Extender, pod: Pod, heard: _Heard) -> ExtenderReport:
+    name, given = extender.name, heard.given
+    asked = heard.record.verbs(extender)
     return ExtenderReport(
         name,
         extender.is_interested(pod),
         extender.weight,
-        next((refusals for by, refusals in narrowed.refusals if by is extender), {}),
+        next((refusals for by, refusals in heard.narrowed.refusals if by is extender), {}),
         next((added for by, (_, added) in zip(given.givers, given.given, strict=True) if by is extender), {}),
-        {error.verb: str(error) for error in errors if error.extender == name},
+        {error.verb: str(error) for error in heard.errors if error.extender == name and error.verb in asked},
         extender.is_ignorable,
+        asked,
+        "" if asked else _why_unasked(extender, heard),
     )
+
+
+def _why_unasked(extender: Extender, heard: _Heard) -> str:
+    if not extender.is_filter and not extender.is_prioritizer:
+        return "is not asked about nodes"
+    if heard.has_failed:
+        return "is not asked: another extender failed before"
+    if not heard.narrowed.names:
+        return "is not asked: no node is left to ask about"
+    return "is not asked: the one node that is left needs no score"

@@ -17,6 +17,7 @@ def summary(explanation: Explanation, top: int = TOP) -> dict[str, Any]:
         "pod": explanation.pod.key,
         "profile": explanation.profile,
         "message": explanation.message,
+        "failed": explanation.is_failed,
         "gate": None if explanation.gate is None else _rejection(explanation.gate),
         "refusals": [_rejection(refusal) for refusal in explanation.refusals],
         "feasibleNodes": len(explanation.feasible),

@@ -70,7 +70,8 @@ def test_schedule_places_nothing_past_an_extender_that_cannot_be_reached(tmp_pat
     with nobody_listens() as address:
         code, found, _ = schedule(tmp_path, {"urlPrefix": f"http://{address}", **VERBS}, nodes=("good-1",))
     assert code == 1
-    assert found["refused"] == [{"pod": "default/web", "message": refused_at(address)}]
+    assert found["failed"] == [{"pod": "default/web", "message": refused_at(address)}]
+    assert found["refused"] == []
 
 
 def test_schedule_goes_on_without_an_extender_that_may_fail_and_says_so(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_up_once_binds_nothing_past_an_extender_that_cannot_be_reached(tmp_path:
     assert ended.returncode == 1, ended.stderr
     found = json.loads(ended.stdout)
     assert found["placements"] == []
-    assert [one["message"] for one in found["refused"]] == [refused_at(address)]
+    assert [one["message"] for one in found["failed"]] == [refused_at(address)]
 
 
 # stowplan up

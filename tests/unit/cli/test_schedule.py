@@ -60,6 +60,15 @@ def test_a_refused_pod_is_told_with_its_message_and_exit_code_1() -> None:
     assert "0 of 1 pending pods placed" in result.output
 
 
+def test_an_attempt_that_could_not_be_made_is_told_as_failed_with_exit_code_1() -> None:
+    result = schedule(pod("web", "1"))
+    assert result.exit_code == 1
+    assert "failed default/web: no nodes available to schedule pods\n0 of 1 pending pods placed" in result.output
+    data = json.loads(schedule(pod("web", "1"), "-o", "json").stdout)
+    assert data["failed"] == [{"pod": "default/web", "message": "no nodes available to schedule pods"}]
+    assert data["refused"] == []
+
+
 def test_refusals_may_be_allowed() -> None:
     assert schedule(NODES + pod("huge", "9"), "--allow-refused").exit_code == 0
 

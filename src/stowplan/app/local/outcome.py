@@ -9,10 +9,12 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.app.local.unmade import Unmade
+from stowplan.engine.choose import NO_NODES
 
 Object = dict[str, Any]
 
 _GATED: Final = "SchedulingGated"
+_ERROR: Final = "SchedulerError"
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -34,6 +36,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
     placements: tuple[Placement, ...] = ()
     refused: tuple[Verdict, ...] = ()
+    #: Pods of which it could not be decided whether a node will do.
+    failed: tuple[Verdict, ...] = ()
     #: Pods that nobody tries before their gates are open.
     held: tuple[Verdict, ...] = ()
     #: Pods that are left to another scheduler.
@@ -53,7 +57,7 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def is_good(self) -> bool:
         """Whether every pod that is wanted is there and, if it is ours and may be tried, has found a node."""
-        return not self.refused and not self.undecided and not self.unmade
+        return not self.refused and not self.failed and not self.undecided and not self.unmade
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ class Knowledge:
 
 def outcome_of(pods: Iterable[Object], known: Knowledge, gone: Iterable[str] = ()) -> Outcome:
     """Sort pods by what became of them."""
-    groups: dict[str, list[Any]] = {name: [] for name in ("placements", "refused", "held", "others", "undecided")}
+    names = ("placements", "refused", "failed", "held", "others", "undecided")
+    groups: dict[str, list[Any]] = {name: [] for name in names}
     for pod in sorted(pods, key=lambda one: (one["metadata"]["namespace"], one["metadata"]["name"])):
         group, found = _judge(pod, known)
         groups[group].append(found)
@@ -99,7 +104,10 @@ def _judge(pod: Object, known: Knowledge) -> tuple[str, Placement | Verdict]:
     condition = _condition(pod)
     if condition.get("reason") in ("", None, _GATED):
         return "undecided", Verdict(key, "not tried yet")
-    return "refused", Verdict(key, condition.get("message", ""))
+    message = condition.get("message", "")
+    # Without a node nothing was decided either, though the cluster is told the pod is unschedulable.
+    is_failed = condition["reason"] == _ERROR or message == NO_NODES
+    return "failed" if is_failed else "refused", Verdict(key, message)
 
 
 def _condition(pod: Object) -> Object:

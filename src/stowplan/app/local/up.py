@@ -230,7 +230,7 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Outcom
 
 async def _explain(cluster: LocalCluster, outcome: Outcome, options: UpOptions) -> dict[str, str]:
     found = {}
-    for verdict in outcome.refused[:MOST_EXPLAINED]:
+    for verdict in (*outcome.refused, *outcome.failed)[:MOST_EXPLAINED]:
         query = ExplainQuery(verdict.pod, is_text=True, width=options.width)
         found[verdict.pod] = (await cluster.scheduler.inspection.explain(query)).text
     return found

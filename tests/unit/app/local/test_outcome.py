@@ -29,8 +29,13 @@ def make_pod(name: str, condition: tuple[str, str] | None = None, **spec: Any) -
         ),
         pytest.param(
             make_pod("a", ("SchedulerError", "it broke")),
-            Outcome(refused=(Verdict("ns/a", "it broke"),)),
+            Outcome(failed=(Verdict("ns/a", "it broke"),)),
             id="its attempt failed",
+        ),
+        pytest.param(
+            make_pod("a", ("Unschedulable", "no nodes available to schedule pods")),
+            Outcome(failed=(Verdict("ns/a", "no nodes available to schedule pods"),)),
+            id="there was no node to try",
         ),
         pytest.param(
             make_pod("a", ("SchedulingGated", "gated"), schedulingGates=[{"name": "g1"}, {"name": "g2"}]),
@@ -63,6 +68,7 @@ def test_a_pod_is_judged_by_what_the_cluster_says_of_it(pod: dict[str, Any], exp
         pytest.param(Outcome(unmade=(Unmade("Job ns/j", 1, "quota"),)), False, id="a workload lacks pods"),
         pytest.param(Outcome(others=(Verdict("ns/a", ""),)), True, id="somebody is another's"),
         pytest.param(Outcome(refused=(Verdict("ns/a", ""),)), False, id="somebody was refused"),
+        pytest.param(Outcome(failed=(Verdict("ns/a", ""),)), False, id="somebody's attempt failed"),
         pytest.param(Outcome(undecided=(Verdict("ns/a", ""),)), False, id="somebody was not decided on"),
     ],
 )
