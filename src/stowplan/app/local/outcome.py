@@ -98,7 +98,7 @@ def _judge(pod: Object, known: Knowledge) -> tuple[str, Placement | Verdict]:
     if gates:
         return "held", Verdict(key, f"waiting for scheduling gates: [{' '.join(gates)}]")
     if key in known.faults:
-        return "refused", Verdict(key, known.faults[key])
+        return "failed", Verdict(key, known.faults[key])
     if key in known.held_by:
         return "held", Verdict(key, f"{known.held_by[key]} does not let it in yet")
     condition = _condition(pod)

@@ -45,7 +45,7 @@ def make_pod(name: str, condition: tuple[str, str] | None = None, **spec: Any) -
         pytest.param(
             make_pod("gang"), Outcome(held=(Verdict("ns/gang", "GangScheduling does not let it in yet"),)), id="held"
         ),
-        pytest.param(make_pod("out"), Outcome(refused=(Verdict("ns/out", "Gate is broken"),)), id="its gate failed"),
+        pytest.param(make_pod("out"), Outcome(failed=(Verdict("ns/out", "Gate is broken"),)), id="its gate failed"),
         pytest.param(
             make_pod("a", schedulerName="other"),
             Outcome(
