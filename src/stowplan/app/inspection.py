@@ -36,7 +36,7 @@ from stowplan.observe.explanation import Explanation, render
 from stowplan.observe.hearing import Hearing, hear
 from stowplan.observe.node_usage import usage
 from stowplan.observe.pod_story import Story, render_story, waiting_data
-from stowplan.observe.queue_state import QueueView
+from stowplan.observe.queue_state import QueueView, counts
 from stowplan.observe.summary import node_summary, summary
 
 T = TypeVar("T")
@@ -122,7 +122,7 @@ class Inspection:
             if query.place in ("", one.place) and query.namespace in ("", one.pod.partition("/")[0])
         ]
         shown = waiting[: query.limit] if query.limit else waiting
-        return {"counts": view.counts(), "total": len(waiting), "pods": [waiting_data(one) for one in shown]}
+        return {"counts": counts(waiting), "total": len(waiting), "pods": [waiting_data(one) for one in shown]}
 
     def _view(self) -> QueueView:
         replica = self._replica

@@ -36,6 +36,9 @@ def command(**given: Any) -> None:
     if given["form"] != "table":
         output.write_data(data, given["form"])
         return
+    if not data["nodes"]:
+        click.echo("no node matches" if given["name"] or given["labels"] else "there are no nodes")
+        return
     _write(data["nodes"])
     if len(data["nodes"]) < data["total"]:
         click.echo(f"{data['total'] - len(data['nodes'])} more; --top 0 shows all")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -38,7 +39,7 @@ def command(**given: Any) -> None:
         _write(data["pods"], given["messages"])
     if len(data["pods"]) < data["total"]:
         click.echo(f"{data['total'] - len(data['pods'])} more; --limit 0 shows all")
-    click.echo(_counts(data["counts"]))
+    click.echo(_counts(data["counts"], _where(given)))
 
 
 def _write(pods: list[dict[str, Any]], has_messages: bool) -> None:
@@ -73,8 +74,15 @@ def _time(text: str) -> str:
     return datetime.datetime.fromisoformat(text).astimezone().strftime("%H:%M:%S")
 
 
-def _counts(counts: dict[str, int]) -> str:
+def _where(given: Mapping[str, Any]) -> str:
+    """Say which pods are shown; "" for all."""
+    place = f" {given['place']}" if given["place"] else ""
+    return place + (f" in namespace {given['namespace']}" if given["namespace"] else "")
+
+
+def _counts(counts: Mapping[str, int], where: str) -> str:
     parts = [f"{count} {place}" for place, count in counts.items() if count]
+    if not parts:
+        return f"no pod waits{where}"
     count = sum(counts.values())
-    waits = f"{output.counted(count, 'pod')} {'waits' if count == 1 else 'wait'}"
-    return waits + (f": {', '.join(parts)}" if parts else "")
+    return f"{output.counted(count, 'pod')} {'waits' if count == 1 else 'wait'}{where}: {', '.join(parts)}"

@@ -112,7 +112,7 @@ def refusal(error: StatusError) -> Answer:
 
 
 def _from_yaml(body: bytes) -> Any:
-    documents = list(manifests.read(body))
+    documents = list(manifests.read(body, repeats_keys=True))
     if len(documents) != 1:
         raise MalformedObject(f"{len(documents)} YAML objects in one request; send one at a time")
     # What JSON cannot hold is not part of any object.

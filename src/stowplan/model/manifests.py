@@ -1,4 +1,7 @@
-"""YAML manifests: several documents in a file, lists of objects, and scalars read as the API server would."""
+"""YAML manifests: several documents in a file, lists of objects, and scalars read as the API server would.
+
+A key that is there twice in one mapping is refused, as strict decoding has it: which one was meant is anybody's guess.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +15,35 @@ from stowplan.model.malformed import MalformedObject
 _MAX_DEPTH = 500
 # Aliases that would grow a document beyond this many values are an attack or a mistake.
 _MAX_VALUES = 1_000_000
+_MERGE = "tag:yaml.org,2002:merge"
 
 
-def read(text: str | bytes) -> Iterator[Any]:
-    """The content of every object in every document; empty documents are skipped, lists expanded."""
-    for document in _documents(text):
+class _RepeatedKeyError(Exception):
+    """A key that a mapping has twice; the text says where."""
+
+
+def read(text: str | bytes, *, repeats_keys: bool = False) -> Iterator[Any]:
+    """The content of every object in every document; empty documents are skipped, lists expanded.
+
+    Where keys may be repeated, the last one counts: what comes over the wire is taken like that.
+    """
+    for document in _documents(text, _loader(repeats_keys)):
         yield from _expand(document)
 
 
-def _documents(text: str | bytes) -> list[Any]:
+def _documents(text: str | bytes, loader: Any) -> list[Any]:
     # Imported here: YAML is for people's files, and the live scheduler never reads it.
     import yaml
 
     try:
         decoded = text if isinstance(text, str) else text.decode()
         _check_depth(decoded)
-        documents = [document for document in yaml.load_all(decoded, Loader=_loader()) if document is not None]
+        documents = [document for document in yaml.load_all(decoded, Loader=loader) if document is not None]
         if "*" in decoded and sum(_count_values(document, {}) for document in documents) > _MAX_VALUES:
             raise ValueError(f"its aliases stand for more than {_MAX_VALUES} values")
         return documents
+    except _RepeatedKeyError as fault:
+        raise MalformedObject(str(fault)) from None
     except (yaml.YAMLError, ValueError, RecursionError) as fault:
         problem = "nested too deeply" if isinstance(fault, RecursionError) else " ".join(str(fault).split())
         raise MalformedObject(f"not a YAML document: {problem}; check indentation and quoting there") from None
@@ -44,7 +57,7 @@ def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") + max(map(len, text.splitlines()), default=0) <= _MAX_DEPTH:
         return
     depth = 0
-    for event in yaml.parse(text, Loader=_loader()):
+    for event in yaml.parse(text, Loader=_loader(False)):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -76,13 +89,28 @@ def _expand(document: Any) -> Iterator[Any]:
         yield {**heading, **item} if isinstance(item, Mapping) else item
 
 
-@lru_cache(maxsize=1)
-def _loader() -> Any:
+def _flatten_checked(loader: Any, node: Any) -> None:
+    """Draw in what `<<` names, which counts less than what is written out; look for repeated keys before that."""
+    seen: set[str] = set()
+    for key, _ in node.value if id(node) not in loader.__dict__.setdefault("checked", set()) else ():
+        if key.id != "scalar" or key.tag == _MERGE:
+            continue
+        if key.value in seen:
+            line = key.start_mark.line + 1
+            raise _RepeatedKeyError(f'line {line}: key "{key.value}" already set in map; write it once')
+        seen.add(key.value)
+    # It may be drawn in by several, and has more keys by then.
+    loader.checked.add(id(node))
+    super(type(loader), loader).flatten_mapping(node)
+
+
+@lru_cache(maxsize=2)
+def _loader(repeats_keys: bool) -> Any:
     """The C loader where there is one, without YAML's dates: a label `2024-01-01` is text to Kubernetes."""
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loader: Any = type("ManifestLoader", (base,), {})
+    loader: Any = type("ManifestLoader", (base,), {} if repeats_keys else {"flatten_mapping": _flatten_checked})
     loader.yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
         for first, resolvers in base.yaml_implicit_resolvers.items()

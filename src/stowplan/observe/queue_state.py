@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -53,6 +53,14 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
     extenders: tuple[Heard, ...] = ()
 
 
+def counts(waiting: Iterable[Waiting]) -> dict[str, int]:
+    """Return how many of the pods are in each place."""
+    found = {place.value: 0 for place in ORDER}
+    for one in waiting:
+        found[one.place] += 1
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class QueueView:
     """The queue with what is needed to say why somebody is in it."""
@@ -65,13 +73,6 @@ class QueueView:
     awaited_by: Mapping[str, Mapping[str, tuple[Awaited, ...]]]
     #: What extenders have not answered yet about a pod.
     questions_about: Callable[[Pod], tuple[Question, ...]] = lambda pod: ()
-
-    def counts(self) -> dict[str, int]:
-        """Return how many pods are in each place."""
-        found = {place.value: 0 for place in ORDER}
-        for entry in self._entries():
-            found[entry.place.value] += 1
-        return found
 
     def all(self) -> list[Waiting]:
         """Describe all pods that wait, those first that are tried soonest."""

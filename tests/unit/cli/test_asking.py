@@ -89,6 +89,30 @@ def test_the_queue_is_shown_as_a_table_with_counts() -> None:
     with_scheduler(work)
 
 
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        pytest.param(("-n", "default"), "2 pods wait in namespace default: 1 unschedulable, 1 gated", id="a namespace"),
+        pytest.param(("-n", "nope"), "no pod waits in namespace nope", id="a namespace without pods"),
+        pytest.param(("--place", "gated"), "1 pod waits gated: 1 gated", id="a place"),
+        pytest.param(("--place", "active"), "no pod waits active", id="an empty place"),
+    ],
+)
+def test_the_queue_counts_what_it_shows(only: tuple[str, ...], said: str) -> None:
+    async def work(ask: Ask) -> None:
+        assert (await ask("queue", *only)).stdout.splitlines()[-1] == said
+
+    with_scheduler(work)
+
+
+@pytest.mark.parametrize("only", [("--name", "zzz"), ("-l", "foo=bar")])
+def test_nodes_that_are_not_there_are_no_empty_table(only: tuple[str, ...]) -> None:
+    async def work(ask: Ask) -> None:
+        assert (await ask("nodes", *only)).stdout == "no node matches\n"
+
+    with_scheduler(work)
+
+
 def test_nodes_are_shown_with_what_is_free() -> None:
     async def work(ask: Ask) -> None:
         result = await ask("nodes")

@@ -76,8 +76,8 @@ def test_feature_gates_are_refused_in_the_same_words_by_every_command() -> None:
 
 def test_what_is_counted_is_worded_by_its_number() -> None:
     assert [output.counted(number, "pod") for number in (0, 1, 2)] == ["0 pods", "1 pod", "2 pods"]
-    counts = [queue._counts({"active": number}) for number in (0, 1, 2)]
-    assert counts == ["0 pods wait", "1 pod waits: 1 active", "2 pods wait: 2 active"]
+    counts = [queue._counts({"active": number}, "") for number in (0, 1, 2)]
+    assert counts == ["no pod waits", "1 pod waits: 1 active", "2 pods wait: 2 active"]
     score = Score(
         nodes=1, phases={"Pending": 1}, waiting={}, reasons=[], bound=1, bound_per_second=0, last=[], now_ns=0
     )

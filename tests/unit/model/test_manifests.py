@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stowplan.model import manifests
 from stowplan.model.decode import MalformedObject, UnknownObject, decode_yaml
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -87,3 +88,35 @@ def test_refusing(text: str | bytes, message: str) -> None:
 def test_any_text_is_objects_or_malformed(text: str) -> None:
     with contextlib.suppress(MalformedObject):
         assert all(each.kind for each in decode_yaml(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\nmetadata: {name: b}\n",
+            'line 5: key "metadata" already set in map; write it once',
+            id="at the top",
+        ),
+        pytest.param(
+            "kind: Pod\n---\nkind: Pod\nmetadata:\n  labels: {app: a, tier: x, app: b}\n",
+            'line 5: key "app" already set in map; write it once',
+            id="deep in the second document",
+        ),
+        pytest.param('{"a": 1,\n "a": 2}', 'line 2: key "a" already set in map; write it once', id="JSON"),
+    ],
+)
+def test_a_key_that_is_there_twice_is_refused(text: str, message: str) -> None:
+    with pytest.raises(MalformedObject) as refused:
+        list(manifests.read(text))
+    assert str(refused.value) == message
+
+
+def test_what_is_drawn_in_may_be_written_out_again() -> None:
+    text = "base: &base {a: 1, b: 2}\nmore: &more {<<: *base, b: 3}\nmost: {<<: [*more, *base], a: 4}\nsame: *more\n"
+    (found,) = manifests.read(text)
+    assert (found["more"], found["most"], found["same"]) == ({"a": 1, "b": 3}, {"a": 4, "b": 3}, {"a": 1, "b": 3})
+
+
+def test_over_the_wire_the_last_of_repeated_keys_counts() -> None:
+    assert list(manifests.read("{kind: Pod, kind: Node}", repeats_keys=True)) == [{"kind": "Node"}]

@@ -1,7 +1,7 @@
 """Who waits in the queue, why, and when each is tried again."""
 
 from stowplan.framework.waiting import WaitingPod, WaitingPods
-from stowplan.observe.queue_state import QueueView, Waiting
+from stowplan.observe.queue_state import QueueView, Waiting, counts
 from stowplan.observe.timeline import Timeline
 from stowplan.queue.backoff import Limits
 from stowplan.queue.validate import validate
@@ -86,7 +86,7 @@ def test_all_are_shown_those_first_that_are_tried_soonest_and_nothing_is_changed
     room.add(pod("first"), 3)
     view = view_of(room)
     assert [one.pod.partition("/")[2] for one in view.all()] == ["first", "second", "refused", "gated"]
-    assert {place: count for place, count in view.counts().items() if count} == {
+    assert {place: count for place, count in counts(view.all()).items() if count} == {
         "active": 2,
         "unschedulable": 1,
         "gated": 1,

@@ -31,7 +31,7 @@ def read_yaml(body: bytes) -> Any:
 
 def _read_yaml(body: bytes) -> Any:
     try:
-        documents = list(manifests.read(body))
+        documents = list(manifests.read(body, repeats_keys=True))
         if len(documents) > 1:
             raise ValueError(f"expected one document, got {len(documents)}")
         # Through JSON and back, for YAML knows keys and values that no API object has.

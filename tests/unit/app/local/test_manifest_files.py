@@ -79,3 +79,10 @@ def test_a_file_that_is_not_there_is_named() -> None:
 def test_a_folder_without_manifests_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match=r"no file there ends in \.yaml, \.yml, \.json; name a file"):
         manifest_files.read([str(tmp_path)])
+
+
+def test_a_key_that_is_there_twice_is_told_with_its_file_and_line(tmp_path: Path) -> None:
+    path = named(tmp_path / "twice.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nmetadata: {name: b}\n")
+    with pytest.raises(ManifestError) as refused:
+        manifest_files.read([path])
+    assert str(refused.value) == f'{path}: line 4: key "metadata" already set in map; write it once'
