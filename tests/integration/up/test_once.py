@@ -220,7 +220,7 @@ def test_a_gate_that_fails_ends_with_1_and_is_told_once_a_pod(tmp_path: Path) ->
     result = run(tmp_path, "up", "--once", "--nodes", "3", "--config", "config.yaml", "-", stdin=POD % ("a", "1"))
     fault = "plugin 'Gate' failed in PreEnqueue for pod 'default/a': pre_enqueue answers with None or refuse(reason)"
     assert result.returncode == 1
-    assert f"default/a: {fault}, got str 'no'" in result.stdout
+    assert f"failed default/a: {fault}, got str 'no'" in result.stdout
     assert result.stderr.count(fault) == 1
 
 
@@ -230,4 +230,4 @@ def test_a_pod_that_fails_every_time_is_decided_on_and_told_with_its_error(tmp_p
     arguments = ("up", "--once", "--timeout", "100000", "--nodes", "0", "--config", "config.yaml", "-")
     result = run(tmp_path, *arguments, stdin=POD % ("a", "1"))
     assert result.returncode == 1
-    assert "default/a: no nodes available to schedule pods" in result.stdout
+    assert "failed default/a: no nodes available to schedule pods" in result.stdout

@@ -177,7 +177,7 @@ def test_a_gate_that_fails_is_told_with_its_fault_and_exit_code_1(
     write_gate(answer)
     result = schedule(NODES + pod("a", "1"), "--config", "config.yaml")
     assert result.exit_code == 1
-    assert f"default/a: plugin 'Gate' failed in PreEnqueue for pod 'default/a': {problem}" in result.output
+    assert f"failed default/a: plugin 'Gate' failed in PreEnqueue for pod 'default/a': {problem}" in result.output
 
 
 def test_a_gate_that_refuses_holds_back_with_exit_code_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
