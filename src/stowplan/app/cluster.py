@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from stowplan.app.given import check_object, check_pod, read_yaml
 from stowplan.app.private_loop import PrivateLoop
 from stowplan.app.settings import ConfigurationLike, as_configuration, installed_plugins
 from stowplan.app.standalone import Standalone, Unmeasured
@@ -102,6 +103,8 @@ class Cluster:
         keep_answers: bool = True,
         feature_gates: FeatureGates = DEFAULT_GATES,
     ) -> None:
+        if ties not in get_args(Ties):
+            raise ValueError(f"ties: Invalid value: {ties!r}: write one of: {', '.join(get_args(Ties))}")
         self.feature_gates = feature_gates
         self.registry = installed_plugins()
         self.config = as_configuration(config, self.registry, feature_gates)
@@ -141,7 +144,12 @@ class Cluster:
 
     @classmethod
     def from_yaml(cls, *sources: str | Path, **options: Any) -> Cluster:
-        """Build a cluster from YAML files (paths) or YAML text."""
+        """Build a cluster from YAML files (paths) or YAML text.
+
+        Refused are a text without objects, a key that is there twice, a field of the wrong type, and a kind that
+        scheduling does not read. Unlike `stowplan schedule` it asks no API server: fields that nobody knows are left
+        out, values are not validated, and defaults that admission sets (a priority from its class) are not set.
+        """
         cluster = cls(**options)
         for source in sources:
             cluster.add_all(read_yaml(source))
@@ -221,6 +229,7 @@ class Cluster:
             case PodGroup() | CommunityPodGroup():
                 self.groups.put(found)
             case _:
+                check_object(found)
                 self.cache.objects.put(found)
 
     def add_all(self, objects: Iterable[Any]) -> None:
@@ -290,6 +299,7 @@ class Cluster:
 
     def profile_of(self, pod: Pod) -> Profile:
         """Return the profile that a pod asks for by its `schedulerName`."""
+        check_pod(pod)
         profile = self.profiles.get(pod.spec.scheduler_name)
         if profile is None:
             known = ", ".join(sorted(self.profiles))
@@ -362,13 +372,6 @@ def warn_if_ignored(said: ExtenderSaid) -> None:
     """Warn of an extender that failed and was done without; other failures are in the result."""
     if said.is_ignored:
         warnings.warn(f"pod {said.pod.key!r}: extender ignored in {said.verb}: {said.text}", stacklevel=2)
-
-
-def read_yaml(source: str | Path) -> list[Any]:
-    """Read the objects of a YAML file, or of YAML text (anything with a line break in it)."""
-    if isinstance(source, Path) or "\n" not in source:
-        source = Path(source).read_text(encoding="utf-8")
-    return decode.decode_yaml(source)
 
 
 __all__ = ["Chosen", "Cluster", "Failed", "Gated", "Refused"]

@@ -48,6 +48,8 @@ def as_configuration(given: ConfigurationLike, registry: Registry, gates: Featur
             return from_mapping(given, known, gates, WARNING)
         case str() if "\n" in given or given.lstrip().startswith("{"):
             return load(given, known, gates, WARNING)
+        case str() if not given.strip():
+            raise ValueError("config: the text is empty; give a path, a text, a mapping, or None for the defaults")
         case str() | Path():
             return load(Path(given).read_text(encoding="utf-8"), known, gates, WARNING)
     raise TypeError(f"config: {type(given).__name__} is no configuration; give a path, a text, or a mapping")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 import stowplan
-from stowplan.app.cluster import Cluster, Gated, read_yaml
+from stowplan.app.cluster import Cluster, Gated
+from stowplan.app.given import read_yaml
 from stowplan.app.settings import read_configuration
 from stowplan.config.errors import ConfigError
 from stowplan.engine.results import Chosen, Failed, Refused
@@ -37,9 +39,6 @@ items:
   kind: Pod
   metadata: {name: running, uid: u1}
   spec: {nodeName: large, containers: [{name: main, resources: {requests: {cpu: "7"}}}]}
-- apiVersion: v1
-  kind: ConfigMap
-  metadata: {name: ignored}
 """
 PROFILES = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -78,7 +77,7 @@ def test_a_cluster_is_read_from_files(tmp_path: Path) -> None:
     path.write_text(TEXT, encoding="utf-8")
     for source in (path, str(path)):
         assert len(Cluster.from_yaml(source).cache.table) == 2
-    assert len(read_yaml(path)) == 4
+    assert len(read_yaml(path)) == 3
 
 
 def test_a_scheduled_pod_takes_room_from_the_next() -> None:
@@ -256,3 +255,72 @@ def test_what_of_a_configuration_has_no_effect_is_a_warning_at_the_line_that_giv
     with pytest.warns(UserWarning, match="parallelism: 3 has no effect") as warned:
         Cluster(config)
     assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("mistake", "expected", "message"),
+    [
+        pytest.param(
+            lambda: Cluster(ties="x"),  # type: ignore[arg-type]
+            ValueError,
+            "ties: Invalid value: 'x': write one of: random, upstream",
+            id="ties",
+        ),
+        pytest.param(
+            lambda: Cluster(config=""),
+            ValueError,
+            "config: the text is empty; give a path, a text, a mapping, or None for the defaults",
+            id="an empty configuration",
+        ),
+        pytest.param(
+            lambda: Cluster().add(5),
+            TypeError,
+            "expected a Node, a Pod or another API object, got int; "
+            "stowplan.testing makes some, stowplan.model.decode reads them",
+            id="a number for an object",
+        ),
+        pytest.param(
+            lambda: Cluster().schedule("x"),  # type: ignore[arg-type]
+            TypeError,
+            "expected a Pod, got str; stowplan.testing makes some, stowplan.model.decode reads them",
+            id="a name to be scheduled",
+        ),
+        pytest.param(
+            lambda: Cluster().explain("default/zz"),  # type: ignore[arg-type]
+            TypeError,
+            "expected a Pod, got str; stowplan.testing makes some, stowplan.model.decode reads them",
+            id="a name to be explained",
+        ),
+        pytest.param(
+            lambda: Cluster.from_yaml(""),
+            ValueError,
+            "the text: no object is written there; give the path or the text of some",
+            id="no text",
+        ),
+        pytest.param(
+            lambda: Cluster.from_yaml("# nothing\n"),
+            ValueError,
+            "the text: no object is written there; give the path or the text of some",
+            id="a text without objects",
+        ),
+        pytest.param(
+            lambda: Cluster.from_yaml("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: w, namespace: shop}\n"),
+            ValueError,
+            "the text: Deployment shop/w: scheduling reads no Deployment of apps/v1; "
+            "leave it out (of a workload, give the pods)",
+            id="a workload",
+        ),
+        pytest.param(
+            lambda: Cluster.from_yaml("kind: Pod\nkind: Node\n"),
+            ValueError,
+            'the text: line 2: key "kind" already set in map; write it once',
+            id="a key twice",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_what_is_expected(
+    mistake: Callable[[], object], expected: type[Exception], message: str
+) -> None:
+    with pytest.raises(expected) as refused:
+        mistake()
+    assert str(refused.value) == message

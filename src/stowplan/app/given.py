@@ -1,0 +1,46 @@
+"""What programs hand to a `Cluster`, checked where it comes in: whoever errs is told what is expected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from stowplan.model import decode, malformed
+from stowplan.model.meta import Part
+from stowplan.model.pod import Pod
+
+_MADE = "stowplan.testing makes some, stowplan.model.decode reads them"
+
+
+def read_yaml(source: str | Path) -> list[Any]:
+    """Read the objects of a YAML file, or of YAML text (anything with a line break in it).
+
+    Raise ValueError if there are none, if one cannot be read, or if scheduling reads nothing of its kind.
+    """
+    is_text = isinstance(source, str) and ("\n" in source or not source.strip())
+    origin = "the text" if is_text else str(source)
+    text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
+    try:
+        found = decode.decode_yaml(text)
+    except decode.MalformedObject as error:
+        raise decode.MalformedObject(f"{origin}: {error}") from None
+    if not found:
+        raise ValueError(f"{origin}: no object is written there; give the path or the text of some")
+    for one in found:
+        if isinstance(one, decode.UnknownObject):
+            title = malformed.title(one.content)
+            problem = f"scheduling reads no {one.kind} of {one.api_version}"
+            raise ValueError(f"{origin}: {title}: {problem}; leave it out (of a workload, give the pods)")
+    return found
+
+
+def check_object(given: object) -> None:
+    """Raise TypeError if it is no API object."""
+    if not isinstance(given, Part) or not hasattr(given, "metadata"):
+        raise TypeError(f"expected a Node, a Pod or another API object, got {type(given).__name__}; {_MADE}")
+
+
+def check_pod(given: object) -> None:
+    """Raise TypeError if it is no pod."""
+    if not isinstance(given, Pod):
+        raise TypeError(f"expected a Pod, got {type(given).__name__}; {_MADE}")
