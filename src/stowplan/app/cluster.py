@@ -146,9 +146,10 @@ class Cluster:
     def from_yaml(cls, *sources: str | Path, **options: Any) -> Cluster:
         """Build a cluster from YAML files (paths) or YAML text.
 
-        Refused are a text without objects, a key that is there twice, a field of the wrong type, and a kind that
-        scheduling does not read. Unlike `stowplan schedule` it asks no API server: fields that nobody knows are left
-        out, values are not validated, and defaults that admission sets (a priority from its class) are not set.
+        Refused are a text without objects, a key that is there twice and a field of the wrong type; a kind that
+        scheduling does not read is left out with a warning. Unlike `stowplan schedule` it asks no API server: fields
+        that nobody knows are left out, values are not validated, and defaults that admission sets (a priority from its
+        class) are not set.
         """
         cluster = cls(**options)
         for source in sources:

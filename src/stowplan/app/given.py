@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ _MADE = "stowplan.testing makes some, stowplan.model.decode reads them"
 def read_yaml(source: str | Path) -> list[Any]:
     """Read the objects of a YAML file, or of YAML text (anything with a line break in it).
 
-    Raise ValueError if there are none, if one cannot be read, or if scheduling reads nothing of its kind.
+    Raise ValueError if there are none or one cannot be read; warn of kinds that scheduling does not read: a dump of a
+    cluster is full of them.
     """
     is_text = isinstance(source, str) and ("\n" in source or not source.strip())
     origin = "the text" if is_text else str(source)
@@ -28,9 +30,10 @@ def read_yaml(source: str | Path) -> list[Any]:
         raise ValueError(f"{origin}: no object is written there; give the path or the text of some")
     for one in found:
         if isinstance(one, decode.UnknownObject):
+            problem = f"scheduling reads no {one.kind} of {one.api_version}, which is left out"
             title = malformed.title(one.content)
-            problem = f"scheduling reads no {one.kind} of {one.api_version}"
-            raise ValueError(f"{origin}: {title}: {problem}; leave it out (of a workload, give the pods)")
+            # Told of the line that calls `Cluster.from_yaml`.
+            warnings.warn(f"{origin}: {title}: {problem}; of a workload, give the pods", stacklevel=3)
     return found
 
 

@@ -304,13 +304,6 @@ def test_what_of_a_configuration_has_no_effect_is_a_warning_at_the_line_that_giv
             id="a text without objects",
         ),
         pytest.param(
-            lambda: Cluster.from_yaml("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: w, namespace: shop}\n"),
-            ValueError,
-            "the text: Deployment shop/w: scheduling reads no Deployment of apps/v1; "
-            "leave it out (of a workload, give the pods)",
-            id="a workload",
-        ),
-        pytest.param(
             lambda: Cluster.from_yaml("kind: Pod\nkind: Node\n"),
             ValueError,
             'the text: line 2: key "kind" already set in map; write it once',
@@ -324,3 +317,11 @@ def test_what_cannot_be_used_is_refused_with_what_is_expected(
     with pytest.raises(expected) as refused:
         mistake()
     assert str(refused.value) == message
+
+
+def test_a_kind_that_scheduling_does_not_read_is_left_out_with_a_warning() -> None:
+    text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: w, namespace: shop}\n"
+    told = "the text: Deployment shop/w: scheduling reads no Deployment of apps/v1, which is left out"
+    with pytest.warns(UserWarning, match=told) as warned:
+        Cluster.from_yaml(text)
+    assert [one.filename for one in warned] == [__file__]
