@@ -41,12 +41,13 @@ def test_a_pod_that_fits_nowhere_is_told_why(api: Api, kubelets: Kubelets, names
     kubelets.register([node("small", {"cpu": "1"}), node("db", taints=[taint])])
     api.create(pod(namespace, "big", {"cpu": "2"}))
 
-    waiting = api.wait_for(f"/api/v1/namespaces/{namespace}/pods/big", is_refused)
+    # A scheduler hears of nodes and of pods on two watches: it may have tried with one node before it knew of the other.
+    waiting = api.wait_for(f"/api/v1/namespaces/{namespace}/pods/big", is_refused_for_good)
     condition = waiting["status"]["conditions"][0]
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "Unschedulable")
-    assert condition["message"] == UNSCHEDULABLE
-    event = api.wait_for(f"/api/v1/namespaces/{namespace}/events", has_items)["items"][0]
-    assert (event["type"], event["reason"], event["message"]) == ("Warning", "FailedScheduling", UNSCHEDULABLE)
+    events = api.wait_for(f"/api/v1/namespaces/{namespace}/events", says_why)["items"]
+    event = next(event for event in events if event["message"] == UNSCHEDULABLE)
+    assert (event["type"], event["reason"]) == ("Warning", "FailedScheduling")
 
 
 def test_a_preempted_pod_makes_room(api: Api, kubelets: Kubelets, namespace: str) -> None:
@@ -121,8 +122,12 @@ def has_items(listing: Object) -> bool:
     return bool(listing["items"])
 
 
-def is_refused(item: Object) -> bool:
-    return any(condition["type"] == "PodScheduled" for condition in item["status"].get("conditions", ()))
+def is_refused_for_good(item: Object) -> bool:
+    return any(condition.get("message") == UNSCHEDULABLE for condition in item["status"].get("conditions", ()))
+
+
+def says_why(events: Object) -> bool:
+    return any(event["message"] == UNSCHEDULABLE for event in events["items"])
 
 
 def named(scheduler_name: str) -> dict[str, Any]:
