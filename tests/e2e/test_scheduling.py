@@ -41,7 +41,7 @@ def test_a_pod_that_fits_nowhere_is_told_why(api: Api, kubelets: Kubelets, names
     kubelets.register([node("small", {"cpu": "1"}), node("db", taints=[taint])])
     api.create(pod(namespace, "big", {"cpu": "2"}))
 
-    # A scheduler hears of nodes and of pods on two watches: it may have tried with one node before it knew of the other.
+    # A scheduler hears of nodes and pods on two watches: it may have tried with one node before it knew of the other.
     waiting = api.wait_for(f"/api/v1/namespaces/{namespace}/pods/big", is_refused_for_good)
     condition = waiting["status"]["conditions"][0]
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "Unschedulable")

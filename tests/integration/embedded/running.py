@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from stowplan.embedded.api import Api
 from stowplan.embedded.catalogue import Catalogue
-from stowplan.embedded.server import ServerOptions, serve
+from stowplan.embedded.http.server import ServerOptions, serve
 from stowplan.embedded.store import Journal, Store
 from tests.limits import LIMIT_SECONDS
 

@@ -6,8 +6,8 @@ import asyncio
 import sys
 from pathlib import Path
 
+from stowplan.embedded.http.server import ServerOptions, serve
 from stowplan.embedded.persistence import Database
-from stowplan.embedded.server import ServerOptions, serve
 from tests.integration.embedded.running import make_api, make_namespace
 
 

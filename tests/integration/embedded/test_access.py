@@ -7,7 +7,7 @@ import ssl
 import pytest
 import trustme
 
-from stowplan.embedded.server import ServerOptions, UnsafeAddressError, check_address
+from stowplan.embedded.http.server import ServerOptions, UnsafeAddressError, check_address
 from tests.integration.embedded.running import running
 from tests.integration.embedded.talking import CONFIG_MAPS, Caller, config_map
 

@@ -10,7 +10,7 @@ import pytest
 
 from stowplan.embedded.authorization import bootstrap
 from stowplan.embedded.authorization.authorizer import Authorizer
-from stowplan.embedded.server import ServerOptions
+from stowplan.embedded.http.server import ServerOptions
 from tests.integration.embedded.running import Cluster, make_api, make_namespace, running
 from tests.integration.embedded.talking import CONFIG_MAPS, Caller
 

@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from stowplan.embedded.audit import AuditLog
-from stowplan.embedded.server import ServerOptions
+from stowplan.embedded.http.server import ServerOptions
 from tests.integration.embedded.running import Cluster, make_api, make_namespace, running
 from tests.integration.embedded.talking import CONFIG_MAPS, PODS, Caller, config_map
 from tests.limits import LIMIT_SECONDS

@@ -30,10 +30,10 @@ from stowplan.embedded.audit import AuditLog
 from stowplan.embedded.authorization import bootstrap
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.catalogue import Catalogue
+from stowplan.embedded.http.server import ServerOptions, Serving
 from stowplan.embedded.persistence import Database, DatabaseError
 from stowplan.embedded.precedence import Precedence
 from stowplan.embedded.resource import Resource
-from stowplan.embedded.server import ServerOptions, Serving
 from stowplan.embedded.store import Store
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError

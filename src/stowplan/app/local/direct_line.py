@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
-from stowplan.embedded import http1
-from stowplan.embedded.connection import Respond, respond_safely
+from stowplan.embedded.http.connection import Respond, respond_safely
+from stowplan.embedded.http.requests import Request as Asked
 from stowplan.embedded.incoming import Answer as Given
 from stowplan.embedded.watching import Watch
 from stowplan.kube.answers import Answer
@@ -54,7 +54,7 @@ class DirectLine:
         headers = {"accept": "application/json", "user-agent": self._user_agent, "content-type": request.content_type}
         if authorization := await self._authorization.header():
             headers["authorization"] = authorization
-        asked = http1.Request(request.verb, target, headers, request.body or b"", is_last=False)
+        asked = Asked(request.verb, target, headers, request.body or b"", is_last=False)
         return respond_safely(self._respond, asked, {})
 
 

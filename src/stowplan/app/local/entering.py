@@ -9,7 +9,7 @@ from typing import Final
 
 from stowplan.app.local.kubeconfig_file import Access
 from stowplan.embedded.api import Api
-from stowplan.embedded.server import ServerOptions, Serving, UnsafeAddressError, check_address, serve
+from stowplan.embedded.http.server import ServerOptions, Serving, UnsafeAddressError, check_address, serve
 from stowplan.kube.identity import Credentials
 from stowplan.kube.tls import TlsFiles, Trust
 from stowplan.kube.tokens import Fixed

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.app.local.direct_line import DirectLine
 from stowplan.embedded.errors import StatusError
-from stowplan.embedded.http1 import Request as Asked
+from stowplan.embedded.http.requests import Request as Asked
 from stowplan.embedded.incoming import Answer
 from stowplan.embedded.users import Certificate
 from stowplan.kube.client import Client, ClientSettings

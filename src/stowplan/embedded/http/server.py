@@ -19,9 +19,9 @@ from stowplan.embedded.audit import AuditLog
 from stowplan.embedded.authentication import Authenticator
 from stowplan.embedded.authorization import impersonation
 from stowplan.embedded.authorization.authorizer import Authorizer
-from stowplan.embedded.connection import Connection, Respond
 from stowplan.embedded.errors import StatusError
-from stowplan.embedded.http1 import Request
+from stowplan.embedded.http.connection import Connection, Respond
+from stowplan.embedded.http.requests import Request
 from stowplan.embedded.incoming import Answer, Incoming
 from stowplan.embedded.precedence import Precedence
 from stowplan.embedded.users import ANONYMOUS, Certificate, User

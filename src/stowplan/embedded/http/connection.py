@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import Final, cast
 
 from stowplan.embedded.errors import StatusError
-from stowplan.embedded.http1 import Request, RequestReader
+from stowplan.embedded.http.requests import Request, RequestReader
 from stowplan.embedded.incoming import Answer, refusal
 from stowplan.embedded.media import JSON
 from stowplan.embedded.precedence import Precedence

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from stowplan.embedded.errors import StatusError
-from stowplan.embedded.http1 import BODY_LIMIT_BYTES, Request, RequestReader
+from stowplan.embedded.http.requests import BODY_LIMIT_BYTES, Request, RequestReader
 
 SIMPLE = b"GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: x\r\nAccept: application/json\r\n\r\n"
 SIZED = b"POST /p HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"
