@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -105,6 +107,17 @@ class Answer(msgspec.Struct, frozen=True):
     content_type: str = JSON
     #: What is worth telling the client though the request succeeded.
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """An answer that takes longer than others should wait for: it is worked out beside them.
+
+    `work` is called once, when the connection has nothing else to do, and cancelled if the client leaves. It may raise
+    what is raised by whoever answers at once.
+    """
+
+    work: Callable[[], Coroutine[Any, Any, Answer]]
 
 
 def refusal(error: StatusError) -> Answer:

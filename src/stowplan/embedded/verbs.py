@@ -18,7 +18,7 @@ from stowplan.embedded.catalogue import unserved_subresource
 from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.deletion import DeleteOptions
 from stowplan.embedded.errors import StatusError, bad_request, method_not_allowed, not_found
-from stowplan.embedded.incoming import Answer, Incoming, refusal
+from stowplan.embedded.incoming import Answer, Incoming, Later, refusal
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
 from stowplan.embedded.rendering import Rendering
 from stowplan.embedded.request import Options, Target
@@ -47,7 +47,7 @@ _SHOWN_WHEN_GONE: Final = frozenset(
 
 
 class Verbs:
-    """Answers requests; only a watch goes on after the answer."""
+    """Answers requests; only a watch goes on after the answer, and what takes long is answered later."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Verbs:
         self._has_watch_list = has_watch_list
         self._reviews = Reviews(api, authenticator, authorizer)
 
-    def answer(self, request: Incoming) -> Answer | Watch:
+    def answer(self, request: Incoming) -> Answer | Later | Watch:
         """Answer a request; one that is refused is answered with a Status."""
         try:
             if self._authorizer is not None:
@@ -71,7 +71,7 @@ class Verbs:
         except StatusError as error:
             return refusal(error)
 
-    def _answer(self, request: Incoming) -> Answer | Watch:
+    def _answer(self, request: Incoming) -> Answer | Later | Watch:
         segments = paths.split(request.path)
         if request.method in ("GET", "HEAD"):
             page = pages.find(segments, request, self._api.catalogue)
@@ -87,7 +87,7 @@ class Verbs:
             return self._on_object(target, request, rendering)
         return self._on_collection(target, request, rendering)
 
-    def _on_object(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Watch:
+    def _on_object(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Later | Watch:
         verb = _verb(_ON_OBJECTS, target, request)
         if verb == "get":
             if request.flag("watch"):
@@ -97,7 +97,7 @@ class Verbs:
             return self._delete(target, request, rendering)
         return self._change(target, request, rendering)
 
-    def _on_collection(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Watch:
+    def _on_collection(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Later | Watch:
         verb = _verb(_ON_COLLECTIONS, target, request)
         if verb == "create":
             return self._create(target, request, rendering)

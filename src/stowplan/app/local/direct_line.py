@@ -13,9 +13,10 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
-from stowplan.embedded.http.connection import Respond, respond_safely
+from stowplan.embedded.http.connection import Respond, respond_safely, wait_safely
 from stowplan.embedded.http.requests import Request as Asked
 from stowplan.embedded.incoming import Answer as Given
+from stowplan.embedded.incoming import Later
 from stowplan.embedded.watching import Watch
 from stowplan.kube.answers import Answer
 from stowplan.kube.identity import Authorization
@@ -55,7 +56,8 @@ class DirectLine:
         if authorization := await self._authorization.header():
             headers["authorization"] = authorization
         asked = Asked(request.verb, target, headers, request.body or b"", is_last=False)
-        return respond_safely(self._respond, asked, {})
+        given = respond_safely(self._respond, asked, {})
+        return await wait_safely(given, asked) if isinstance(given, Later) else given
 
 
 class _Coming:

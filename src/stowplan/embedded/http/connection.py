@@ -1,4 +1,6 @@
-"""One connection of a client: requests in, answers out, in order. A watch takes the connection until it ends.
+"""One connection of a client: requests in, answers out, in order.
+
+A watch takes the connection until it ends, and so does an answer that comes later.
 
 Written on transport and protocol instead of a web framework: almost all answers are there as soon as the request is,
 and a task, a queue and a router for each cost more than the answer itself.
@@ -15,37 +17,51 @@ from typing import Final, cast
 
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.requests import Request, RequestReader
-from stowplan.embedded.incoming import Answer, refusal
+from stowplan.embedded.incoming import Answer, Later, refusal
 from stowplan.embedded.media import JSON
 from stowplan.embedded.precedence import Precedence
 from stowplan.embedded.users import Certificate
 from stowplan.embedded.watching import Watch
 
 #: Answers a request of a client with this certificate.
-Respond = Callable[[Request, Certificate], Answer | Watch]
+Respond = Callable[[Request, Certificate], Answer | Later | Watch]
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STREAM_HEAD: Final = (
     f"HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nCache-Control: no-cache, private\r\nTransfer-Encoding: chunked\r\n\r\n"
 ).encode()
 _STREAM_END: Final = b"0\r\n\r\n"
-#: What a client may send while a watch is on its connection.
+#: What a client may send while its connection is taken.
 _LONGEST_AHEAD_BYTES: Final = 64 * 1024
 #: How long a client that is refused in the middle of a body may take to notice.
 _LINGER_SECONDS: Final = 2.0
 _log = logging.getLogger(__name__)
 
 
-def respond_safely(respond: Respond, request: Request, certificate: Certificate) -> Answer | Watch:
+def respond_safely(respond: Respond, request: Request, certificate: Certificate) -> Answer | Later | Watch:
     """Answer a request; whatever goes wrong is an answer, too."""
     try:
         return respond(request, certificate)
     except StatusError as error:
         return refusal(error)
     except Exception:
-        _log.exception("%s %s failed", request.method, request.target)
-        problem = f"{request.method} {request.target} failed: the log of the server says why"
-        return refusal(StatusError(500, "InternalError", problem))
+        return _failure(request)
+
+
+async def wait_safely(later: Later, request: Request) -> Answer:
+    """Wait for the answer to a request; whatever goes wrong is an answer, too."""
+    try:
+        return await later.work()
+    except StatusError as error:
+        return refusal(error)
+    except Exception:
+        return _failure(request)
+
+
+def _failure(request: Request) -> Answer:
+    _log.exception("%s %s failed", request.method, request.target)
+    problem = f"{request.method} {request.target} failed: the log of the server says why"
+    return refusal(StatusError(500, "InternalError", problem))
 
 
 class Connection(asyncio.Protocol):
@@ -58,7 +74,7 @@ class Connection(asyncio.Protocol):
         self._reader = RequestReader()
         self._transport: asyncio.Transport | None = None
         self._certificate: Certificate = {}
-        self._watch: asyncio.Task[None] | None = None
+        self._busy: asyncio.Task[None] | None = None
         self._is_over = False
         self._may_write = asyncio.Event()
         self._may_write.set()
@@ -72,8 +88,8 @@ class Connection(asyncio.Protocol):
         self._transport = None
         self._connections.discard(self)
         self._may_write.set()
-        if self._watch is not None:
-            self._watch.cancel()
+        if self._busy is not None:
+            self._busy.cancel()
 
     def data_received(self, data: bytes) -> None:
         if self._is_over:
@@ -90,12 +106,12 @@ class Connection(asyncio.Protocol):
     def _serve(self, data: bytes) -> None:
         self._reader.feed(data)
         self._answer_all()
-        if self._watch is not None and self._reader.held_bytes > _LONGEST_AHEAD_BYTES:
+        if self._busy is not None and self._reader.held_bytes > _LONGEST_AHEAD_BYTES:
             self.close()
 
     def pause_writing(self) -> None:
         self._may_write.clear()
-        if self._transport is not None and self._watch is None:
+        if self._transport is not None and self._busy is None:
             # Who does not read answers is not asked for more requests.
             self._transport.pause_reading()
 
@@ -112,7 +128,7 @@ class Connection(asyncio.Protocol):
 
     def _answer_all(self) -> None:
         """Answer every request that has arrived in full."""
-        while self._transport is not None and self._watch is None and self._may_write.is_set() and not self._is_over:
+        while self._transport is not None and self._busy is None and self._may_write.is_set() and not self._is_over:
             try:
                 request = self._reader.take()
             except StatusError as error:
@@ -134,16 +150,24 @@ class Connection(asyncio.Protocol):
     def _answer(self, request: Request) -> None:
         answer = respond_safely(self._respond, request, self._certificate)
         if isinstance(answer, Watch):
-            self._watch = asyncio.ensure_future(self._stream(answer, is_last=request.is_last))
+            self._busy = asyncio.ensure_future(self._stream(answer, is_last=request.is_last))
+        elif isinstance(answer, Later):
+            self._busy = asyncio.ensure_future(self._send_later(answer, request))
         else:
-            # After an upgrade that was refused, what follows is not HTTP.
-            is_last = request.is_last or "upgrade" in request.headers
-            self._send(answer, is_last=is_last, has_body=request.method != "HEAD")
+            self._send(answer, request)
 
-    def _send(self, answer: Answer, *, is_last: bool, has_body: bool = True) -> None:
+    async def _send_later(self, later: Later, request: Request) -> None:
+        answer = await wait_safely(later, request)
+        self._busy = None
+        self._send(answer, request)
+        self._answer_all()
+
+    def _send(self, answer: Answer, request: Request) -> None:
         if self._transport is None:
             return
-        self._transport.write(_head(answer, is_last=is_last) + (answer.body if has_body else b""))
+        # After an upgrade that was refused, what follows is not HTTP.
+        is_last = request.is_last or "upgrade" in request.headers
+        self._transport.write(_head(answer, is_last=is_last) + (b"" if request.method == "HEAD" else answer.body))
         if is_last:
             self._is_over = True
             self._transport.close()
@@ -154,7 +178,7 @@ class Connection(asyncio.Protocol):
         except Exception:
             _log.exception("a watch of %s failed", watch.rendering.resource.qualified)
             is_last = True
-        self._watch = None
+        self._busy = None
         if is_last:
             self.close()
         self._answer_all()

@@ -10,6 +10,7 @@ import ipaddress
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -22,13 +23,15 @@ from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.connection import Connection, Respond
 from stowplan.embedded.http.requests import Request
-from stowplan.embedded.incoming import Answer, Incoming
+from stowplan.embedded.incoming import Answer, Incoming, Later, refusal
 from stowplan.embedded.precedence import Precedence
 from stowplan.embedded.users import ANONYMOUS, Certificate, User
 from stowplan.embedded.verbs import Verbs
 from stowplan.embedded.watching import Watch
 
 _BACKLOG: Final = 1024
+#: What is written down if there is no answer, because the client has left or the server has failed.
+_LEFT: Final = Answer(500, b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ class _Door:
         self._verbs = Verbs(api, self._authenticator, options.authorizer, has_watch_list=options.has_watch_list)
         self._audit = options.audit
 
-    def respond(self, request: Request, certificate: Certificate) -> Answer | Watch:
+    def respond(self, request: Request, certificate: Certificate) -> Answer | Later | Watch:
         path, _, query = request.target.partition("?")
         headers = request.headers
         incoming = Incoming(
@@ -135,9 +138,24 @@ class _Door:
             headers.get("user-agent", ""),
         )
         answer = self._verbs.answer(incoming)
+        if isinstance(answer, Later):
+            return Later(partial(self._respond_later, answer, request, incoming))
+        self._note(request, incoming, answer)
+        return answer
+
+    async def _respond_later(self, later: Later, request: Request, incoming: Incoming) -> Answer:
+        answer = _LEFT
+        try:
+            answer = await later.work()
+        except StatusError as error:
+            answer = refusal(error)
+        finally:
+            self._note(request, incoming, answer)
+        return answer
+
+    def _note(self, request: Request, incoming: Incoming, answer: Answer | Watch) -> None:
         if self._audit is not None:
             self._audit.note(request.target, incoming, answer, self._catalogue)
-        return answer
 
     def _user(self, path: str, headers: Mapping[str, str], certificate: Certificate) -> User:
         try:

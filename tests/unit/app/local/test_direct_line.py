@@ -9,7 +9,7 @@ import pytest
 from stowplan.app.local.direct_line import DirectLine
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.requests import Request as Asked
-from stowplan.embedded.incoming import Answer
+from stowplan.embedded.incoming import Answer, Later
 from stowplan.embedded.users import Certificate
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.errors import ApiError
@@ -21,11 +21,11 @@ from stowplan.kube.tokens import Fixed
 class Server:
     """Remembers what it was asked, and answers what it was told to."""
 
-    def __init__(self, answer: Answer | Exception) -> None:
+    def __init__(self, answer: Answer | Later | Exception) -> None:
         self.asked: list[Asked] = []
         self._answer = answer
 
-    def respond(self, request: Asked, _: Certificate) -> Answer:
+    def respond(self, request: Asked, _: Certificate) -> Answer | Later:
         self.asked.append(request)
         if isinstance(self._answer, Exception):
             raise self._answer
@@ -76,3 +76,11 @@ def test_a_stream_that_is_refused_is_raised_too() -> None:
 
     with pytest.raises(ApiError, match="not for you"):
         asyncio.run(story())
+
+
+def test_an_answer_that_comes_later_is_waited_for() -> None:
+    async def work() -> Answer:
+        await asyncio.sleep(0)
+        return Answer(200, b'{"later": true}')
+
+    assert asyncio.run(Server(Later(work)).client().send(Request("GET", "/api/v1/nodes"))) == b'{"later": true}'
