@@ -207,6 +207,8 @@ class Api:
         return Author(options.field_manager, target.subresource, self.now(), schema_of(target.resource))
 
     def _admit(self, resource: Resource, obj: Object, before: Object | None, options: Options) -> None:
+        if before is None:
+            admission.credit(resource, obj, options.requester)
         admission.prepare(resource, obj, before, self)
         admission.validate(resource, obj, before, self)
         if not options.is_trusted:

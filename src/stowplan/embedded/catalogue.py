@@ -102,6 +102,7 @@ def _event_fields(about: str, reporter: str) -> tuple[str, ...]:
 _STATUS: Final = ("status",)
 _STATUS_AND_SCALE: Final = ("scale", "status")
 _ALL: Final = ("all",)
+_API_EXTENSIONS: Final = ("api-extensions",)
 _CREATED_ONLY: Final = ("create",)
 
 _POD_FIELDS: Final = (
@@ -231,7 +232,9 @@ _BATCH_AND_NETWORK: Final = (
         "v1",
         _cluster("IngressClass", "ingressclasses"),
         _namespaced("Ingress", "ingresses", short_names=("ing",), subresources=_STATUS),
+        _cluster("IPAddress", "ipaddresses", short_names=("ip",)),
         _namespaced("NetworkPolicy", "networkpolicies", short_names=("netpol",)),
+        _cluster("ServiceCIDR", "servicecidrs", subresources=_STATUS),
     ),
     *_of(
         "policy",
@@ -266,7 +269,7 @@ _STORAGE_AND_SCHEDULING: Final = (
             "CustomResourceDefinition",
             "customresourcedefinitions",
             short_names=("crd", "crds"),
-            categories=("api-extensions",),
+            categories=_API_EXTENSIONS,
             subresources=_STATUS,
         ),
     ),
@@ -291,5 +294,53 @@ _STORAGE_AND_SCHEDULING: Final = (
     *_of("resource.k8s.io", "v1beta2", _cluster("DeviceTaintRule", "devicetaintrules", subresources=_STATUS)),
 )
 
+#: What tells an API server how to treat requests; here it is only kept.
+_SERVER_SETTINGS: Final = (
+    *_of(
+        "admissionregistration.k8s.io",
+        "v1",
+        _cluster("MutatingAdmissionPolicy", "mutatingadmissionpolicies", categories=_API_EXTENSIONS),
+        _cluster("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", categories=_API_EXTENSIONS),
+        _cluster("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", categories=_API_EXTENSIONS),
+        _cluster(
+            "ValidatingAdmissionPolicy",
+            "validatingadmissionpolicies",
+            categories=_API_EXTENSIONS,
+            subresources=_STATUS,
+        ),
+        _cluster("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", categories=_API_EXTENSIONS),
+        _cluster("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", categories=_API_EXTENSIONS),
+    ),
+    *_of(
+        "apiregistration.k8s.io",
+        "v1",
+        _cluster("APIService", "apiservices", categories=_API_EXTENSIONS, subresources=_STATUS),
+    ),
+    *_of(
+        "certificates.k8s.io",
+        "v1",
+        _cluster(
+            "CertificateSigningRequest",
+            "certificatesigningrequests",
+            short_names=("csr",),
+            subresources=("approval", "status"),
+            fields=("spec.signerName",),
+        ),
+    ),
+    *_of(
+        "flowcontrol.apiserver.k8s.io",
+        "v1",
+        _cluster("FlowSchema", "flowschemas", subresources=_STATUS),
+        _cluster("PriorityLevelConfiguration", "prioritylevelconfigurations", subresources=_STATUS),
+    ),
+)
+
 #: Core first; where two groups have a name in common, clients that give no group mean the earlier one.
-BUILT_IN: Final = (*_CORE, *_WORKLOADS, *_ACCESS, *_BATCH_AND_NETWORK, *_STORAGE_AND_SCHEDULING)
+BUILT_IN: Final = (
+    *_CORE,
+    *_WORKLOADS,
+    *_ACCESS,
+    *_BATCH_AND_NETWORK,
+    *_STORAGE_AND_SCHEDULING,
+    *_SERVER_SETTINGS,
+)

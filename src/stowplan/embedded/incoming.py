@@ -75,7 +75,14 @@ class Incoming(msgspec.Struct, frozen=True):
             raise _invalid(f'fieldValidation: Unsupported value: "{validation}": supported values: {listed}')
         named = self.text("fieldManager")
         manager = manager_name(named, self.user_agent)
-        return Options(dry_run == "All", manager, self.user.name, field_validation=validation, is_tracked=bool(named))
+        return Options(
+            dry_run == "All",
+            manager,
+            self.user.name,
+            self.user,
+            field_validation=validation,
+            is_tracked=bool(named),
+        )
 
     def content(self) -> Object:
         """The body as an object. Raise StatusError if it is none, or in a format that is not understood."""

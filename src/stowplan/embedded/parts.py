@@ -1,4 +1,5 @@
-"""Which part of an object a request may change: everything but its status, only its status, only its finalizers.
+"""Which part of an object a request may change: everything but its status, only its status, only its finalizers,
+or whether it is approved.
 
 Also the generation, which counts the changes of what is wished for, as distinct from what is.
 """
@@ -11,6 +12,9 @@ from stowplan.embedded.resource import Object, Resource
 
 STATUS: Final = "status"
 FINALIZE: Final = "finalize"
+APPROVAL: Final = "approval"
+#: What these wish for is said once and for all.
+_FIXED: Final = frozenset(("certificatesigningrequests.certificates.k8s.io",))
 
 _GENERATION_GROUPS: Final = frozenset(
     (
@@ -19,11 +23,14 @@ _GENERATION_GROUPS: Final = frozenset(
         "apps",
         "batch",
         "discovery.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
         "networking.k8s.io",
         "policy",
         "scheduling.k8s.io",
     )
 )
+#: Of these groups, but without one.
+_WITHOUT_GENERATION: Final = frozenset(("ipaddresses.networking.k8s.io", "servicecidrs.networking.k8s.io"))
 _GENERATION_RESOURCES: Final = frozenset(("pods", "replicationcontrollers", "resourceslices.resource.k8s.io"))
 _NOT_COUNTED: Final = frozenset(("apiVersion", "kind", "metadata", STATUS))
 
@@ -42,6 +49,11 @@ def changed(resource: Resource, obj: Object, before: Object, subresource: str) -
     if subresource == FINALIZE:
         spec = {**before.get("spec", {}), "finalizers": (obj.get("spec") or {}).get("finalizers") or []}
         return {**before, "metadata": {**before["metadata"]}, "spec": spec}
+    if subresource == APPROVAL:
+        told = {**before.get(STATUS, {}), "conditions": (obj.get(STATUS) or {}).get("conditions") or []}
+        return {**before, "metadata": {**before["metadata"]}, STATUS: told}
+    if resource.qualified in _FIXED:
+        obj["spec"] = before["spec"]
     if STATUS in resource.subresources:
         if STATUS in before:
             obj[STATUS] = before[STATUS]
@@ -87,6 +99,8 @@ def _take_over(keys: tuple[str, ...], source: Object, target: Object) -> None:
 
 
 def _has_generation(resource: Resource) -> bool:
+    if resource.qualified in _WITHOUT_GENERATION:
+        return False
     return resource.is_custom or resource.group in _GENERATION_GROUPS or resource.qualified in _GENERATION_RESOURCES
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.users import User
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -27,6 +28,8 @@ class Options:
     is_dry_run: bool = False
     field_manager: str = ""
     user: str = ""
+    #: Who asks, with all that is known; None for this process itself.
+    requester: User | None = None
     #: What becomes of fields that the kind does not have: Strict, Warn or Ignore.
     field_validation: str = ""
     #: Whether a new object is to say from the start who owns which of its fields.

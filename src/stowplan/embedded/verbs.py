@@ -184,9 +184,9 @@ class Verbs:
 
     def _on_part_of(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
         match request.method, target.subresource:
-            case "GET", "status" | "finalize":
+            case "GET", "approval" | "finalize" | "status":
                 return Answer(200, rendering.stored(self._found(target)))
-            case "PUT" | "PATCH", "status" | "finalize":
+            case "PUT" | "PATCH", "approval" | "finalize" | "status":
                 return self._change(target, request, rendering)
             case "POST", "binding":
                 return self._granted(binding.bind(self._api, target, request.content(), request.options()))

@@ -23,6 +23,8 @@ class Reply:
     code: int
     text: str
     content_type: str
+    #: What the server warned of.
+    warnings: tuple[str, ...] = ()
 
     @property
     def content(self) -> Any:
@@ -57,7 +59,8 @@ class Caller:
         data = body if body is None or isinstance(body, str | bytes) else json.dumps(body)
         self._connection.request(method, url, data, self._headers | headers)
         response = self._connection.getresponse()
-        return Reply(response.status, response.read().decode(), response.headers.get("Content-Type", ""))
+        warnings = tuple(response.headers.get_all("Warning") or ())
+        return Reply(response.status, response.read().decode(), response.headers.get("Content-Type", ""), warnings)
 
     def watch(self, path: str, accept: str = "application/json", **query: str | int) -> Iterator[Any]:
         """The events of a watch, until the server ends it; give `timeoutSeconds`."""

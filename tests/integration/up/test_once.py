@@ -8,6 +8,7 @@ import yaml
 from click.testing import CliRunner
 
 from stowplan.cli import main
+from tests import stored_only
 from tests.integration.up.up_process import run
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -231,3 +232,22 @@ def test_a_pod_that_fails_every_time_is_decided_on_and_told_with_its_error(tmp_p
     result = run(tmp_path, *arguments, stdin=POD % ("a", "1"))
     assert result.returncode == 1
     assert "failed default/a: no nodes available to schedule pods" in result.stdout
+
+
+def test_a_chart_of_what_nothing_here_acts_upon_is_applied_and_each_kind_told_once(tmp_path: Path) -> None:
+    chart = tmp_path / "chart"
+    chart.mkdir()
+    (chart / "settings.yaml").write_text(stored_only.MANIFESTS)
+    second = (
+        "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: second}, spec: {podSelector: {}}}"
+    )
+    (chart / "workload.yaml").write_text(f"{second}\n---\n{POD % ('a', '1')}")
+    result = run(tmp_path, "up", "--once", "--nodes", "1", "chart")
+    assert result.returncode == 0, result.stderr
+    told = [line.removeprefix("note: ") for line in result.stderr.splitlines() if "stored only" in line]
+    expected = []
+    for obj in stored_only.objects():
+        more = " and 1 more" if obj["kind"] == "NetworkPolicy" else ""
+        title = f"chart/settings.yaml: {obj['kind']} {obj['metadata']['name']}"
+        expected.append(f"{title}{more}: {stored_only.WARNINGS[obj['kind']]}")
+    assert told == expected

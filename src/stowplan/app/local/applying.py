@@ -40,13 +40,16 @@ class Applier:
         is_complete = metadata.get("uid") and metadata.get("creationTimestamp")
         return bool(is_complete) and manifest.kind not in _ALWAYS_APPLIED
 
-    def apply(self, manifest: Manifest) -> None:
-        """Create an object, or change it to what the manifest says. Raise ManifestError if the cluster refuses it."""
+    def apply(self, manifest: Manifest) -> list[str]:
+        """Create an object, or change it to what the manifest says, and return what the cluster warns of.
+
+        Raise ManifestError if the cluster refuses it.
+        """
         resource, namespace = self._place(manifest)
         metadata = manifest.content.get("metadata") or {}
         content = {**manifest.content, "metadata": _without(metadata, _LEFT_BEHIND)}
         try:
-            self._apply(resource, namespace, content)
+            return self._apply(resource, namespace, content)
         except StatusError as error:
             raise ManifestError(f"{manifest.title}: {error.message}") from None
 
@@ -76,16 +79,17 @@ class Applier:
         if name and resource is not None and self._api.store.get(resource, "", name) is None:
             self._api.create(resource, "", {"metadata": {"name": name}}, user=FIELD_MANAGER)
 
-    def _apply(self, resource: Resource, namespace: str, content: Object) -> None:
-        copied = _copy(content)
+    def _apply(self, resource: Resource, namespace: str, content: Object) -> list[str]:
+        copied, options = _copy(content), _options()
         name, status = copied["metadata"].get("name", ""), copied.get(STATUS)
         if not name or self._api.store.get(resource, namespace, name) is None:
-            created = self._api.insert(Target(resource, namespace), copied, _options())
+            created = self._api.insert(Target(resource, namespace), copied, options)
             if status and self._keeps_status:
                 self._write_status(resource, created, status)
-            return
+            return options.warnings
         patch = Patch(APPLY_PATCH, msgspec.json.encode(copied), FIELD_MANAGER, force=True, time=self._api.now())
-        self._api.amend(Target(resource, namespace, name), patch, _options())
+        self._api.amend(Target(resource, namespace, name), patch, options)
+        return options.warnings
 
     def _write_status(self, resource: Resource, created: Object, status: Object) -> None:
         told = {**created, STATUS: {**(created.get(STATUS) or {}), **status}}

@@ -106,17 +106,27 @@ async def put_new(
     written = [manifest for manifest in contents.copied if not applier.is_from_a_server(manifest)]
     found = manifest_files.in_order([*written, *contents.manifests])
     first = [manifest for manifest in found if manifest.is_needed_by_others]
+    warned: dict[tuple[str, str], list[Manifest]] = {}
     for manifest in _followed(progress, "preparing", first):
-        applier.apply(manifest)
+        _apply(applier, manifest, warned)
     for manifest in written:
         applier.ensure_namespace(manifest)
     # Before pods can come to a namespace, its service account has to be there.
     await quiet()
     rest = [manifest for manifest in found if not manifest.is_needed_by_others]
     for number, manifest in enumerate(_followed(progress, "applying manifests", rest)):
-        applier.apply(manifest)
+        _apply(applier, manifest, warned)
         if number % _BURST == _BURST - 1:
             await asyncio.sleep(0)
+    for (_, warning), manifests in warned.items():
+        others = f" and {len(manifests) - 1} more" if len(manifests) > 1 else ""
+        progress.note(f"{manifests[0].title}{others}: {warning}")
+
+
+def _apply(applier: Applier, manifest: Manifest, warned: dict[tuple[str, str], list[Manifest]]) -> None:
+    """Apply a manifest; what the cluster warns of is kept by kind, for it says the same of each object of one."""
+    for warning in applier.apply(manifest):
+        warned.setdefault((manifest.kind, warning), []).append(manifest)
 
 
 def _followed(progress: Progress, title: str, items: Iterable[T]) -> Iterator[T]:

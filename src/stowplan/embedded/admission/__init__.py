@@ -7,10 +7,12 @@ fields (422), amounts that a namespace allows (403).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded.admission import (
     addresses,
+    certificate_requests,
     defaults,
     limits,
     namespaces,
@@ -23,19 +25,20 @@ from stowplan.embedded.admission import (
     service_accounts,
     shapes,
     storage_classes,
+    stored_only,
     topology_labels,
     use_protection,
     validation,
 )
 from stowplan.embedded.admission.defaults.jobs import select_own_pods
-from stowplan.embedded.admission.pod_security import warnings
 from stowplan.embedded.admission.quota import account
 from stowplan.embedded.admission.surroundings import Surroundings
 from stowplan.embedded.custom import intake
 from stowplan.embedded.errors import invalid
 from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.users import User
 
-__all__ = ["account", "check_deletion", "check_fields", "fill_in", "prepare", "validate", "warnings"]
+__all__ = ["account", "check_deletion", "check_fields", "credit", "fill_in", "prepare", "validate", "warnings"]
 
 _STRICT: Final = "Strict"
 _IGNORE: Final = "Ignore"
@@ -53,6 +56,12 @@ def check_fields(resource: Resource, obj: Object, field_validation: str) -> list
     return [] if field_validation == _IGNORE else [f'unknown field "{path}"' for path in unknown]
 
 
+def credit(resource: Resource, obj: Object, requester: User | None) -> None:
+    """Note who made a new object, where the object itself says so; whatever it says of that already counts nothing."""
+    if resource.qualified == certificate_requests.REQUESTS:
+        certificate_requests.credit(obj, requester)
+
+
 def prepare(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> None:
     """Fill in an object on its way in, in place. Raise StatusError if it cannot be read or has no place to be."""
     if before is None:
@@ -64,6 +73,8 @@ def prepare(resource: Resource, obj: Object, before: Object | None, api: Surroun
         _give(resource, obj, api)
     elif resource.qualified == "pods":
         new_pods.keep(obj, before)
+    elif resource.qualified == certificate_requests.REQUESTS:
+        certificate_requests.date(obj, before, api.now())
     if resource.qualified == "services":
         addresses.assign(resource, obj, before, api)
 
@@ -97,6 +108,12 @@ def validate(resource: Resource, obj: Object, before: Object | None, api: Surrou
             priority.check_one_default(resource, obj, api)
     if resource.is_namespaced:
         quota.check(resource, obj, before, api)
+
+
+def warnings(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> Iterator[str]:
+    """What is worth telling whoever writes an object though it is taken."""
+    yield from stored_only.warnings(resource)
+    yield from pod_security.warnings(resource, obj, before, api)
 
 
 def check_deletion(resource: Resource, name: str) -> None:

@@ -131,6 +131,22 @@ _VOLUME_SPEC: Final = _struct(
 
 _POD_GROUP_CLAIMS: Final = _struct(resourceClaims=_listed("name"))
 
+_WEBHOOKS: Final = _object(
+    webhooks=_listed(
+        "name",
+        items=_struct(matchConditions=_listed("name"), namespaceSelector=WHOLE, objectSelector=WHOLE),
+    )
+)
+
+_POLICY_SPEC: Final = _struct(
+    matchConditions=_listed("name"),
+    matchConstraints=WHOLE,
+    paramKind=WHOLE,
+    variables=_listed("name"),
+)
+
+_POLICY_BINDING_SPEC: Final = _struct(matchResources=WHOLE, paramRef=WHOLE, validationActions=_SET)
+
 _KINDS: Final[dict[tuple[str, str], Shape]] = {
     ("", "Binding"): _object(target=WHOLE),
     ("", "Event"): _object(involvedObject=WHOLE, related=WHOLE),
@@ -150,7 +166,17 @@ _KINDS: Final[dict[tuple[str, str], Shape]] = {
         status=_CONDITIONS,
     ),
     ("", "ServiceAccount"): _object(secrets=_listed("name", items=WHOLE)),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): _object(spec=_POLICY_SPEC),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): _object(spec=_POLICY_BINDING_SPEC),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _WEBHOOKS,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _object(
+        spec=_POLICY_SPEC,
+        status=_struct(conditions=_keyed("type")),
+    ),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): _object(spec=_POLICY_BINDING_SPEC),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _WEBHOOKS,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _object(status=_struct(conditions=_keyed("type"))),
+    ("apiregistration.k8s.io", "APIService"): _object(status=_CONDITIONS),
     ("apps", "DaemonSet"): _WORKLOAD,
     ("apps", "Deployment"): _WORKLOAD,
     ("apps", "ReplicaSet"): _WORKLOAD,
@@ -161,11 +187,15 @@ _KINDS: Final[dict[tuple[str, str], Shape]] = {
         spec=_WORKLOAD_SPEC,
         status=_struct(conditions=_merged("type"), uncountedTerminatedPods=_struct(failed=_SET, succeeded=_SET)),
     ),
+    ("certificates.k8s.io", "CertificateSigningRequest"): _object(status=_struct(conditions=_keyed("type"))),
     ("events.k8s.io", "Event"): _object(regarding=WHOLE, related=WHOLE),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): _object(status=_CONDITIONS),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): _object(status=_CONDITIONS),
     ("networking.k8s.io", "Ingress"): _object(
         spec=_struct(defaultBackend=_struct(resource=WHOLE, service=_struct(port=WHOLE))),
     ),
     ("networking.k8s.io", "NetworkPolicy"): _object(spec=_struct(podSelector=WHOLE)),
+    ("networking.k8s.io", "ServiceCIDR"): _object(status=_CONDITIONS),
     ("node.k8s.io", "RuntimeClass"): _object(scheduling=_struct(nodeSelector=WHOLE)),
     ("policy", "PodDisruptionBudget"): _object(
         spec=_struct(selector=replace(WHOLE, strategy=Strategy.REPLACE)),

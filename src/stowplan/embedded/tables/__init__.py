@@ -13,7 +13,17 @@ from typing import Final
 from stowplan.embedded.custom.resource import CustomResource
 from stowplan.embedded.errors import bad_request
 from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.tables import access, cluster, devices, network, pods, printed, storage, workloads
+from stowplan.embedded.tables import (
+    access,
+    cluster,
+    devices,
+    network,
+    pods,
+    printed,
+    server_settings,
+    storage,
+    workloads,
+)
 from stowplan.embedded.tables.column import CREATED_AT, NAME, Column, Sheet
 
 _DEFAULT: Final = Sheet((NAME, CREATED_AT))
@@ -26,6 +36,7 @@ _BUILT_IN: Final = {
     **devices.SHEETS,
     **network.SHEETS,
     **access.SHEETS,
+    **server_settings.SHEETS,
 }
 
 

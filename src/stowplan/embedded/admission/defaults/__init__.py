@@ -6,7 +6,16 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from stowplan.embedded.admission.defaults import cluster, devices, jobs, pods, services, storage, workloads
+from stowplan.embedded.admission.defaults import (
+    cluster,
+    devices,
+    jobs,
+    pods,
+    server_settings,
+    services,
+    storage,
+    workloads,
+)
 from stowplan.embedded.resource import Object, Resource
 
 
@@ -45,6 +54,17 @@ _BY_RESOURCE: Final[Mapping[str, Callable[[Object], None]]] = MappingProxyType(
         "priorityclasses.scheduling.k8s.io": cluster.complete_priority_class,
         "poddisruptionbudgets.policy": cluster.complete_budget,
         "horizontalpodautoscalers.autoscaling": cluster.complete_autoscaler,
+        "validatingwebhookconfigurations.admissionregistration.k8s.io": server_settings.complete_validating_webhooks,
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io": server_settings.complete_mutating_webhooks,
+        "validatingadmissionpolicies.admissionregistration.k8s.io": server_settings.complete_validating_policy,
+        "mutatingadmissionpolicies.admissionregistration.k8s.io": server_settings.complete_policy,
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io": server_settings.complete_policy_binding,
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io": server_settings.complete_policy_binding,
+        "apiservices.apiregistration.k8s.io": server_settings.complete_api_service,
+        "certificatesigningrequests.certificates.k8s.io": server_settings.begin_status,
+        "servicecidrs.networking.k8s.io": server_settings.begin_status,
+        "flowschemas.flowcontrol.apiserver.k8s.io": server_settings.complete_flow_schema,
+        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": server_settings.complete_priority_level,
         "customresourcedefinitions.apiextensions.k8s.io": cluster.complete_definition,
     }
 )

@@ -1,0 +1,138 @@
+"""The columns of what tells an API server how to treat requests: webhooks, policies, other servers, priorities."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+
+from stowplan.embedded import reading
+from stowplan.embedded.resource import Object
+from stowplan.embedded.tables import wording
+from stowplan.embedded.tables.age import human
+from stowplan.embedded.tables.column import AGE, NAME, Sheet, column, number, value
+from stowplan.embedded.tables.wording import NONE, UNSET
+
+_AVAILABLE: Final = "Available"
+
+
+def parameter_kind(policy: Object) -> str:
+    kind = reading.mapping(policy, "spec", "paramKind")
+    return f"{reading.text(kind, 'apiVersion')}/{reading.text(kind, 'kind')}" if kind else UNSET
+
+
+def parameter(binding: Object) -> str:
+    """Name what a policy is given; from here nobody can tell whether that is in a namespace."""
+    found = reading.mapping(binding, "spec", "paramRef")
+    if name := reading.text(found, "name"):
+        return f"{reading.text(found, 'namespace') or '*'}/{name}"
+    return wording.selector(found["selector"]) if "selector" in found else UNSET
+
+
+def service(registration: Object) -> str:
+    found = reading.mapping(registration, "spec", "service")
+    return f"{reading.text(found, 'namespace')}/{reading.text(found, 'name')}" if found else "Local"
+
+
+def availability(registration: Object) -> str:
+    condition = reading.condition(registration, _AVAILABLE) or {}
+    status, reason = reading.text(condition, "status") or "Unknown", reading.text(condition, "reason")
+    return f"{status} ({reason})" if reason and status != "True" else status
+
+
+def is_dangling(schema: Object) -> str:
+    return reading.text(reading.condition(schema, "Dangling") or {}, "status") or "?"
+
+
+def requested_duration(request: Object) -> str:
+    seconds = reading.at(request, "spec", "expirationSeconds")
+    return NONE if seconds is None else human(timedelta(seconds=seconds))
+
+
+def request_state(request: Object) -> str:
+    kinds = {each.get("type") for each in reading.entries(request, "status", "conditions")}
+    words = ["Denied" if "Denied" in kinds else "Approved" if "Approved" in kinds else "Pending"]
+    if "Failed" in kinds:
+        words.append("Failed")
+    if reading.text(request, "status", "certificate"):
+        words.append("Issued")
+    return ",".join(words)
+
+
+def parent(address: Object) -> str:
+    found = reading.mapping(address, "spec", "parentRef")
+    if not found:
+        return NONE
+    names = [reading.text(found, "namespace"), reading.text(found, "name")]
+    return "/".join([_resource(found), *(name for name in names if name)])
+
+
+def _resource(reference: Object) -> str:
+    group, plural = reading.text(reference, "group"), reading.text(reference, "resource")
+    return (f"{plural}.{group}" if group else plural).lower()
+
+
+def _limit(level: Object, *path: str) -> Any:
+    found = reading.at(level, "spec", "limited", *path)
+    return NONE if found is None else found
+
+
+def _count(obj: Object, *path: str) -> int:
+    return len(reading.entries(obj, *path))
+
+
+_WEBHOOKS: Final = Sheet((NAME, column("Webhooks", lambda obj: _count(obj, "webhooks"), "integer"), AGE))
+_PARAMETER_KIND: Final = column("ParamKind", parameter_kind)
+_POLICY_BINDING: Final = Sheet((NAME, value("PolicyName", "spec", "policyName"), column("ParamRef", parameter), AGE))
+
+SHEETS: Final = {
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": Sheet(
+        (NAME, column("Mutations", lambda obj: _count(obj, "spec", "mutations"), "integer"), _PARAMETER_KIND, AGE)
+    ),
+    "validatingadmissionpolicies.admissionregistration.k8s.io": Sheet(
+        (NAME, column("Validations", lambda obj: _count(obj, "spec", "validations"), "integer"), _PARAMETER_KIND, AGE)
+    ),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _POLICY_BINDING,
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": _POLICY_BINDING,
+    "apiservices.apiregistration.k8s.io": Sheet(
+        (NAME, column("Service", service), column(_AVAILABLE, availability), AGE)
+    ),
+    "certificatesigningrequests.certificates.k8s.io": Sheet(
+        (
+            NAME,
+            AGE,
+            value("SignerName", "spec", "signerName", absent=NONE),
+            value("Requestor", "spec", "username"),
+            column("RequestedDuration", requested_duration),
+            column("Condition", request_state),
+        )
+    ),
+    "flowschemas.flowcontrol.apiserver.k8s.io": Sheet(
+        (
+            NAME,
+            value("PriorityLevel", "spec", "priorityLevelConfiguration", "name"),
+            number("MatchingPrecedence", "spec", "matchingPrecedence"),
+            value("DistinguisherMethod", "spec", "distinguisherMethod", "type", absent=NONE),
+            AGE,
+            column("MissingPL", is_dangling),
+        )
+    ),
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": Sheet(
+        (
+            NAME,
+            value("Type", "spec", "type"),
+            column("NominalConcurrencyShares", lambda obj: _limit(obj, "nominalConcurrencyShares"), "integer"),
+            column("Queues", lambda obj: _limit(obj, "limitResponse", "queuing", "queues"), "integer"),
+            column("HandSize", lambda obj: _limit(obj, "limitResponse", "queuing", "handSize"), "integer"),
+            column(
+                "QueueLengthLimit", lambda obj: _limit(obj, "limitResponse", "queuing", "queueLengthLimit"), "integer"
+            ),
+            AGE,
+        )
+    ),
+    "ipaddresses.networking.k8s.io": Sheet((NAME, column("ParentRef", parent))),
+    "servicecidrs.networking.k8s.io": Sheet(
+        (NAME, column("CIDRs", lambda obj: ",".join(reading.texts(obj, "spec", "cidrs"))), AGE)
+    ),
+}
