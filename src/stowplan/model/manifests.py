@@ -5,77 +5,53 @@ A key that is there twice in one mapping is refused, as strict decoding has it: 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from stowplan.model import yaml_growth
 from stowplan.model.malformed import MalformedObject
 
-# Far beyond any API object, far below what the stack holds.
-_MAX_DEPTH = 500
-# Aliases that would grow a document beyond this many values are an attack or a mistake.
-_MAX_VALUES = 1_000_000
 _MERGE = "tag:yaml.org,2002:merge"
+# Without YAML's numbers to the base of 60: `22:22` is a text to Kubernetes, and a long one takes minutes to multiply.
+_INT = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$")
+_FLOAT = re.compile(
+    r"(?:[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+][0-9]+)?"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+)
 
 
 class _RepeatedKeyError(Exception):
     """A key that a mapping has twice; the text says where."""
 
 
-def read(text: str | bytes, *, repeats_keys: bool = False) -> Iterator[Any]:
+def read(text: str | bytes, *, repeats_keys: bool = False, most_bytes: int = yaml_growth.MAX_BYTES) -> Iterator[Any]:
     """The content of every object in every document; empty documents are skipped, lists expanded.
 
-    Where keys may be repeated, the last one counts: what comes over the wire is taken like that.
+    Where keys may be repeated, the last one counts: what comes over the wire is taken like that. Aliases may stand for
+    `most_bytes` at most.
     """
-    for document in _documents(text, _loader(repeats_keys)):
+    for document in _documents(text, _loader(repeats_keys), most_bytes):
         yield from _expand(document)
 
 
-def _documents(text: str | bytes, loader: Any) -> list[Any]:
+def _documents(text: str | bytes, loader: Any, most_bytes: int) -> list[Any]:
     # Imported here: YAML is for people's files, and the live scheduler never reads it.
     import yaml
 
     try:
         decoded = text if isinstance(text, str) else text.decode()
-        _check_depth(decoded)
-        documents = [document for document in yaml.load_all(decoded, Loader=loader) if document is not None]
-        if "*" in decoded and sum(_count_values(document, {}) for document in documents) > _MAX_VALUES:
-            raise ValueError(f"its aliases stand for more than {_MAX_VALUES} values")
-        return documents
+        yaml_growth.check(decoded, loader, most_bytes)
+        return [document for document in yaml.load_all(decoded, Loader=loader) if document is not None]
     except _RepeatedKeyError as fault:
         raise MalformedObject(str(fault)) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as fault:
+    except yaml_growth.TooMuchError as fault:
+        raise MalformedObject(f"not a YAML document: {fault}") from None
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as fault:
+        # A tag may name a type that its text is not one of, and the constructors of the library do not look.
         problem = "nested too deeply" if isinstance(fault, RecursionError) else " ".join(str(fault).split())
         raise MalformedObject(f"not a YAML document: {problem}; check indentation and quoting there") from None
-
-
-def _check_depth(text: str) -> None:
-    """Refuse documents that would take the C loader down: it recurses without a limit of its own."""
-    import yaml
-
-    # Nesting cannot be deeper than brackets plus columns; most manifests are cleared by that alone.
-    if text.count("[") + text.count("{") + max(map(len, text.splitlines()), default=0) <= _MAX_DEPTH:
-        return
-    depth = 0
-    for event in yaml.parse(text, Loader=_loader(False)):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _MAX_DEPTH:
-            raise RecursionError
-
-
-def _count_values(value: Any, counted: dict[int, int]) -> int:
-    """How many values a document has with its aliases written out; each shared part is walked once."""
-    if not isinstance(value, dict | list):
-        return 1
-    if id(value) not in counted:
-        # A part that contains itself has no end: let it count as too much.
-        counted[id(value)] = _MAX_VALUES
-        members = value.values() if isinstance(value, dict) else value
-        counted[id(value)] = 1 + sum(_count_values(member, counted) for member in members)
-    return counted[id(value)]
 
 
 def _expand(document: Any) -> Iterator[Any]:
@@ -111,8 +87,9 @@ def _loader(repeats_keys: bool) -> Any:
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     loader: Any = type("ManifestLoader", (base,), {} if repeats_keys else {"flatten_mapping": _flatten_checked})
+    patterns = {"tag:yaml.org,2002:int": _INT, "tag:yaml.org,2002:float": _FLOAT}
     loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+        first: [(tag, patterns.get(tag, pattern)) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
         for first, resolvers in base.yaml_implicit_resolvers.items()
     }
     return loader

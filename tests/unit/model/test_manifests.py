@@ -43,13 +43,13 @@ def test_scalars_are_read_as_the_api_server_would() -> None:
         apiVersion: v1
         kind: Pod
         metadata:
-          labels: {date: 2024-01-01}
+          labels: {date: 2024-01-01, ports: 22:22}
           creationTimestamp: 2024-01-01T00:00:00Z
         spec: {overhead: {cpu: .5, memory: 1e3}}
         """
     )
     assert isinstance(pod, Pod)
-    assert pod.labels == {"date": "2024-01-01"}
+    assert pod.labels == {"date": "2024-01-01", "ports": "22:22"}
     assert pod.metadata.creation_timestamp is not None
     assert {name: str(amount) for name, amount in pod.spec.overhead.items()} == {"cpu": "500m", "memory": "1e3"}
 
@@ -71,9 +71,26 @@ def test_scalars_are_read_as_the_api_server_would() -> None:
         pytest.param(
             "a: &a [1,1,1,1,1,1,1,1,1,1]\n"
             + "\n".join(f"{b}: &{b} [{','.join(['*' + a] * 10)}]" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
-            "not a YAML document: its aliases stand for more than 1000000 values",
+            "not a YAML document: its aliases stand for more than 16777216 bytes; write out what they stand for",
             id="aliases of aliases of aliases",
         ),
+        pytest.param(
+            f"a: &a {'x' * 200_000}\nb: [{'*a,' * 900_000}]",
+            "not a YAML document: its aliases stand for more than 16777216 bytes; write out what they stand for",
+            id="a long text again and again",
+        ),
+        pytest.param(
+            "a0: &a0 {k0: 1}\n" + "".join(f"a{i}: &a{i} {{<<: *a{i - 1}, k{i}: 1}}\n" for i in range(1, 5000)),
+            "not a YAML document: its aliases stand for more than 16777216 bytes; write out what they stand for",
+            id="thousands of mappings that each merge the one before",
+        ),
+        pytest.param(
+            "{<<: " * 400 + "{" + ",".join(f"k{i}: 1" for i in range(5000)) + "}" + "}" * 400,
+            "not a YAML document: its aliases stand for more than 16777216 bytes; write out what they stand for",
+            id="a large mapping merged into one that is merged into one and so on",
+        ),
+        pytest.param("a: !!bool x", "not a YAML document: 'x'; check", id="a tag for what its text is not"),
+        pytest.param("!!timestamp x: 1", "not a YAML document: 'NoneType' object", id="a time that is none"),
         pytest.param("a: &a [*a]", "not a YAML document: its aliases stand for", id="an alias of itself"),
         pytest.param(b"\xff\xff", "not a YAML document: 'utf-8' codec can't decode", id="no text at all"),
     ],
@@ -82,6 +99,18 @@ def test_refusing(text: str | bytes, message: str) -> None:
     with pytest.raises(MalformedObject) as caught:
         decode_yaml(text)
     assert str(caught.value).startswith(message)
+
+
+def test_aliases_within_the_limit_are_written_out() -> None:
+    text = "apiVersion: v1\nkind: List\nitems: [" + "{metadata: &m {name: a, labels: {app: web}}}," + "{metadata: *m}]"
+    assert list(manifests.read(text)) == [{"metadata": {"name": "a", "labels": {"app": "web"}}}] * 2
+
+
+def test_whoever_reads_says_how_much_aliases_may_stand_for() -> None:
+    text = "a: &a aaaa\nb: [*a, *a]"
+    assert list(manifests.read(text, most_bytes=40)) == [{"a": "aaaa", "b": ["aaaa", "aaaa"]}]
+    with pytest.raises(MalformedObject, match="its aliases stand for more than 39 bytes"):
+        list(manifests.read(text, most_bytes=39))
 
 
 @given(st.text(alphabet="a1 :-[]{}&*!|>'\"#\n", max_size=30))
