@@ -16,7 +16,7 @@ from stowplan.embedded import paths
 from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.identity import Draw, make_uid
-from stowplan.embedded.incoming import Answer, Incoming
+from stowplan.embedded.incoming import Answer, Incoming, is_long_yaml
 from stowplan.embedded.request import Target
 from stowplan.embedded.resource import Object
 from stowplan.embedded.watching import Watch
@@ -91,7 +91,8 @@ def _reference(request: Incoming, target: Target) -> Object:
 
 def _new_name(request: Incoming) -> str:
     """The name of an object that is to be created."""
-    if request.method != "POST":
+    # A body that could not be read in time is not read again.
+    if request.method != "POST" or is_long_yaml(request):
         return ""
     try:
         name = (request.content().get("metadata") or {}).get("name")

@@ -34,8 +34,8 @@ class Reply:
 class Caller:
     """Sends requests to one server."""
 
-    def __init__(self, port: int, headers: dict[str, str] | None = None) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_SECONDS)
+    def __init__(self, port: int, headers: dict[str, str] | None = None, timeout: float = LIMIT_SECONDS) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
         self._headers = headers or {}
 
     def get(self, path: str, accept: str = "application/json", **query: str | int) -> Reply:

@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, cast
 from urllib.parse import parse_qsl
 
 from stowplan.embedded import pages, paths
@@ -23,11 +23,12 @@ from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.connection import Connection, Respond
 from stowplan.embedded.http.requests import Request
-from stowplan.embedded.incoming import Answer, Incoming, Later, refusal
+from stowplan.embedded.incoming import Answer, Incoming, Later, in_json, is_long_yaml, refusal
 from stowplan.embedded.precedence import Precedence
 from stowplan.embedded.users import ANONYMOUS, Certificate, User
 from stowplan.embedded.verbs import Verbs
 from stowplan.embedded.watching import Watch
+from stowplan.embedded.yaml_workers import YamlWorkers
 
 _BACKLOG: Final = 1024
 #: What is written down if there is no answer, because the client has left or the server has failed.
@@ -69,8 +70,10 @@ class Serving:
     respond: Respond
     _server: asyncio.Server
     _connections: set[Connection]
+    _yaml_workers: YamlWorkers
 
     async def close(self) -> None:
+        await self._yaml_workers.close()
         self._server.close()
         for connection in list(self._connections):
             connection.close()
@@ -91,7 +94,8 @@ async def serve(api: Api, options: ServerOptions) -> Serving:
     port = int(server.sockets[0].getsockname()[1])
     scheme = "https" if options.tls else "http"
     shown = f"[{options.host}]" if ":" in options.host else options.host
-    return Serving(f"{scheme}://{shown}:{port}", options.host, port, door.respond, server, connections)
+    url = f"{scheme}://{shown}:{port}"
+    return Serving(url, options.host, port, door.respond, server, connections, door.yaml_workers)
 
 
 def check_address(options: ServerOptions) -> None:
@@ -122,6 +126,7 @@ class _Door:
         self._authenticator = Authenticator(api, options.token, is_strict=options.authorizer is not None)
         self._verbs = Verbs(api, self._authenticator, options.authorizer, has_watch_list=options.has_watch_list)
         self._audit = options.audit
+        self.yaml_workers = YamlWorkers()
 
     def respond(self, request: Request, certificate: Certificate) -> Answer | Later | Watch:
         path, _, query = request.target.partition("?")
@@ -137,6 +142,26 @@ class _Door:
             headers.get("host", ""),
             headers.get("user-agent", ""),
         )
+        if is_long_yaml(incoming):
+            return Later(partial(self._respond_to_yaml, request, incoming))
+        return self._respond(request, incoming)
+
+    async def _respond_to_yaml(self, request: Request, incoming: Incoming) -> Answer:
+        """Have the body turned into JSON first, for those who may do what they ask for."""
+        answer = _LEFT
+        try:
+            if self._authorizer is not None:
+                self._authorizer.check(incoming)
+            incoming = in_json(incoming, await self.yaml_workers.convert(incoming.body))
+            given = cast("Answer | Later", self._verbs.answer(incoming))
+            answer = await given.work() if isinstance(given, Later) else given
+        except StatusError as error:
+            answer = refusal(error)
+        finally:
+            self._note(request, incoming, answer)
+        return answer
+
+    def _respond(self, request: Request, incoming: Incoming) -> Answer | Later | Watch:
         answer = self._verbs.answer(incoming)
         if isinstance(answer, Later):
             return Later(partial(self._respond_later, answer, request, incoming))

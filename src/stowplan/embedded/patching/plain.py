@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
 
+from stowplan.embedded import yaml_worker
 from stowplan.embedded.errors import StatusError, bad_request
 from stowplan.embedded.resource import Object
-from stowplan.model import manifests
-from stowplan.model.malformed import MalformedObject
 
 
 def read_json(body: bytes) -> Any:
@@ -26,19 +24,10 @@ def read_yaml(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return _read_yaml(body)
-
-
-def _read_yaml(body: bytes) -> Any:
+        pass
     try:
-        documents = list(manifests.read(body, repeats_keys=True))
-        if len(documents) > 1:
-            raise ValueError(f"expected one document, got {len(documents)}")
-        # Through JSON and back, for YAML knows keys and values that no API object has.
-        return msgspec.json.decode(json.dumps(documents[0], allow_nan=False)) if documents else None
-    except MalformedObject as fault:
-        raise bad_request(f"error decoding YAML: {fault}") from None
-    except (msgspec.MsgspecError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as fault:
+        return msgspec.json.decode(yaml_worker.converted(body))
+    except (ValueError, RecursionError) as fault:
         raise bad_request(f"error decoding YAML: {_problem(fault)}") from None
 
 
