@@ -1,10 +1,12 @@
-"""The audit log: one line of JSON for each request that was let in, in the form of a real API server's.
+"""The audit log: one line of JSON for each request, let in or not, in the form of a real API server's.
 
 It says who asked for what and with which code that was answered; what is in objects it does not say.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded import paths
+from stowplan.embedded import paths, private_files
 from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.identity import Draw, make_uid
@@ -23,15 +25,20 @@ from stowplan.embedded.watching import Watch
 from stowplan.model.timestamps import format_micro_time
 
 _KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata"}
+_UNAUTHORIZED: Final = 401
 _VERBS: Final = {"HEAD": "get", "POST": "create", "PUT": "update"}
+
+_log = logging.getLogger(__name__)
 
 
 class AuditLog:
     """Appends to one file; what is written down is with the operating system before the client has its answer."""
 
     def __init__(self, path: Path, now: Callable[[], datetime], draw: Draw) -> None:
-        """Open the file. Raise OSError if it cannot be written."""
-        self._file = path.open("ab", buffering=0)
+        """Open the file, and close it to others. Raise OSError or NotPrivateError if it cannot be written so."""
+        self._path = path
+        self._file = os.fdopen(private_files.open_file(path, os.O_WRONLY | os.O_APPEND), "ab", buffering=0)
+        self._is_failing = False
         self._now = now
         self._draw = draw
 
@@ -42,20 +49,50 @@ class AuditLog:
         event: Object = {
             **_KIND,
             "auditID": make_uid(self._draw),
-            "stage": "ResponseStarted" if isinstance(answer, Watch) else "ResponseComplete",
+            "stage": _stage(answer),
             "requestURI": uri,
             "verb": _verb(request, target),
             "user": request.user.described(),
             "userAgent": request.user_agent,
             **({} if target is None else {"objectRef": _reference(request, target)}),
-            "responseStatus": {"metadata": {}, "code": 200 if isinstance(answer, Watch) else answer.code},
+            "responseStatus": _status(answer),
             "requestReceivedTimestamp": moment,
             "stageTimestamp": moment,
         }
-        self._file.write(msgspec.json.encode(event) + b"\n")
+        self._write(msgspec.json.encode(event) + b"\n")
+
+    def _write(self, line: bytes) -> None:
+        """Append a line; a log that cannot be written, say on a full disk, keeps nobody from working."""
+        try:
+            # What was cut off is ended, so that no line but that one is lost.
+            if self._is_failing:
+                self._file.write(b"\n")
+            if (written := self._file.write(line)) != len(line):
+                raise OSError(0, f"only {written} of {len(line)} bytes were written")
+        except OSError as error:
+            if not self._is_failing:
+                _log.error("%s: requests are answered but not written down: %s", self._path, error.strerror)
+            self._is_failing = True
+            return
+        if self._is_failing:
+            _log.warning("%s: requests are written down again", self._path)
+        self._is_failing = False
 
     def close(self) -> None:
         self._file.close()
+
+
+def _stage(answer: Answer | Watch) -> str:
+    is_begun = isinstance(answer, Watch) or answer.code == _UNAUTHORIZED
+    return "ResponseStarted" if is_begun else "ResponseComplete"
+
+
+def _status(answer: Answer | Watch) -> Object:
+    if isinstance(answer, Watch):
+        return {"metadata": {}, "code": 200}
+    if answer.code == _UNAUTHORIZED:
+        return {"metadata": {}, "status": "Failure", "message": "Authentication failed", "code": answer.code}
+    return {"metadata": {}, "code": answer.code}
 
 
 def _target(request: Incoming, catalogue: Catalogue) -> Target | None:

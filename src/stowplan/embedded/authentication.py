@@ -7,26 +7,32 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
+from typing import Final
 
 from stowplan.embedded.api import Api
 from stowplan.embedded.errors import StatusError
-from stowplan.embedded.service_tokens import ISSUER, Claims, Signer
+from stowplan.embedded.service_tokens import ISSUER, Account, Bound, Claims, Signer
 from stowplan.embedded.users import ADMIN, ANONYMOUS, Certificate, User, of_certificate, of_claims
+from stowplan.model.timestamps import parse_time
+
+_LEEWAY_SECONDS: Final = 60
+_DELETED: Final = b'"deletionTimestamp"'
 
 
 class Authenticator:
     """Knows who asks one server; `token` is the one that opens it, if it is not open to everybody.
 
+    Tokens of service accounts are those that `signer` signs.
+
     Where names decide something (`is_strict`), credentials that are nobody's are refused instead of ignored, and who
     shows none where a token is needed is nobody in particular.
     """
 
-    def __init__(self, api: Api, token: str = "", *, is_strict: bool = False) -> None:
+    def __init__(self, api: Api, signer: Signer, token: str = "", *, is_strict: bool = False) -> None:
         self._api = api
         self._token = token.encode()
         self._is_strict = is_strict
-        # Who knows the token may do everything anyway; where there is none, a name proves nothing.
-        self.signer = Signer(token)
+        self.signer = signer
 
     def asking(self, authorization: str, certificate: Certificate) -> User:
         """Tell who asks. Raise StatusError 401 if the credentials are nobody's."""
@@ -44,7 +50,7 @@ class Authenticator:
 
     def of_token(self, token: str, audiences: Iterable[str] = (ISSUER,)) -> User | None:
         """Whose a token is, if it is meant for one of these audiences; None if it is nobody's."""
-        if self._token and hmac.compare_digest(token.encode(), self._token):
+        if self._token and hmac.compare_digest(token.encode(errors="replace"), self._token):
             return ADMIN
         claims = self.signer.read(token)
         if claims is None or not set(claims.audiences) & set(audiences) or not self._is_valid(claims):
@@ -52,10 +58,25 @@ class Authenticator:
         return of_claims(claims)
 
     def _is_valid(self, claims: Claims) -> bool:
-        """Whether a token has not expired, and its account is still there."""
+        """Whether a token has not expired, and its account and what it is bound to are still there."""
         if claims.expires <= self._api.now().timestamp():
             return False
-        resource = self._api.catalogue.find("", "v1", "serviceaccounts")
         place = claims.place
-        stored = self._api.store.get(resource, place.namespace, place.account.name) if resource else None
-        return stored is not None and stored.uid == place.account.uid
+        bonds = (
+            ("serviceaccounts", place.namespace, place.account),
+            ("pods", place.namespace, place.pod),
+            ("secrets", place.namespace, place.secret),
+            ("nodes", "", place.node),
+        )
+        return all(bound is None or self._is_there(plural, namespace, bound) for plural, namespace, bound in bonds)
+
+    def _is_there(self, plural: str, namespace: str, bound: Account | Bound) -> bool:
+        """Whether an object is the one that was meant, and not deleted for longer than clocks may differ."""
+        resource = self._api.catalogue.find("", "v1", plural)
+        stored = self._api.store.get(resource, namespace, bound.name) if resource else None
+        if stored is None or stored.uid != bound.uid:
+            return False
+        if _DELETED not in stored.body:
+            return True
+        deleted = stored.object["metadata"].get("deletionTimestamp")
+        return not deleted or parse_time(deleted).timestamp() + _LEEWAY_SECONDS > self._api.now().timestamp()

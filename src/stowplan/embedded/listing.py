@@ -10,16 +10,18 @@ from typing import Final
 
 import msgspec
 
+from stowplan.embedded.catalogue import storage_key
 from stowplan.embedded.errors import StatusError, bad_request
 from stowplan.embedded.incoming import Incoming
 from stowplan.embedded.request import Target
 from stowplan.embedded.selecting import Selection
-from stowplan.embedded.shelf import FIRST, Key, Shelf
+from stowplan.embedded.shelf import FIRST, Key
 from stowplan.embedded.store import Store
 from stowplan.embedded.stored import Stored
 
 EXACT: Final = "Exact"
 NOT_OLDER: Final = "NotOlderThan"
+_LATEST: Final = -1
 _TOKEN_TOO_OLD: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
@@ -29,10 +31,11 @@ _TOKEN_TOO_OLD: Final = (
 
 
 class _Token(msgspec.Struct, frozen=True):
-    """Where the next page begins; version -1 stands for whatever is there when it is asked for."""
+    """Where the next page begins, and of what; version -1 stands for whatever is there when it is asked for."""
 
     rv: int
     after: Key
+    of: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def read_page(store: Store, target: Target, request: Incoming) -> Page:
     _check(request)
     selection, limit = select(target, request), max(0, request.number("limit") or 0)
     shelf, namespace = store.shelf(target.resource), _namespace(target)
-    version, start = _beginning(store, shelf, request, is_paged=limit > 0)
+    version, start = _beginning(store, target, request, is_paged=limit > 0)
     if version is None:
         found, version = shelf.after(start, namespace), store.version
     else:
@@ -75,7 +78,8 @@ def read_page(store: Store, target: Target, request: Incoming) -> Page:
     if not is_more:
         return Page(items, version)
     remaining = _count(found) + 1 if selection.is_everything else None
-    return Page(items, version, _encode(_Token(version, items[-1].key)), remaining)
+    token = _Token(version, items[-1].key, storage_key(target.resource))
+    return Page(items, version, _encode(token), remaining)
 
 
 def read_version(request: Incoming) -> int | None:
@@ -121,13 +125,13 @@ def _check(request: Incoming) -> None:
         raise invalid_options(name, f'Forbidden: {name} "exact" is forbidden for resourceVersion "0"')
 
 
-def _beginning(store: Store, shelf: Shelf, request: Incoming, *, is_paged: bool) -> tuple[int | None, Key]:
+def _beginning(store: Store, target: Target, request: Incoming, *, is_paged: bool) -> tuple[int | None, Key]:
     """As of which version to list (None: as it is now), and behind which key."""
     version, text = read_version(request), request.text("continue")
     if text:
         if version:
             raise bad_request("specifying resource version is not allowed when using continue")
-        return _follow(shelf, _decode(text))
+        return _follow(store, target, _decode(text))
     if not version:
         return None, FIRST
     if version > store.version:
@@ -137,11 +141,21 @@ def _beginning(store: Store, shelf: Shelf, request: Incoming, *, is_paged: bool)
     return (version if is_exact else None), FIRST
 
 
-def _follow(shelf: Shelf, token: _Token) -> tuple[int | None, Key]:
-    if token.rv < 0:
+def _follow(store: Store, target: Target, token: _Token) -> tuple[int | None, Key]:
+    """Go on where a page ended. Raise StatusError if it was none of this list, of the future, or of too long ago."""
+    if token.of != storage_key(target.resource):
+        raise bad_request(f"continue key is not valid: it is of a list of {token.of}")
+    if target.namespace and token.after[0] != target.namespace:
+        raise bad_request(f'continue key is not valid: it is of a list of the namespace "{token.after[0]}"')
+    if token.rv == _LATEST:
         return None, token.after
-    if token.rv < shelf.log.floor:
-        anew = _encode(_Token(-1, token.after))
+    if token.rv <= 0:
+        problem = "incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
+        raise bad_request(f"continue key is not valid: {problem}")
+    if token.rv > store.version:
+        raise too_large(token.rv, store.version)
+    if token.rv < store.shelf(target.resource).log.floor:
+        anew = _encode(_Token(_LATEST, token.after, token.of))
         raise ContinuationExpiredError(410, "Expired", _TOKEN_TOO_OLD, anew)
     return token.rv, token.after
 

@@ -1,11 +1,13 @@
 """Objects on disk: one SQLite database in WAL mode, a transaction a change.
 
 A change is handed to the operating system before it is acknowledged, so it outlives the process however that ends;
-only a crash of the machine itself can take the last moments with it.
+only a crash of the machine itself can take the last moments with it. Folder and files are their owner's alone: what is
+kept are also Secrets, and the key that tokens are signed with.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.embedded import private_files
 from stowplan.embedded.errors import StatusError
+from stowplan.embedded.private_files import NotPrivateError
 from stowplan.embedded.resource import Object
 from stowplan.embedded.stored import Stored
 
@@ -29,6 +33,7 @@ CREATE TABLE IF NOT EXISTS objects (
     PRIMARY KEY (storage, namespace, name)
 );
 CREATE TABLE IF NOT EXISTS removals (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), version INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """
 _PUT: Final = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)"
 _DROP: Final = "DELETE FROM objects WHERE storage = ? AND namespace = ? AND name = ?"
@@ -40,7 +45,11 @@ class Database:
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            private_files.make_folder(folder, FILE_NAME)
+            # SQLite gives what it writes beside the database the permissions of the database.
+            os.close(private_files.open_file(self._path, os.O_RDWR))
+        except NotPrivateError as error:
+            raise DatabaseError(str(error)) from None
         except OSError as error:
             problem = f"{folder}: no cluster can be kept there: {error.strerror}"
             raise DatabaseError(f"{problem}; name a folder that can be written") from None
@@ -71,6 +80,21 @@ class Database:
             return int(self._connection.execute(query).fetchone()[0])
         except sqlite3.Error as error:
             raise self._unusable(error) from None
+
+    def secret(self, name: str, new: bytes) -> bytes:
+        """Return the secret that is kept under a name; the first time that is the one given here.
+
+        Raise DatabaseError if what is kept is not of its length.
+        """
+        try:
+            self._connection.execute("INSERT OR IGNORE INTO secrets VALUES (?, ?)", (name, new))
+            (kept,) = self._connection.execute("SELECT value FROM secrets WHERE name = ?", (name,)).fetchone()
+        except (sqlite3.Error, TypeError) as error:
+            raise self._unusable(error) from None
+        if not isinstance(kept, bytes) or len(kept) != len(new):
+            problem = f"{self._path}: the {name} is damaged; put a copy of the file in its place, or end all tokens"
+            raise DatabaseError(f"{problem} by deleting the row from the table secrets: a new one is made then")
+        return kept
 
     def load(self, storage: str) -> Iterator[Object]:
         """Read what is kept of a resource. Raise DatabaseError if that is damaged."""

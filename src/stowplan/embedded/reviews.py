@@ -5,11 +5,11 @@ Without an authorizer, whoever has come in may do everything.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 import msgspec
 
+from stowplan.embedded import token_requests
 from stowplan.embedded.api import Api
 from stowplan.embedded.authentication import Authenticator
 from stowplan.embedded.authorization.authorizer import Authorizer
@@ -17,19 +17,13 @@ from stowplan.embedded.authorization.question import Question, of_attributes
 from stowplan.embedded.errors import Cause, StatusError, bad_request, invalid
 from stowplan.embedded.request import Target
 from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.service_tokens import ISSUER, Account, Claims, Place
+from stowplan.embedded.service_tokens import ISSUER
 from stowplan.embedded.stored import Stored
-from stowplan.embedded.users import User, account_name
-from stowplan.model.timestamps import format_time
-
-#: What is sent to ask for the token of a service account.
-TOKEN_REQUEST: Final = Resource("authentication.k8s.io", "v1", "TokenRequest", "tokenrequests", "tokenrequest")
+from stowplan.embedded.users import User
 
 _EVERYTHING: Final = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
 _EVERY_PATH: Final = {"verbs": ["*"], "nonResourceURLs": ["*"]}
 _ALLOWED: Final = {"allowed": True, "reason": "everybody who has come in may do everything in this cluster"}
-_TOKEN_SECONDS: Final = 3600
-_LONGEST_TOKEN_SECONDS: Final = 10 * 365 * 24 * 3600
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 
 
@@ -55,26 +49,7 @@ class Reviews:
 
     def grant(self, obj: Object, stored: Stored) -> Object:
         """Give out a token for a service account."""
-        spec = obj.get("spec") or {}
-        now = self._api.now()
-        seconds = min(max(0, spec.get("expirationSeconds") or _TOKEN_SECONDS), _LONGEST_TOKEN_SECONDS)
-        audiences = spec.get("audiences") or [ISSUER]
-        claims = Claims(
-            account_name(stored.namespace, stored.name),
-            tuple(audiences),
-            int(now.timestamp()),
-            int(now.timestamp()) + seconds,
-            Place(stored.namespace, Account(stored.name, stored.uid)),
-        )
-        end = format_time(now + timedelta(seconds=seconds))
-        return {
-            **obj,
-            "apiVersion": TOKEN_REQUEST.api_version,
-            "kind": TOKEN_REQUEST.kind,
-            "metadata": {"name": stored.name, "namespace": stored.namespace},
-            "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
-            "status": {"token": self._authenticator.signer.sign(claims), "expirationTimestamp": end},
-        }
+        return token_requests.grant(self._api, self._authenticator.signer, obj, stored)
 
     def _status(self, target: Target, spec: Object, user: User) -> Object:
         match target.resource.kind:
@@ -114,8 +89,10 @@ class Reviews:
         return {**status, "evaluationError": problem} if problem else status
 
     def _token_status(self, spec: Object) -> Object:
+        if not spec.get("token"):
+            raise bad_request("token is required for TokenReview in authentication")
         audiences = spec.get("audiences") or [ISSUER]
-        user = self._authenticator.of_token(spec.get("token") or "", audiences)
+        user = self._authenticator.of_token(spec["token"], audiences)
         if user is None:
             return {"authenticated": False, "user": {}, "error": "the token is none that this cluster has given out"}
         return {"authenticated": True, "user": user.described(), "audiences": audiences}

@@ -1,21 +1,30 @@
 """Tokens of service accounts: made and read here, and signed so that nobody else can make one.
 
-They are JSON Web Tokens like those of a real cluster, but signed with a secret instead of a key pair: whoever wants to
-check one asks this server.
+They are JSON Web Tokens like those of a real cluster, but signed with one key instead of a pair: whoever wants to check
+one asks this server. The key is random and the cluster's own: were it made from something that people choose, who has a
+token could find that out by trying.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import hmac
+import secrets  # noqa: TID251 (a key that a seed gives is none)
 from typing import Final
 
 import msgspec
 
 #: Who issues tokens, and whom they are for unless something else is asked for: this API.
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+
+
+_KEY_BYTES: Final = 32
+
+
+def new_key() -> bytes:
+    """Draw a key that nobody can guess, whatever else is drawn from a seed."""
+    return secrets.token_bytes(_KEY_BYTES)
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -25,11 +34,21 @@ class Account(msgspec.Struct, frozen=True):
     uid: str
 
 
-class Place(msgspec.Struct, frozen=True):
-    """A service account and where it is."""
+class Bound(msgspec.Struct, frozen=True):
+    """An object whose end is the token's end."""
+
+    name: str
+    uid: str
+
+
+class Place(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A service account, where it is, and the object that the token is bound to, if any."""
 
     namespace: str
     account: Account = msgspec.field(name="serviceaccount")
+    pod: Bound | None = None
+    secret: Bound | None = None
+    node: Bound | None = None
 
 
 class Claims(msgspec.Struct, frozen=True):
@@ -44,11 +63,10 @@ class Claims(msgspec.Struct, frozen=True):
 
 
 class Signer:
-    """Makes tokens and knows them again, as does any other with the same secret."""
+    """Makes tokens and knows them again, as does any other with the same key."""
 
-    def __init__(self, secret: str) -> None:
-        # Nobody is to find the secret itself by trying out signatures of something else.
-        self._key = hashlib.sha256(b"tokens of service accounts: " + secret.encode()).digest()
+    def __init__(self, key: bytes) -> None:
+        self._key = key
 
     def sign(self, claims: Claims) -> str:
         text = _HEADER + b"." + _encode(msgspec.json.encode(claims))
@@ -56,7 +74,7 @@ class Signer:
 
     def read(self, token: str) -> Claims | None:
         """What a token says; None if it was not made here."""
-        text, _, signature = token.encode().rpartition(b".")
+        text, _, signature = token.encode(errors="replace").rpartition(b".")
         if not hmac.compare_digest(signature, self._signature(text)):
             return None
         try:

@@ -29,15 +29,25 @@ class User:
     name: str
     groups: tuple[str, ...] = ()
     uid: str = ""
+    #: What else is said of it, by key.
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def described(self) -> Object:
         """The user as reviews and the audit log show it."""
+        if not self.name:
+            return {}
         shown: Object = {"username": self.name, "groups": list(self.groups)}
-        return {**shown, "uid": self.uid} if self.uid else shown
+        if self.uid:
+            shown["uid"] = self.uid
+        if self.extra:
+            shown["extra"] = {key: list(values) for key, values in self.extra}
+        return shown
 
 
 ADMIN: Final = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
 ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
+#: Who was not let in.
+UNKNOWN: Final = User("")
 
 
 def of_claims(claims: Claims) -> User:

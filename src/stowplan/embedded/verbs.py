@@ -26,6 +26,7 @@ from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.reviews import Reviews
 from stowplan.embedded.stored import Stored
 from stowplan.embedded.subresources import binding, eviction, scale
+from stowplan.embedded.token_requests import TOKEN_REQUEST
 from stowplan.embedded.watching import Watch
 
 _ON_OBJECTS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -196,7 +197,7 @@ class Verbs:
                 return Answer(200, replace(rendering, resource=scale.SCALES).obj(self._scale(target, request)))
             case "POST", "token":
                 account = self._found(target)
-                question = self._question(reviews.TOKEN_REQUEST, request)
+                question = self._question(TOKEN_REQUEST, request)
                 return self._granted(self._reviews.grant(question, account))
             case _, "resize":
                 raise bad_request("pods are not resized in place in this cluster: replace the pod")

@@ -17,7 +17,7 @@ from stowplan.embedded.errors import StatusError, bad_request
 
 _MOST_WORKERS: Final = 2
 #: Those that are being read among them.
-_MOST_WAITING: Final = 4
+_MOST_WAITING: Final = 16
 #: A megabyte of ordinary YAML takes a second.
 _READING_SECONDS: Final = 1.5
 #: Twice what a body takes that can be read in that time.
@@ -29,8 +29,14 @@ _STARTING_SECONDS: Final = 10.0
 class YamlWorkers:
     """Owns the processes."""
 
-    def __init__(self, reading_seconds: float = _READING_SECONDS, memory_bytes: int = _MEMORY_BYTES) -> None:
+    def __init__(
+        self,
+        reading_seconds: float = _READING_SECONDS,
+        memory_bytes: int = _MEMORY_BYTES,
+        most_waiting: int = _MOST_WAITING,
+    ) -> None:
         self._reading_seconds = reading_seconds
+        self._most_waiting = most_waiting
         self._memory_bytes = memory_bytes
         self._idle: list[Process] = []
         self._busy: set[Process] = set()
@@ -39,7 +45,7 @@ class YamlWorkers:
 
     async def convert(self, body: bytes) -> bytes:
         """JSON for a body in YAML. Raise StatusError 400 if it is not YAML, 413 if it takes too long, 429 if busy."""
-        if self._waiting >= _MOST_WAITING:
+        if self._waiting >= self._most_waiting:
             raise StatusError(
                 429, "TooManyRequests", f"many long bodies in YAML are being read; {_REMEDY}, or try again"
             )

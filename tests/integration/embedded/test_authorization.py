@@ -209,3 +209,47 @@ def test_a_server_without_watch_lists_says_so() -> None:
         caller.close()
     problem = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
     assert (reply.code, reply.content["message"].endswith(problem)) == (422, True)
+
+
+def test_one_object_is_watched_by_those_who_may_watch() -> None:
+    with guarded() as (cluster, admin):
+        grant(admin, {"verbs": ["get"], "apiGroups": [""], "resources": ["configmaps"]})
+        admin.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
+        robot = account(admin, cluster)
+        assert robot.get(f"{CONFIG_MAPS}/a").code == 200
+        refused = robot.get(f"{CONFIG_MAPS}/a", watch=1, timeoutSeconds=1)
+        assert (refused.code, refused.content["message"]) == (
+            403,
+            f'configmaps "a" is forbidden: User "{ACCOUNT}" cannot watch resource "configmaps" in API group "" '
+            'in the namespace "default"',
+        )
+        robot.close()
+
+
+def test_asking_with_more_details_of_somebody_needs_the_right_to_each() -> None:
+    with guarded() as (cluster, admin):
+        rules = [
+            {"verbs": ["impersonate"], "apiGroups": [""], "resources": ["users"]},
+            {"verbs": ["impersonate"], "apiGroups": ["authentication.k8s.io"], "resources": ["userextras/scopes"]},
+        ]
+        subjects = [{"kind": "ServiceAccount", "name": "default", "namespace": "default"}]
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+        admin.post(f"{RBAC}/clusterroles", {"metadata": {"name": "r"}, "rules": rules})
+        admin.post(
+            f"{RBAC}/clusterrolebindings", {"metadata": {"name": "b"}, "roleRef": reference, "subjects": subjects}
+        )
+        robot = account(admin, cluster)
+        path, jane = "/apis/authentication.k8s.io/v1/selfsubjectreviews", {"Impersonate-User": "jane"}
+        plain = {"Content-Type": "application/json"}
+        found = robot.send("POST", path, {}, {**plain, **jane, "Impersonate-Extra-Scopes": "x"})
+        assert found.content["status"]["userInfo"] == {
+            "username": "jane",
+            "groups": ["system:authenticated"],
+            "extra": {"scopes": ["x"]},
+        }
+        refused = robot.send("POST", path, {}, {**plain, **jane, "Impersonate-Extra-Other": "x"})
+        assert refused.content["message"] == (
+            f'userextras.authentication.k8s.io "x" is forbidden: User "{ACCOUNT}" cannot impersonate resource '
+            '"userextras/other" in API group "authentication.k8s.io" at the cluster scope'
+        )
+        robot.close()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stowplan.embedded.authentication import Authenticator
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.incoming import Answer, Incoming, Later, refusal
+from stowplan.embedded.service_tokens import Signer
 from stowplan.embedded.users import User
 from stowplan.embedded.verbs import Verbs
 from stowplan.embedded.watching import Watch
@@ -247,7 +248,7 @@ def world() -> Verbs:
     """A cluster in which there is one of each to break."""
     api = make_api(kept_changes=50)
     make_namespace(api, "default")
-    verbs = Verbs(api, Authenticator(api))
+    verbs = Verbs(api, Authenticator(api, Signer(b"key")))
     for path, name, obj in COLLECTIONS:
         if name:
             verbs.answer(Incoming("POST", path, content_type="application/json", body=json.dumps(obj).encode()))

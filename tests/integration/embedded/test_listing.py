@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import Any
 
 import pytest
@@ -87,6 +89,37 @@ def test_pages_that_took_too_long_go_on_with_what_is_there_now() -> None:
         rest = caller.get(CONFIG_MAPS, **{"continue": reply.content["metadata"]["continue"]})
         assert names(rest.content) == ["c1", "c2"]
         caller.close()
+
+
+def token_of(**content: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "message"),
+    [
+        pytest.param({"rv": 99_999}, 504, "Too large resource version: 99999, current: ", id="of the future"),
+        pytest.param({"rv": 0}, 400, "incorrect encoded start resourceVersion (version meta.k8s.io/v1)", id="of none"),
+        pytest.param({"rv": -2}, 400, "incorrect encoded start resourceVersion (version meta.k8s.io/v1)", id="below"),
+        pytest.param({"of": "secrets"}, 400, "it is of a list of secrets", id="of another resource"),
+        pytest.param({"after": ["x", "y"]}, 400, 'it is of a list of the namespace "x"', id="of another namespace"),
+    ],
+)
+def test_a_token_that_leads_nowhere_is_refused(
+    caller: Caller, content: dict[str, Any], code: int, message: str
+) -> None:
+    token = token_of(**{"rv": 2, "after": ["default", "a"], "of": "configmaps"} | content)
+    reply = caller.get(CONFIG_MAPS, **{"continue": token})
+    assert (reply.code, message in reply.content["message"]) == (code, True)
+
+
+def test_a_token_of_the_future_says_when_to_ask_again(caller: Caller) -> None:
+    token = token_of(rv=99_999, after=["default", "a"], of="configmaps")
+    details = caller.get(CONFIG_MAPS, **{"continue": token}).content["details"]
+    assert details == {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    }
 
 
 def test_a_list_of_a_version_is_as_it_was_then(caller: Caller) -> None:

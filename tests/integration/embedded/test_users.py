@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import http.client
 import json
+import random
 import ssl
+from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
 
+from stowplan.embedded.api import Api
 from stowplan.embedded.audit import AuditLog
+from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.http.server import ServerOptions
+from stowplan.embedded.store import Store
 from tests.integration.embedded.running import Cluster, make_api, make_namespace, running
 from tests.integration.embedded.talking import CONFIG_MAPS, PODS, Caller, config_map
 from tests.limits import LIMIT_SECONDS
@@ -56,17 +62,24 @@ def test_who_shows_the_token_of_a_service_account_is_that_account(secret: str) -
         admin.close()
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        pytest.param({"expirationSeconds": -1}, id="that is over"),
-        pytest.param({"audiences": ["vault"]}, id="for somebody else"),
-    ],
-)
-def test_a_token_that_is_no_good_opens_nothing(spec: dict[str, Any]) -> None:
+def test_a_token_that_is_over_opens_nothing() -> None:
+    moment = [datetime.now(UTC)]
+    api = Api(Store(), Catalogue(), lambda: moment[0], random.Random(1).getrandbits)
+    make_namespace(api, "default")
+    with running(api, ServerOptions(token="s")) as cluster:
+        admin = Caller(cluster.port, bearer("s"))
+        other = Caller(cluster.port, bearer(new_token(admin, expirationSeconds=600)))
+        assert other.get(PODS).code == 200
+        moment[0] += timedelta(seconds=601)
+        assert other.get(PODS).code == 401
+        admin.close()
+        other.close()
+
+
+def test_a_token_for_somebody_else_opens_nothing() -> None:
     with running(options=ServerOptions(token="s")) as cluster:
         admin = Caller(cluster.port, bearer("s"))
-        other = Caller(cluster.port, bearer(new_token(admin, **spec)))
+        other = Caller(cluster.port, bearer(new_token(admin, audiences=["vault"])))
         assert other.get(PODS).code == 401
         admin.close()
         other.close()
@@ -153,3 +166,63 @@ def test_every_request_is_written_down(tmp_path: Path) -> None:
         ),
         ("get", "/version", None, 200),
     ]
+
+
+def audited(log: Path, ask: Callable[[Cluster], None]) -> list[Any]:
+    """What is written down of what somebody asks a server with a token."""
+    api = make_api()
+    make_namespace(api, "default")
+    audit = AuditLog(log, api.now, lambda bits: 0)
+    with closing(audit), running(api, ServerOptions(token="s", audit=audit)) as cluster:
+        ask(cluster)
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.is_file() else []
+
+
+def asking(headers: dict[str, str]) -> Callable[[Cluster], None]:
+    def ask(cluster: Cluster) -> None:
+        caller = Caller(cluster.port, headers)
+        caller.post(CONFIG_MAPS, config_map("a"))
+        caller.close()
+
+    return ask
+
+
+def test_who_is_not_known_is_written_down_without_a_name(tmp_path: Path) -> None:
+    (event,) = audited(tmp_path / "audit.log", asking(bearer("guessed")))
+    assert (event["user"], event["verb"], event["requestURI"]) == ({}, "create", CONFIG_MAPS)
+    assert event["responseStatus"] == {
+        "metadata": {},
+        "status": "Failure",
+        "message": "Authentication failed",
+        "code": 401,
+    }
+
+
+def test_who_may_not_ask_as_somebody_else_is_written_down(tmp_path: Path) -> None:
+    (event,) = audited(tmp_path / "audit.log", asking({**bearer("s"), "Impersonate-User": "jane"}))
+    assert (event["user"]["username"], event["responseStatus"]["code"]) == ("kubernetes-admin", 403)
+
+
+def test_a_log_that_cannot_be_written_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    codes = []
+
+    def ask(cluster: Cluster) -> None:
+        caller = Caller(cluster.port, bearer("s"))
+        codes.extend([caller.get(PODS).code, caller.get(PODS).code])
+        caller.close()
+
+    audited(Path("/dev/full"), ask)
+    assert codes == [200, 200]
+    assert caplog.messages == ["/dev/full: requests are answered but not written down: No space left on device"]
+
+
+@pytest.mark.parametrize("header", ["User", "Group", "Uid", "Extra-Scopes"])
+def test_asking_as_somebody_else_is_refused_where_names_decide_nothing(caller: Caller, header: str) -> None:
+    reply = caller.send("GET", PODS, None, {f"Impersonate-{header}": "jane"})
+    assert (reply.code, reply.content["reason"]) == (403, "Forbidden")
+    assert reply.content["message"].endswith("leave it out, or start the cluster with --authorization rbac")
+
+
+@pytest.mark.parametrize("token", ["\u00e9", "a.b.\u00e9"])
+def test_a_token_of_other_letters_is_nobodys(caller: Caller, token: str) -> None:
+    assert caller.post(REVIEWS, {"spec": {"token": token}}).content["status"] == UNKNOWN

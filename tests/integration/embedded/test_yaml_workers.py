@@ -85,7 +85,7 @@ def test_what_takes_too_much_memory_is_refused() -> None:
 
 def test_more_than_can_be_read_are_told_to_come_again() -> None:
     async def story() -> None:
-        workers = YamlWorkers(reading_seconds=0.1)
+        workers = YamlWorkers(reading_seconds=0.1, most_waiting=4)
         try:
             errors = await asyncio.gather(*(refused(workers.convert(SLOW)) for _ in range(6)))
             assert sorted(error.code for error in errors) == [413, 413, 413, 413, 429, 429]

@@ -1,4 +1,4 @@
-"""A token is known again by whoever has the secret, and by nobody else."""
+"""A token is known again by whoever has the key, and by nobody else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from stowplan.embedded.service_tokens import Account, Claims, Place, Signer
+from stowplan.embedded.service_tokens import Account, Claims, Place, Signer, new_key
 
 CLAIMS = Claims(
     "system:serviceaccount:shop:web", ("api",), 1_700_000_000, 1_700_003_600, Place("shop", Account("web", "u1"))
@@ -15,11 +15,11 @@ CLAIMS = Claims(
 
 
 def test_a_token_says_what_was_signed() -> None:
-    assert Signer("secret").read(Signer("secret").sign(CLAIMS)) == CLAIMS
+    assert Signer(b"secret").read(Signer(b"secret").sign(CLAIMS)) == CLAIMS
 
 
 def test_it_is_a_json_web_token_with_the_claims_of_a_real_cluster() -> None:
-    header, claims, _ = Signer("secret").sign(CLAIMS).split(".")
+    header, claims, _ = Signer(b"secret").sign(CLAIMS).split(".")
     assert json.loads(base64.urlsafe_b64decode(header + "==")) == {"alg": "HS256", "typ": "JWT"}
     assert json.loads(base64.urlsafe_b64decode(claims + "==")) == {
         "iss": "https://kubernetes.default.svc.cluster.local",
@@ -35,18 +35,23 @@ def test_it_is_a_json_web_token_with_the_claims_of_a_real_cluster() -> None:
     "token",
     [
         pytest.param("", id="nothing"),
-        pytest.param("secret", id="the secret itself"),
+        pytest.param("secret", id="the key itself"),
         pytest.param("a.b.c", id="three parts of something"),
         pytest.param("\u00e9.\u00e9.\u00e9", id="letters that no token has"),
-        pytest.param(Signer("other").sign(CLAIMS), id="signed with another secret"),
-        pytest.param(Signer("secret").sign(CLAIMS)[:-2] + "xx", id="a signature that was changed"),
+        pytest.param(Signer(b"other").sign(CLAIMS), id="signed with another key"),
+        pytest.param(Signer(b"secret").sign(CLAIMS)[:-2] + "xx", id="a signature that was changed"),
     ],
 )
 def test_no_other_token_is_known(token: str) -> None:
-    assert Signer("secret").read(token) is None
+    assert Signer(b"secret").read(token) is None
 
 
 def test_claims_that_were_changed_are_not_believed() -> None:
-    header, _, signature = Signer("secret").sign(CLAIMS).split(".")
-    _, others, _ = Signer("other").sign(Claims("admin", (), 0, 1, CLAIMS.place)).split(".")
-    assert Signer("secret").read(f"{header}.{others}.{signature}") is None
+    header, _, signature = Signer(b"secret").sign(CLAIMS).split(".")
+    _, others, _ = Signer(b"other").sign(Claims("admin", (), 0, 1, CLAIMS.place)).split(".")
+    assert Signer(b"secret").read(f"{header}.{others}.{signature}") is None
+
+
+def test_no_two_keys_are_the_same() -> None:
+    first, second = new_key(), new_key()
+    assert (len(first), len(second), first == second) == (32, 32, False)

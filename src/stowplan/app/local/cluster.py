@@ -25,6 +25,7 @@ from stowplan.app.options import Options
 from stowplan.app.reload import Refused
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
+from stowplan.embedded import service_tokens
 from stowplan.embedded.api import Api
 from stowplan.embedded.audit import AuditLog
 from stowplan.embedded.authorization import bootstrap
@@ -33,6 +34,7 @@ from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.http.server import ServerOptions, Serving
 from stowplan.embedded.persistence import Database, DatabaseError
 from stowplan.embedded.precedence import Precedence
+from stowplan.embedded.private_files import NotPrivateError
 from stowplan.embedded.resource import Resource
 from stowplan.embedded.store import Store
 from stowplan.framework.handle import ExtenderError
@@ -41,6 +43,9 @@ from stowplan.kube.tls import CredentialsError
 from stowplan.observe.logs import Logging, log_for
 
 _log = log_for(__name__)
+
+#: Under this name the key of the tokens is kept with the rest of a cluster.
+_SIGNING_KEY: Final = "service-account-signing-key"
 
 #: What works in a cluster beside its API.
 Part = Literal["controllers", "kubelets", "provisioner", "scheduler"]
@@ -92,6 +97,8 @@ class LocalCluster:
         check_entrance(options.entrance)
         self._audit = _audit_log(options.audit_log)
         self._database = Database(Path(options.data)) if options.data else None
+        key = service_tokens.new_key()
+        self._signing_key = key if self._database is None else self._database.secret(_SIGNING_KEY, key)
         draw = random.Random(options.seed).getrandbits
         self.api = Api(Store(self._database), Catalogue(), clients.now, draw, options.gates.on)
         # All of it is read at once, so that what is damaged is found before anybody works with the rest.
@@ -176,6 +183,7 @@ class LocalCluster:
             bootstrap.ensure(self.api)
             authorizer = Authorizer(self.api.store)
         return ServerOptions(
+            signing_key=self._signing_key,
             audit=self._audit,
             precedence=self._precedence,
             authorizer=authorizer,
@@ -218,5 +226,7 @@ def _audit_log(path: str) -> AuditLog | None:
     try:
         # Drawn apart from everything else, so that a log changes nothing about a run that is repeated.
         return AuditLog(Path(path), clients.now, random.Random().getrandbits)
+    except NotPrivateError as error:
+        raise EntranceError(f"--audit-log: {error}") from None
     except OSError as error:
         raise EntranceError(f"--audit-log {path}: {error.strerror}; name a file that can be written") from None

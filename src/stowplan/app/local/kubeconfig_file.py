@@ -5,9 +5,12 @@ from __future__ import annotations
 import base64
 import fcntl
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from stowplan.embedded import private_files
 
 #: Where it is unless something else is asked for: found again by whoever works in the same folder.
 DEFAULT_PATH: Final = Path(".stowplan") / "kubeconfig"
@@ -54,6 +57,8 @@ def publish(path: Path, access: Access) -> int:
     try:
         check_free(path)
         return _put(path, yaml_of(access))
+    except private_files.NotPrivateError as error:
+        raise KubeconfigError(str(error)) from None
     except OSError as error:
         problem = f"{path}: cannot be written: {error.strerror}"
         raise KubeconfigError(f"{problem}; name a file that can be with --kubeconfig") from None
@@ -93,17 +98,21 @@ def _put(path: Path, text: str) -> int:
     """Write the file, readable by its owner only: it may hold a token. Return its descriptor, which is locked."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path == DEFAULT_PATH:
+        private_files.close_folder(path.parent)
         # The folder is nobody's work: it must not end up in a repository.
         (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
     # A reader finds the old file or the new one, never half of one.
-    scratch = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    # Nobody knows its name beforehand, and it is new: where others may write, they have put nothing in its place.
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    scratch = Path(name)
     try:
+        os.fchmod(descriptor, private_files.FILE_MODE)
         os.write(descriptor, text.encode())
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         scratch.replace(path)
     except BaseException:
         os.close(descriptor)
+        scratch.unlink(missing_ok=True)
         raise
     return descriptor
 

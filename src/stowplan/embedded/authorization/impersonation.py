@@ -3,43 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
+from urllib.parse import unquote
 
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.authorization.question import Question
-from stowplan.embedded.errors import bad_request
+from stowplan.embedded.errors import StatusError, bad_request
 from stowplan.embedded.users import ANONYMOUS, AUTHENTICATED, User, account_groups, read_account
 
 USER: Final = "impersonate-user"
 _GROUP: Final = "impersonate-group"
 _UID: Final = "impersonate-uid"
+_EXTRA: Final = "impersonate-extra-"
+_ANY: Final = "impersonate-"
+_NOBODY_TO_ASK: Final = (
+    "impersonation is not possible in this cluster: names decide nothing here, and whoever has come in may do "
+    "everything, whomever it asks as (kubectl --as); leave it out, or start the cluster with --authorization rbac"
+)
 _VERB: Final = "impersonate"
+_GROUP_OF_DETAILS: Final = "authentication.k8s.io"
 
 
-def stand_in(authorizer: Authorizer, user: User, headers: Mapping[str, str]) -> User:
-    """Whom a user asks as. Raise StatusError 403 if that is not allowed."""
+def stand_in(authorizer: Authorizer | None, user: User, headers: Mapping[str, str]) -> User:
+    """Whom a user asks as. Raise StatusError 403 if that is not allowed, or there is nobody to allow it."""
+    if authorizer is None:
+        raise StatusError(403, "Forbidden", _NOBODY_TO_ASK)
     name, groups = headers.get(USER, ""), _listed(headers.get(_GROUP, ""))
     if not name:
         raise bad_request("requested impersonation of groups or a uid without impersonating a user: name one too")
-    for question in _questions(name, groups, headers.get(_UID, "")):
+    wanted = User(name, tuple(groups), headers.get(_UID, ""), _extra(headers))
+    for question in _questions(wanted):
         authorizer.demand(user, question)
-    return User(name, tuple(_groups(name, groups)), headers.get(_UID, ""))
+    return replace(wanted, groups=tuple(_groups(name, groups)))
 
 
 def is_wanted(headers: Mapping[str, str]) -> bool:
-    return USER in headers or _GROUP in headers or _UID in headers
+    return any(name.startswith(_ANY) for name in headers)
 
 
-def _questions(name: str, groups: list[str], uid: str) -> Iterator[Question]:
-    account = read_account(name)
+def _extra(headers: Mapping[str, str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What else is said of whom a user asks as; keys may be encoded, as headers have no other letters."""
+    named = ((unquote(name.removeprefix(_EXTRA)), text) for name, text in headers.items() if name.startswith(_EXTRA))
+    return tuple((key, tuple(_listed(text))) for key, text in sorted(named))
+
+
+def _questions(wanted: User) -> Iterator[Question]:
+    account = read_account(wanted.name)
     if account is None:
-        yield Question(_VERB, resource="users", name=name)
+        yield Question(_VERB, resource="users", name=wanted.name)
     else:
         yield Question(_VERB, resource="serviceaccounts", namespace=account[0], name=account[1])
-    for group in groups:
+    for group in wanted.groups:
         yield Question(_VERB, resource="groups", name=group)
-    if uid:
-        yield Question(_VERB, group="authentication.k8s.io", resource="uids", name=uid)
+    if wanted.uid:
+        yield Question(_VERB, group=_GROUP_OF_DETAILS, resource="uids", name=wanted.uid)
+    for key, values in wanted.extra:
+        for value in values:
+            yield Question(_VERB, group=_GROUP_OF_DETAILS, resource="userextras", subresource=key, name=value)
 
 
 def _groups(name: str, groups: list[str]) -> Iterator[str]:

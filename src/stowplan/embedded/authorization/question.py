@@ -76,8 +76,11 @@ def _on_objects(request: Incoming, group: str, rest: list[str]) -> Question:
             rest = rest[2:]
     resource, name, part = (*rest[:3], "", "")[:3]
     verb = _VERBS.get(request.method, "")
-    if not name and verb == "get":
-        verb, name = ("watch" if request.flag("watch") else "list"), _selected_name(request)
+    if verb == "get" and not part and request.flag("watch"):
+        # Also one object can be watched here, by its name.
+        verb, name = "watch", name or _selected_name(request)
+    elif not name and verb == "get":
+        verb, name = "list", _selected_name(request)
     elif not name and verb == "delete":
         verb = "deletecollection"
     return Question(verb, group, resource, part, namespace, name)

@@ -9,12 +9,12 @@ import asyncio
 import ipaddress
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, cast
 from urllib.parse import parse_qsl
 
-from stowplan.embedded import pages, paths
+from stowplan.embedded import pages, paths, service_tokens
 from stowplan.embedded.api import Api
 from stowplan.embedded.audit import AuditLog
 from stowplan.embedded.authentication import Authenticator
@@ -25,7 +25,7 @@ from stowplan.embedded.http.connection import Connection, Respond
 from stowplan.embedded.http.requests import Request
 from stowplan.embedded.incoming import Answer, Incoming, Later, in_json, is_long_yaml, refusal
 from stowplan.embedded.precedence import Precedence
-from stowplan.embedded.users import ANONYMOUS, Certificate, User
+from stowplan.embedded.users import ANONYMOUS, UNKNOWN, Certificate, User
 from stowplan.embedded.verbs import Verbs
 from stowplan.embedded.watching import Watch
 from stowplan.embedded.yaml_workers import YamlWorkers
@@ -46,6 +46,8 @@ class ServerOptions:
     token: str = ""
     #: Clients who show a certificate that it verifies are known by that.
     tls: ssl.SSLContext | None = None
+    #: What tokens of service accounts are signed with; those of another key are unknown.
+    signing_key: bytes = field(default_factory=service_tokens.new_key, repr=False)
     audit: AuditLog | None = None
     #: Who waits while clients are served.
     precedence: Precedence | None = None
@@ -123,7 +125,8 @@ class _Door:
     def __init__(self, api: Api, options: ServerOptions) -> None:
         self._catalogue = api.catalogue
         self._authorizer = options.authorizer
-        self._authenticator = Authenticator(api, options.token, is_strict=options.authorizer is not None)
+        signer = service_tokens.Signer(options.signing_key)
+        self._authenticator = Authenticator(api, signer, options.token, is_strict=options.authorizer is not None)
         self._verbs = Verbs(api, self._authenticator, options.authorizer, has_watch_list=options.has_watch_list)
         self._audit = options.audit
         self.yaml_workers = YamlWorkers()
@@ -131,20 +134,24 @@ class _Door:
     def respond(self, request: Request, certificate: Certificate) -> Answer | Later | Watch:
         path, _, query = request.target.partition("?")
         headers = request.headers
+        user, problem = self._let_in(path, headers, certificate)
         incoming = Incoming(
             request.method,
             path,
             dict(parse_qsl(query, keep_blank_values=True)) if query else {},
             headers.get("accept", ""),
             headers.get("content-type", ""),
-            request.body,
-            self._user(path, headers, certificate),
+            # What is refused at the door is not looked into.
+            request.body if problem is None else b"",
+            user,
             headers.get("host", ""),
             headers.get("user-agent", ""),
         )
+        if problem is not None:
+            return self._noted(request, incoming, refusal(problem))
         if is_long_yaml(incoming):
             return Later(partial(self._respond_to_yaml, request, incoming))
-        return self._respond(request, incoming)
+        return self._noted(request, incoming, self._verbs.answer(incoming))
 
     async def _respond_to_yaml(self, request: Request, incoming: Incoming) -> Answer:
         """Have the body turned into JSON first, for those who may do what they ask for."""
@@ -161,8 +168,7 @@ class _Door:
             self._note(request, incoming, answer)
         return answer
 
-    def _respond(self, request: Request, incoming: Incoming) -> Answer | Later | Watch:
-        answer = self._verbs.answer(incoming)
+    def _noted(self, request: Request, incoming: Incoming, answer: Answer | Later | Watch) -> Answer | Later | Watch:
         if isinstance(answer, Later):
             return Later(partial(self._respond_later, answer, request, incoming))
         self._note(request, incoming, answer)
@@ -182,13 +188,17 @@ class _Door:
         if self._audit is not None:
             self._audit.note(request.target, incoming, answer, self._catalogue)
 
-    def _user(self, path: str, headers: Mapping[str, str], certificate: Certificate) -> User:
+    def _let_in(
+        self, path: str, headers: Mapping[str, str], certificate: Certificate
+    ) -> tuple[User, StatusError | None]:
+        """Who asks, and why that is refused, if it is."""
         try:
             user = self._authenticator.asking(headers.get("authorization", ""), certificate)
-        except StatusError:
-            if pages.is_health(paths.split(path)):
-                return ANONYMOUS
-            raise
-        if self._authorizer is not None and impersonation.is_wanted(headers):
-            return impersonation.stand_in(self._authorizer, user, headers)
-        return user
+        except StatusError as error:
+            return (ANONYMOUS, None) if pages.is_health(paths.split(path)) else (UNKNOWN, error)
+        if not impersonation.is_wanted(headers):
+            return user, None
+        try:
+            return impersonation.stand_in(self._authorizer, user, headers), None
+        except StatusError as error:
+            return user, error
