@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--cert", default="", metavar="FILE", help="Certificate to serve with TLS, in PEM.")
 @click.option("--key", default="", metavar="FILE", help="Key of the certificate; in the same file if not given.")
 @click.option("--client-ca", default="", metavar="FILE", help="Who shows a certificate of it is known by that.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name that clients call it by; repeatable.")
 @click.option(
     "--authorization",
     type=click.Choice(["none", "rbac"]),
@@ -131,7 +132,7 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
     from stowplan.app.local.starting_cluster import Beginning
     from stowplan.app.local.up import UpOptions
 
-    names = ("bind_address", "port", "token", "cert", "key", "client_ca")
+    names = ("bind_address", "port", "token", "cert", "key", "client_ca", "allow_host")
     entrance = Entrance(*(given[name] for name in names))
     # Claims are bound by the controllers: without those nobody would get to see the volumes.
     has_provisioner = not {"controllers", "provisioner"} & set(given["without"])

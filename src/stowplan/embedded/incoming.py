@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,6 +22,9 @@ _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-y
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False", ""))
 _DECODER: Final = msgspec.json.Decoder()
+#: Clients of Kubernetes that may leave out what a body is, as API servers let them: the official one for Python, and
+#: what uses client-go, such as `kubectl create --raw`. No page can call itself that without asking first.
+_MEANS_JSON: Final = re.compile(r"OpenAPI-Generator/|\S+ \(\w+/\w+\) kubernetes/")
 _LARGEST: Final = 2**63 - 1
 #: The slowest YAML takes 10 ms for a kibibyte.
 _LONGEST_YAML_AT_ONCE_BYTES: Final = 4 * 1024
@@ -88,14 +92,19 @@ class Incoming(msgspec.Struct, frozen=True):
 
     def content(self) -> Object:
         """The body as an object. Raise StatusError if it is none, or in a format that is not understood."""
-        content = self._decoded(self.content_type.partition(";")[0].strip().lower())
+        content = self._decoded(self._media_type())
         if not isinstance(content, dict):
             raise bad_request("the body of the request is not an object: send one as JSON or YAML")
         return content
 
+    def _media_type(self) -> str:
+        """What the body is. One that does not say so is what a web page can send without asking first."""
+        named = self.content_type.partition(";")[0].strip().lower()
+        return JSON if not named and _MEANS_JSON.match(self.user_agent) else named
+
     def _decoded(self, media_type: str) -> Any:
         try:
-            if media_type in ("", JSON):
+            if media_type == JSON:
                 return _DECODER.decode(self.body)
             if media_type in _YAML:
                 return _from_yaml(self.body)

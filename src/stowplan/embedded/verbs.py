@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded import deletion, listing, media, pages, paths, reviews, watching
+from stowplan.embedded import deletion, listing, media, pages, patching, paths, reviews, watching
 from stowplan.embedded.admission import shapes
 from stowplan.embedded.api import CREATED_BY_UPDATE, Api
 from stowplan.embedded.authentication import Authenticator
@@ -157,7 +157,7 @@ class Verbs:
 
     def _patch(self, target: Target, request: Incoming, options: Options) -> Patch:
         is_apply = _is_apply(request)
-        return Patch(
+        patch = Patch(
             request.content_type,
             request.body,
             # Who applies has to say so; a name made up from the program would own fields that nobody gives back.
@@ -167,6 +167,9 @@ class Verbs:
             self._api.now(),
             schema_of(target.resource),
         )
+        # Whether there is anything to patch is told only to those who send a patch.
+        patching.check_options(target.resource, patch)
+        return patch
 
     def _delete(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
         how, options = _delete_options(request)

@@ -25,6 +25,7 @@ from stowplan.observe.logs import Logging, LogSettings
 
 ONCE = "tests.integration.up.test_once"
 UP = "tests.integration.up.test_up"
+FOREIGN = "tests.integration.up.test_foreign_pages"
 SELF = "tests.integration.up.test_every_flag_acts"
 
 #: By the name of the parameter: the test that shows what it does.
@@ -41,6 +42,7 @@ ROWS = {
     "cert": f"{UP}:test_with_token_and_tls_only_those_who_show_the_token_come_in",
     "key": f"{UP}:test_with_token_and_tls_only_those_who_show_the_token_come_in",
     "client_ca": f"{SELF}:test_certificates_of_clients_are_asked_for",
+    "allow_host": f"{FOREIGN}:test_both_ports_answer_everybody_else",
     "authorization": f"{SELF}:test_roles_decide_only_where_asked_for",
     "audit_log": f"{UP}:test_requests_are_written_down_where_asked_for",
     "kubeconfig": f"{UP}:test_it_writes_a_kubeconfig_that_only_its_owner_reads",
@@ -202,6 +204,14 @@ def test_gates_reach_the_server_and_the_scheduler() -> None:
     assert server_options().has_watch_list
     assert not server_options("--feature-gates=WatchList=false").has_watch_list
     assert "GenericWorkload" in made("--feature-gates=GenericWorkload=true").cluster.gates.on
+
+
+@pytest.mark.parametrize("name", ["http://x", "x:6443", "*", "*.example.com", "", "a b", "a,b"])
+def test_another_name_has_to_be_a_name(name: str) -> None:
+    result = run("--once", "--nodes=1", f"--allow-host={name}")
+    assert result.exit_code == 2
+    remedy = "give a name or an address alone, without scheme, port and wildcard, such as host.docker.internal"
+    assert f"Error: --allow-host {name!r} is not a host: {remedy}" in result.output
 
 
 # What does not go together

@@ -17,7 +17,7 @@ from stowplan.app.local import entering, unused
 from stowplan.app.local.entering import Entrance, EntranceError, check_entrance
 from stowplan.app.local.kubeconfig_file import Access, KubeconfigError
 from stowplan.app.local.manifest_files import ManifestError
-from stowplan.app.local.pages import PagesServer, serve_pages
+from stowplan.app.local.pages import PagesOptions, PagesServer, serve_pages
 from stowplan.app.local.rest_of_cluster import RestOfCluster
 from stowplan.app.local.scheduler import LocalScheduler, Plan, Server
 from stowplan.app.local.writer import LocalWriter
@@ -172,8 +172,8 @@ class LocalCluster:
         return self._rest.is_quiet()
 
     async def _show_pages(self, scheduler: LocalScheduler, entrance: Entrance) -> None:
-        tls = entering.tls_of(entrance)
-        self._pages = await serve_pages(scheduler.pages(), entrance.host, entrance.token, tls)
+        options = PagesOptions(entrance.host, entrance.token, entering.tls_of(entrance), entering.names_of(entrance))
+        self._pages = await serve_pages(scheduler.pages(), options)
         beside = f"{self.access.server.rpartition(':')[0]}:{self._pages.port}"
         self.access = replace(self.access, scheduler=beside)
 

@@ -52,7 +52,12 @@ class DirectLine:
 
     async def _ask(self, request: Request) -> Given | Watch:
         target = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
-        headers = {"accept": "application/json", "user-agent": self._user_agent, "content-type": request.content_type}
+        headers = {
+            "host": "localhost",
+            "accept": "application/json",
+            "user-agent": self._user_agent,
+            "content-type": request.content_type,
+        }
         if authorization := await self._authorization.header():
             headers["authorization"] = authorization
         asked = Asked(request.verb, target, headers, request.body or b"", is_last=False)

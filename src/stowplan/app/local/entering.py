@@ -9,6 +9,7 @@ from typing import Final
 
 from stowplan.app.local.kubeconfig_file import Access
 from stowplan.embedded.api import Api
+from stowplan.embedded.http.origin import canonical
 from stowplan.embedded.http.server import ServerOptions, Serving, UnsafeAddressError, check_address, serve
 from stowplan.kube.identity import Credentials
 from stowplan.kube.tls import TlsFiles, Trust
@@ -35,10 +36,16 @@ class Entrance:
     key: str = ""
     #: The file of the authority whose client certificates are believed; "" for none.
     client_authority: str = ""
+    #: What it is called by beside its address, `localhost` and the names of its certificate.
+    allowed_hosts: tuple[str, ...] = ()
 
 
 def check_entrance(entrance: Entrance) -> None:
     """Refuse an entrance that is not safe, before anything is started. Raise EntranceError."""
+    for name in entrance.allowed_hosts:
+        if canonical(name) is None:
+            remedy = "give a name or an address alone, without scheme, port and wildcard, such as host.docker.internal"
+            raise EntranceError(f"--allow-host {name!r} is not a host: {remedy}")
     try:
         check_address(_server_options(entrance, entrance.port or 0, ServerOptions()))
     except UnsafeAddressError as error:
@@ -59,7 +66,16 @@ async def open_to_clients(api: Api, entrance: Entrance, beyond: ServerOptions) -
 
 
 def _server_options(entrance: Entrance, port: int, beyond: ServerOptions) -> ServerOptions:
-    return replace(beyond, host=entrance.host, port=port, token=entrance.token, tls=tls_of(entrance))
+    tls, names = tls_of(entrance), names_of(entrance)
+    return replace(beyond, host=entrance.host, port=port, token=entrance.token, tls=tls, names=names)
+
+
+def names_of(entrance: Entrance) -> tuple[str, ...]:
+    """Return what clients call the server by beside its address; a certificate is for names that are its owner's."""
+    if not entrance.certificate:
+        return entrance.allowed_hosts
+    certified, _ = _certified(Path(entrance.certificate).read_text(encoding="utf-8"))
+    return (*entrance.allowed_hosts, *certified)
 
 
 def tls_of(entrance: Entrance) -> ssl.SSLContext | None:
@@ -115,15 +131,21 @@ def access_to(url: str, entrance: Entrance) -> Access:
 
 def _certified_name(authority: str) -> str:
     """Return a name that the certificate is for, which may be another than the one that is called."""
+    names, addresses = _certified(authority)
+    return next(iter((*names, *addresses)), "")
+
+
+def _certified(pem: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names and the addresses that a certificate is for."""
     from cryptography import x509
 
-    certificate = x509.load_pem_x509_certificate(authority.encode())
+    certificate = x509.load_pem_x509_certificate(pem.encode())
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return ""
-    known = names.get_values_for_type(x509.DNSName) or [*map(str, names.get_values_for_type(x509.IPAddress))]
-    return known[0] if known else ""
+        return (), ()
+    addresses = names.get_values_for_type(x509.IPAddress)
+    return tuple(names.get_values_for_type(x509.DNSName)), tuple(map(str, addresses))
 
 
 def credentials_for(access: Access, entrance: Entrance) -> Credentials:

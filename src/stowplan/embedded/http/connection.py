@@ -27,8 +27,10 @@ from stowplan.embedded.watching import Watch
 Respond = Callable[[Request, Certificate], Answer | Later | Watch]
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+#: Answers are for one reader, and what they say they are.
+_EVERY_HEAD: Final = "Cache-Control: no-cache, private\r\nX-Content-Type-Options: nosniff\r\n"
 _STREAM_HEAD: Final = (
-    f"HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nCache-Control: no-cache, private\r\nTransfer-Encoding: chunked\r\n\r\n"
+    f"HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\n{_EVERY_HEAD}Transfer-Encoding: chunked\r\n\r\n"
 ).encode()
 _STREAM_END: Final = b"0\r\n\r\n"
 #: What a client may send while its connection is taken.
@@ -197,7 +199,7 @@ class Connection(asyncio.Protocol):
 
 def _head(answer: Answer, *, is_last: bool) -> bytes:
     phrase = _PHRASES.get(answer.code, "")
-    lines = f"HTTP/1.1 {answer.code} {phrase}\r\nContent-Type: {answer.content_type}\r\n"
+    lines = f"HTTP/1.1 {answer.code} {phrase}\r\nContent-Type: {answer.content_type}\r\n{_EVERY_HEAD}"
     for warning in answer.warnings:
         lines += f"Warning: 299 - {json.dumps(warning)}\r\n"
     if answer.code == HTTPStatus.UNAUTHORIZED:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from stowplan.embedded.authorization import impersonation
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.connection import Connection, Respond
+from stowplan.embedded.http.origin import OwnOrigin, is_loopback
 from stowplan.embedded.http.requests import Request
 from stowplan.embedded.incoming import Answer, Incoming, Later, in_json, is_long_yaml, refusal
 from stowplan.embedded.precedence import Precedence
@@ -55,6 +55,12 @@ class ServerOptions:
     authorizer: Authorizer | None = None
     #: Whether a watch may begin with what is there already.
     has_watch_list: bool = True
+    #: What it is called by beside its address and `localhost`; see `origin`.
+    names: tuple[str, ...] = ()
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.tls else "http"
 
 
 class UnsafeAddressError(Exception):
@@ -94,35 +100,26 @@ async def serve(api: Api, options: ServerOptions) -> Serving:
         backlog=_BACKLOG,
     )
     port = int(server.sockets[0].getsockname()[1])
-    scheme = "https" if options.tls else "http"
     shown = f"[{options.host}]" if ":" in options.host else options.host
-    url = f"{scheme}://{shown}:{port}"
+    url = f"{options.scheme}://{shown}:{port}"
     return Serving(url, options.host, port, door.respond, server, connections, door.yaml_workers)
 
 
 def check_address(options: ServerOptions) -> None:
     """Refuse to be reachable from elsewhere without a token and TLS."""
     missing = [name for name, given in (("a token", options.token), ("a TLS certificate", options.tls)) if not given]
-    if missing and not _is_loopback(options.host):
+    if missing and not is_loopback(options.host):
         raise UnsafeAddressError(
             f"{options.host} can be reached from other machines: {' and '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} needed to listen there; without, listen on 127.0.0.1"
         )
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 class _Door:
     """Lets in whom the server knows; everybody may ask how it is."""
 
     def __init__(self, api: Api, options: ServerOptions) -> None:
+        self._origin = OwnOrigin(options.scheme, options.host, options.names)
         self._catalogue = api.catalogue
         self._authorizer = options.authorizer
         signer = service_tokens.Signer(options.signing_key)
@@ -132,6 +129,7 @@ class _Door:
         self.yaml_workers = YamlWorkers()
 
     def respond(self, request: Request, certificate: Certificate) -> Answer | Later | Watch:
+        self._origin.check(request.headers)
         path, _, query = request.target.partition("?")
         headers = request.headers
         user, problem = self._let_in(path, headers, certificate)

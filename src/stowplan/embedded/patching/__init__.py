@@ -40,6 +40,7 @@ __all__ = [
     "Author",
     "Patch",
     "apply",
+    "check_options",
     "is_tracked",
     "manager_name",
     "note_creation",
@@ -56,11 +57,25 @@ def apply(resource: Resource, current: Object | None, patch: Patch) -> Object:
     read, 404 without an object, 409 for a conflict between field managers, 413 and 422 for a patch that cannot be done,
     415 for an unknown kind of patch.
     """
-    _check_options(resource, patch)
+    check_options(resource, patch)
     try:
         return _applied(resource, current, patch)
     except RecursionError:
         raise bad_request("error decoding patch: the patch or the object is nested too deeply") from None
+
+
+def check_options(resource: Resource, patch: Patch) -> None:
+    """Raise StatusError: 415 for an unknown kind of patch, 422 for options that do not go with its kind."""
+    accepted = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
+    if resource.is_custom:
+        accepted.remove(STRATEGIC_MERGE_PATCH)
+    if patch.media_type not in accepted:
+        told = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+        raise StatusError(415, "UnsupportedMediaType", told)
+    if patch.media_type == APPLY_PATCH and not patch.field_manager:
+        raise _bad_option("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")
+    if patch.media_type != APPLY_PATCH and patch.force is not None:
+        raise _bad_option("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
 
 
 def is_tracked(before: Object, after: Object) -> bool:
@@ -105,19 +120,6 @@ def manager_name(field_manager: str, user_agent: str) -> str:
         return field_manager
     printable = "".join(letter for letter in user_agent.partition("/")[0] if letter.isprintable())
     return printable.encode(errors="ignore")[:_MAX_MANAGER_BYTES].decode(errors="ignore")
-
-
-def _check_options(resource: Resource, patch: Patch) -> None:
-    accepted = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
-    if resource.is_custom:
-        accepted.remove(STRATEGIC_MERGE_PATCH)
-    if patch.media_type not in accepted:
-        told = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
-        raise StatusError(415, "UnsupportedMediaType", told)
-    if patch.media_type == APPLY_PATCH and not patch.field_manager:
-        raise _bad_option("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")
-    if patch.media_type != APPLY_PATCH and patch.force is not None:
-        raise _bad_option("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
 
 
 def _bad_option(field: str, reason: str, problem: str) -> StatusError:

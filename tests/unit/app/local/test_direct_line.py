@@ -51,6 +51,7 @@ def test_the_server_sees_the_request_and_who_sends_it() -> None:
         "accept": "application/json",
         "authorization": "Bearer secret",
         "content-type": "application/merge-patch",
+        "host": "localhost",
         "user-agent": "a-scheduler",
     }
 
