@@ -60,6 +60,7 @@ bench: $(DEVELOP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
 e2e: $(DEVELOP) $(CONTROL_PLANE_BUILT) ## run the tests against a real kube-apiserver and etcd, built here with Go
+	tests/e2e/browser/install
 	$(BIN)/pytest --durations=5 tests/e2e
 	$(BIN)/pytest --durations=5 --plane embedded tests/e2e
 

@@ -41,6 +41,11 @@ def test_to_test_it_they_are() -> None:
     assert sync.endswith("uv sync --frozen --compile-bytecode")
 
 
+def test_end_to_end_tests_have_a_browser() -> None:
+    text = dry_run("e2e")
+    assert text.index("tests/e2e/browser/install\n") < text.index("pytest --durations")
+
+
 def test_setting_up_says_what_it_does() -> None:
     text = dry_run("run")
     assert "--quiet" not in text

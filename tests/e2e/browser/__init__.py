@@ -1,0 +1,1 @@
+"""A real browser, the pages that attack with it, and the sites they come from."""
