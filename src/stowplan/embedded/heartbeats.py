@@ -47,11 +47,15 @@ class Heartbeats:
         self._interval_seconds = interval_seconds
         self._leases = resources.find(setting.api, "coordination.k8s.io/v1", "Lease")
         self._queue = WorkQueue()
+        self._failures = setting.failures("kubelet", resources.nodes(setting.api))
         self._round: deque[str] = deque()
         setting.nodes.follower.tell(self._on_node)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [Worker(self._queue, self.register, (self._setting.nodes.follower,)).run(), self._renew_leases()]
+        return [
+            Worker(self._queue, self.register, (self._setting.nodes.follower,), self._failures).run(),
+            self._renew_leases(),
+        ]
 
     def register(self, key: Key) -> float | None:
         """Complete a node that has just come, and give it a lease."""
@@ -90,6 +94,9 @@ class Heartbeats:
         except StatusError:
             # Somebody else changed it, or the namespace is gone: the next turn is another chance.
             return
+        except Exception as error:
+            # The lease of one node, whatever is in it, keeps no other from being renewed.
+            self._failures.tell(("", node.name), error)
 
     def _renew(self, node: KnownNode) -> None:
         stored = self._setting.api.store.get(self._leases, LEASE_NAMESPACE, node.name)
@@ -102,7 +109,7 @@ class Heartbeats:
             self._setting.api.insert(Target(self._leases, LEASE_NAMESPACE), self._lease(node, spec), TRUSTED)
             return
         lease = stored.object
-        lease["spec"] = {**lease.get("spec", {}), **spec}
+        lease["spec"] = {**(lease.get("spec") or {}), **spec}
         self._setting.api.replace(Target(self._leases, LEASE_NAMESPACE, node.name), lease, TRUSTED)
 
     def _lease(self, node: KnownNode, spec: Object) -> Object:

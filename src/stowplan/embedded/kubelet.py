@@ -67,6 +67,7 @@ class Kubelet:
         self._timing = timing
         self._pods = resources.pods(setting.api)
         self._queue = WorkQueue()
+        self._failures = setting.failures("kubelet", self._pods)
         self._lives: dict[Key, _Life] = {}
         self._recorder = setting.recorder("kubelet")
         setting.pods.follower.tell(self._on_pod)
@@ -74,7 +75,7 @@ class Kubelet:
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
         followers = (self._setting.pods.follower, self._setting.nodes.follower)
-        return [Worker(self._queue, self.attend, followers).run()]
+        return [Worker(self._queue, self.attend, followers, self._failures).run()]
 
     def attend(self, key: Key) -> float | None:
         """Do what a kubelet does next with a pod; return when there is more to do."""

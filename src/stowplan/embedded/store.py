@@ -5,10 +5,11 @@ One global version counts changes. With a journal (`persistence`) a change is on
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Protocol
 
-from stowplan.embedded import forms, stored
+from stowplan.embedded import forms, keyed_lists, stored
 from stowplan.embedded.catalogue import storage_key
 from stowplan.embedded.changes import KEPT_CHANGES, ChangeLog, Feed
 from stowplan.embedded.resource import Object, Resource
@@ -16,6 +17,8 @@ from stowplan.embedded.shelf import Shelf
 from stowplan.embedded.stored import ADDED, DELETED, MODIFIED, Change, Stored
 
 __all__ = ["Change", "Feed", "Journal", "Store", "Stored", "renumbered"]
+
+_log = logging.getLogger(__name__)
 
 
 class Journal(Protocol):
@@ -92,7 +95,16 @@ class Store:
         log = ChangeLog(self._first_version, self._kept_changes)
         objects = self._journal.load(storage) if self._journal else ()
         kept_as = forms.kept_as(resource)
-        return Shelf(log, (stored.keep(kept_as, obj) for obj in objects))
+        return Shelf(log, (stored.keep(kept_as, _mended(resource, obj)) for obj in objects))
+
+
+def _mended(resource: Resource, obj: Object) -> Object:
+    """An object that was kept, without what would not be let in today."""
+    if dropped := keyed_lists.drop_keyless(resource, obj):
+        meta = obj["metadata"]
+        where = f"{resource.qualified} {meta.get('namespace', '')}/{meta['name']}"
+        _log.warning("%s: what was kept without its key is left out: %s", where, ", ".join(dropped))
+    return obj
 
 
 def renumbered(old: Stored, version: int) -> Stored:

@@ -114,3 +114,20 @@ def test_a_folder_belongs_to_one_process_at_a_time(tmp_path: Path) -> None:
     with pytest.raises(DatabaseInUseError, match="is another cluster running on this folder"):
         Database(tmp_path)
     first.close()
+
+
+def test_a_condition_without_a_type_that_was_kept_once_is_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = Database(tmp_path)
+    api = make_api(database)
+    nodes = api.catalogue.find("", "v1", "nodes")
+    assert nodes is not None
+    good = {"type": "Ready", "status": "True"}
+    status = {"conditions": [{"status": "True"}, good]}
+    api.store.write(nodes, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": status})
+    database.close()
+    again = Database(tmp_path)
+    assert make_api(again).get(nodes, "", "n")["status"] == {"conditions": [good]}
+    assert caplog.messages == ["nodes /n: what was kept without its key is left out: status.conditions[0].type"]
+    again.close()

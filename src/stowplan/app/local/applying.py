@@ -70,6 +70,10 @@ class Applier:
         resource, _ = self._place(manifest)
         copied = _copy(manifest.content)
         copied["metadata"] = _without(copied["metadata"], _LEFT_BEHIND)
+        try:
+            admission.check_status(resource, copied)
+        except StatusError as error:
+            raise ManifestError(f"{manifest.title}: {error.message}") from None
         self._api.store.write(resource, copied)
 
     def ensure_namespace(self, manifest: Manifest) -> None:
@@ -93,6 +97,7 @@ class Applier:
 
     def _write_status(self, resource: Resource, created: Object, status: Object) -> None:
         told = {**created, STATUS: {**(created.get(STATUS) or {}), **status}}
+        admission.check_status(resource, told)
         meta = created["metadata"]
         self._api.update(resource, meta.get("namespace", ""), meta["name"], told, subresource=STATUS)
 

@@ -33,12 +33,23 @@ from stowplan.embedded.admission import (
 from stowplan.embedded.admission.defaults.jobs import select_own_pods
 from stowplan.embedded.admission.quota import account
 from stowplan.embedded.admission.surroundings import Surroundings
+from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.custom import intake
 from stowplan.embedded.errors import invalid
 from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.users import User
 
-__all__ = ["account", "check_deletion", "check_fields", "credit", "fill_in", "prepare", "validate", "warnings"]
+__all__ = [
+    "account",
+    "check_deletion",
+    "check_fields",
+    "check_status",
+    "credit",
+    "fill_in",
+    "prepare",
+    "validate",
+    "warnings",
+]
 
 _STRICT: Final = "Strict"
 _IGNORE: Final = "Ignore"
@@ -114,6 +125,14 @@ def warnings(resource: Resource, obj: Object, before: Object | None, api: Surrou
     """What is worth telling whoever writes an object though it is taken."""
     yield from stored_only.warnings(resource)
     yield from pod_security.warnings(resource, obj, before, api)
+
+
+def check_status(resource: Resource, obj: Object) -> None:
+    """Refuse a status with items that cannot be told apart. Raise StatusError 422."""
+    problems = Problems()
+    validation.check_keys(problems, resource, obj)
+    if problems.causes:
+        raise invalid(resource, obj["metadata"].get("name", ""), problems.causes)
 
 
 def check_deletion(resource: Resource, name: str) -> None:

@@ -58,7 +58,7 @@ def set_progress(deployment: Object, status: Object, new: Object | None, now: da
     elif _has_moved(deployment, status):
         conditions.drop(status, PROGRESSING)
         moved = condition((PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing."), now)
-        if current is not None and current["status"] == "True":
+        if current is not None and current.get("status") == "True":
             moved["lastTransitionTime"] = current.get("lastTransitionTime")
         status.setdefault("conditions", []).append(moved)
     elif _seconds_left(deployment, now) <= 0:
@@ -109,10 +109,10 @@ def put(status: Object, what: tuple[str, str, str, str], now: datetime) -> None:
     """Set a condition unless it is there with the same status and reason."""
     kind, value, reason, _ = what
     current = conditions.find(status, kind)
-    if current is not None and (current["status"], current.get("reason")) == (value, reason):
+    if current is not None and (current.get("status"), current.get("reason")) == (value, reason):
         return
     fresh = condition(what, now)
-    if current is not None and current["status"] == value:
+    if current is not None and current.get("status") == value:
         fresh["lastTransitionTime"] = current.get("lastTransitionTime")
     conditions.drop(status, kind)
     status["conditions"] = [*(status.get("conditions") or []), fresh]

@@ -36,12 +36,13 @@ class DisruptionBudgets:
         self._follower = Follower(setting.api, self._resource, _read)
         self._by_namespace: dict[str, dict[Key, KnownSet]] = {}
         self._queue = WorkQueue()
+        self._failures = setting.failures("controllermanager", self._resource)
         self._recorder = setting.recorder("controllermanager")
         self._follower.tell(self._on_budget)
         setting.pods.follower.tell(self._on_pod)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        worker = Worker(self._queue, self.reconcile, (self._follower, self._setting.pods.follower))
+        worker = Worker(self._queue, self.reconcile, (self._follower, self._setting.pods.follower), self._failures)
         return [self._follower.run(), worker.run()]
 
     def reconcile(self, key: Key) -> float | None:

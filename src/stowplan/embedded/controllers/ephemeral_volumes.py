@@ -27,11 +27,14 @@ class EphemeralVolumes:
         self._claims = resources.find(setting.api, "v1", "PersistentVolumeClaim")
         self._recorder = setting.recorder("ephemeral_volume")
         self._queue = WorkQueue()
+        self._failures = setting.failures("ephemeral_volume", resources.pods(setting.api))
         pods.follower.tell(self._on_pod)
         storage.claims.tell(self._on_claim)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [Worker(self._queue, self.reconcile, (self._following.follower, self._storage.claims)).run()]
+        return [
+            Worker(self._queue, self.reconcile, (self._following.follower, self._storage.claims), self._failures).run()
+        ]
 
     def reconcile(self, key: Key) -> float | None:
         """Make the claims that a pod lacks; say so on the pod if one cannot be made."""

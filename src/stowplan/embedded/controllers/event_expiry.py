@@ -7,18 +7,23 @@ no event has to be looked into, and none has to be remembered. After a restart t
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.setting import Setting
+from stowplan.embedded.stored import Stored
 
 KEPT: Final = timedelta(hours=1)
 _EVERY_SECONDS: Final = 60.0
 #: Removed without letting others have a turn.
 _AT_ONCE: Final = 500
+
+_log = logging.getLogger(__name__)
 
 
 class EventExpiry:
@@ -47,9 +52,16 @@ class EventExpiry:
             found = self._api.store.get(self._events, *each.key)
             # It may have been written or removed while others had their turn.
             if found is not None and found.version == each.version:
-                self._api.delete(self._events, *each.key)
+                self._remove(each)
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
+
+    def _remove(self, event: Stored) -> None:
+        try:
+            self._api.delete(self._events, *event.key)
+        except StatusError as error:
+            # Say on a full disk: no reason to end anything else.
+            _log.warning("event %s/%s has expired but stays: %s", *event.key, error.message)
 
     def _version_an_hour_ago(self) -> int:
         """The latest version that is known to be an hour old, and 0 if there is none that was not asked for before."""

@@ -52,9 +52,10 @@ class GarbageCollector:
         self._followers: dict[str, tuple[Follower[Dependent], asyncio.Task[None] | None]] = {}
         self._known: dict[Key, Dependent] = {}
         self._by_owner: dict[str, dict[Key, None]] = {}
+        self._failures = setting.failures_at("garbage-collector-controller", self._locate)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [self._follow_catalogue(), Worker(self._queue, self.reconcile, ()).run()]
+        return [self._follow_catalogue(), Worker(self._queue, self.reconcile, (), self._failures).run()]
 
     async def _follow_catalogue(self) -> None:
         """Follow what the catalogue has, now and later."""
@@ -98,6 +99,10 @@ class GarbageCollector:
             follower.catch_up()
             for uid in gone:
                 self._look_at_dependents(uid)
+
+    def _locate(self, key: Key) -> tuple[Resource, str, str]:
+        namespace, _, name = key[1].partition("/")
+        return self._resources[key[0]], namespace, name
 
     def reconcile(self, key: Key) -> float | None:
         """Delete an object whose owners are gone, or finish one that waits for its dependents."""

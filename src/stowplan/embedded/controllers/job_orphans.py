@@ -21,11 +21,12 @@ class JobOrphans:
         self._setting = setting
         self._jobs = jobs
         self._queue = WorkQueue()
+        self._failures = setting.failures("job-controller", resources.pods(setting.api))
         setting.pods.follower.tell(self._on_pod)
         jobs.tell(self._on_job)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [Worker(self._queue, self.reconcile, (self._jobs, self._setting.pods.follower)).run()]
+        return [Worker(self._queue, self.reconcile, (self._jobs, self._setting.pods.follower), self._failures).run()]
 
     def reconcile(self, key: Key) -> float | None:
         """Take the finalizer off a pod whose Job is gone."""

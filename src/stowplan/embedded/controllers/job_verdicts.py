@@ -46,7 +46,7 @@ def judge(job: Object, pods: Sequence[KnownPod], now: datetime) -> Verdict | Non
     status = job["status"]
     for kind, is_success in (("FailureTarget", False), ("SuccessCriteriaMet", True)):
         announced = conditions.find(status, kind)
-        if announced is not None and announced["status"] == "True":
+        if announced is not None and announced.get("status") == "True":
             return Verdict(is_success, announced["reason"], announced["message"])
     if outcome(status, "failed") > job["spec"].get("backoffLimit", 6) or _restarts_too_often(job, pods):
         return _TOO_OFTEN

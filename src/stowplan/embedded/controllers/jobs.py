@@ -213,7 +213,7 @@ class Jobs:
         keep_seconds = claimant.obj["spec"].get("ttlSecondsAfterFinished")
         if keep_seconds is None or "deletionTimestamp" in claimant.obj["metadata"]:
             return None
-        ended = next(c for c in claimant.obj["status"]["conditions"] if c["type"] in ("Complete", "Failed"))
+        ended = next(c for c in claimant.obj["status"]["conditions"] if c.get("type") in ("Complete", "Failed"))
         age = (self._setting.now() - parse_time(ended["lastTransitionTime"])).total_seconds()
         if age < keep_seconds:
             return float(keep_seconds - age)

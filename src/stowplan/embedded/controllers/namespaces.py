@@ -29,11 +29,12 @@ class Namespaces:
         self._setting = setting
         self._resource = resources.namespaces(setting.api)
         self._queue = WorkQueue()
+        self._failures = setting.failures("namespace-controller", self._resource)
         self._follower: Follower[str] = Follower(setting.api, self._resource, _read_terminating)
         self._follower.tell(self._on_namespace)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [self._follower.run(), Worker(self._queue, self.reconcile, (self._follower,)).run()]
+        return [self._follower.run(), Worker(self._queue, self.reconcile, (self._follower,), self._failures).run()]
 
     def reconcile(self, key: Key) -> float | None:
         """Delete what is left; return when to look again, None when the namespace is gone."""

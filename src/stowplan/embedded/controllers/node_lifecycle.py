@@ -46,10 +46,11 @@ class NodeLifecycle:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._queue = WorkQueue()
+        self._failures = setting.failures("node-controller", resources.nodes(setting.api))
         setting.nodes.follower.tell(self._on_node)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [Worker(self._queue, self.reconcile, (self._setting.nodes.follower,)).run()]
+        return [Worker(self._queue, self.reconcile, (self._setting.nodes.follower,), self._failures).run()]
 
     def reconcile(self, key: Key) -> float | None:
         """Bring the taints of a node in line with its state."""
@@ -86,7 +87,7 @@ class NodeLifecycle:
         except StatusError:
             return
         ready = conditions.find(obj.get("status") or {}, "Ready")
-        if ready is not None and ready["status"] == "True":
+        if ready is not None and ready.get("status") == "True":
             moment = format_time(self._setting.now())
             conditions.put(obj["status"], {**ready, "status": "False", "lastTransitionTime": moment})
             self._setting.api.update(resource, *pod.key, obj, subresource="status")

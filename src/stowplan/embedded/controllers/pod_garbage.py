@@ -23,12 +23,13 @@ class PodGarbage:
         self._setting = setting
         self._patience_seconds = patience_seconds
         self._queue = WorkQueue()
+        self._failures = setting.failures("pod-garbage-collector-controller", resources.pods(setting.api))
         setting.nodes.follower.tell(self._on_node)
         setting.pods.follower.tell(self._on_pod)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
         followers = (self._setting.nodes.follower, self._setting.pods.follower)
-        return [Worker(self._queue, self.reconcile, followers).run()]
+        return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
 
     def reconcile(self, key: Key) -> float | None:
         """Delete the pods of a node that is still gone."""

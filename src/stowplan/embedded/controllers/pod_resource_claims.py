@@ -37,6 +37,7 @@ class PodResourceClaims:
         self._templates = resources.find(setting.api, "resource.k8s.io/v1", "ResourceClaimTemplate")
         self._recorder = setting.recorder("resource_claim")
         self._queue = WorkQueue()
+        self._failures = setting.failures("resource_claim", self._pods)
         #: By template, the pods that wait for somebody to write it.
         self._waiting: dict[Key, dict[Key, None]] = {}
         self._known_templates: Follower[Key] = Follower(setting.api, self._templates, _read_key)
@@ -46,7 +47,7 @@ class PodResourceClaims:
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
         followers = (self._known_templates, self._following.follower, self._claims.follower)
-        return [self._known_templates.run(), Worker(self._queue, self.reconcile, followers).run()]
+        return [self._known_templates.run(), Worker(self._queue, self.reconcile, followers, self._failures).run()]
 
     def reconcile(self, key: Key) -> float | None:
         """Make the claims that a pod lacks, write them into its status, and reserve what it runs with."""

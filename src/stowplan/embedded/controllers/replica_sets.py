@@ -8,7 +8,7 @@ from typing import Any
 from stowplan.embedded.controllers import victims
 from stowplan.embedded.controllers.claims import Claimant, claim
 from stowplan.embedded.controllers.pod_making import PodMaker, pod_from
-from stowplan.embedded.controllers.sets import KnownSet, Sets
+from stowplan.embedded.controllers.sets import COMPONENTS, KnownSet, Sets
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import conditions
 from stowplan.embedded.following.follower import Follower, Key
@@ -21,8 +21,6 @@ from stowplan.model.timestamps import format_time
 #: Pods made or deleted in one go before everybody else has a turn.
 _BURST = 50
 
-_COMPONENTS = {"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller"}
-
 
 class ReplicaSets:
     """The controller of one of the two kinds."""
@@ -30,7 +28,7 @@ class ReplicaSets:
     def __init__(self, setting: Setting, resource: Resource) -> None:
         self._setting = setting
         self._sets = Sets(setting, resource)
-        self._maker = PodMaker(setting.api, setting.recorder(_COMPONENTS[resource.kind]))
+        self._maker = PodMaker(setting.api, setting.recorder(COMPONENTS[resource.kind]))
         self._by_owner: dict[str, dict[Key, KnownSet]] = {}
         self._sets.follower.tell(self._on_set)
 

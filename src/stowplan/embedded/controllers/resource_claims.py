@@ -26,12 +26,13 @@ class ResourceClaims:
         self._following, self._claiming = claims, pods
         self._resource = resources.find(setting.api, "resource.k8s.io/v1", "ResourceClaim")
         self._queue = WorkQueue()
+        self._failures = setting.failures("resource_claim", self._resource)
         claims.follower.tell(self._on_claim)
         pods.follower.tell(self._on_pod)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
         followers = (self._pods.follower, self._claiming.follower, self._following.follower)
-        return [Worker(self._queue, self.reconcile, followers).run()]
+        return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
 
     def reconcile(self, key: Key) -> float | None:
         """Bring a claim in line with the pods that are left."""

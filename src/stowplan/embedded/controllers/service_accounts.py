@@ -22,13 +22,14 @@ class ServiceAccounts:
         self._api = setting.api
         self._accounts = resources.find(setting.api, "v1", "ServiceAccount")
         self._queue = WorkQueue()
+        self._failures = setting.failures("serviceaccount-controller", resources.namespaces(setting.api))
         self._namespaces: Follower[str] = Follower(setting.api, resources.namespaces(setting.api), _read_active)
         self._known: Follower[str] = Follower(setting.api, self._accounts, _read_default)
         self._namespaces.tell(self._on_namespace)
         self._known.tell(self._on_account)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        worker = Worker(self._queue, self.reconcile, (self._namespaces, self._known))
+        worker = Worker(self._queue, self.reconcile, (self._namespaces, self._known), self._failures)
         return [self._namespaces.run(), self._known.run(), worker.run()]
 
     def reconcile(self, key: Key) -> float | None:

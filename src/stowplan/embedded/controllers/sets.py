@@ -22,6 +22,17 @@ from stowplan.model.selectors import EQUALS, Selector, from_labels
 _REST_SECONDS_PER_POD = 2e-5
 _SMALL = 100
 
+#: As whom the controllers of these kinds tell what they do.
+COMPONENTS = {
+    "CronJob": "cronjob-controller",
+    "DaemonSet": "daemonset-controller",
+    "Deployment": "deployment-controller",
+    "Job": "job-controller",
+    "ReplicaSet": "replicaset-controller",
+    "ReplicationController": "replication-controller",
+    "StatefulSet": "statefulset-controller",
+}
+
 
 class KnownSet(msgspec.Struct, frozen=True, gc=False):
     """The extract of an object that controls pods."""
@@ -65,7 +76,8 @@ class Sets:
     def work(self, reconcile: Reconcile, *others: Follower[Any]) -> list[Coroutine[Any, Any, None]]:
         """What runs for ever: following the objects, and working them off."""
         followers: tuple[Follower[Any], ...] = (self.follower, self._setting.pods.follower, *others)
-        return [self.follower.run(), Worker(self.queue, reconcile, followers).run()]
+        failures = self._setting.failures(COMPONENTS[self.resource.kind], self.resource)
+        return [self.follower.run(), Worker(self.queue, reconcile, followers, failures).run()]
 
     def write_status(self, claimant: Claimant, status: Object) -> None:
         """Write a status that changed."""

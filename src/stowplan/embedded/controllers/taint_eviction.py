@@ -24,6 +24,7 @@ class TaintEviction:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._queue = WorkQueue()
+        self._failures = setting.failures("taint-eviction-controller", resources.pods(setting.api))
         self._recorder = setting.recorder("taint-eviction-controller")
         #: Since when a pod has been on a node with such taints.
         self._since: dict[Key, tuple[tuple[Taint, ...], float]] = {}
@@ -32,7 +33,7 @@ class TaintEviction:
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
         followers = (self._setting.nodes.follower, self._setting.pods.follower)
-        return [Worker(self._queue, self.reconcile, followers).run()]
+        return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
 
     def reconcile(self, key: Key) -> float | None:
         """Delete a pod whose time is up; return how much it has left otherwise."""

@@ -44,6 +44,9 @@ class VolumeClaims:
         self._volumes = resources.find(setting.api, "v1", "PersistentVolume")
         self._recorder = setting.recorder("persistentvolume-controller")
         self._queue = WorkQueue()
+        self._failures = setting.failures(
+            "persistentvolume-controller", resources.find(setting.api, "v1", "PersistentVolumeClaim")
+        )
         #: By class, the claims that take whatever comes, in the order in which they began to wait.
         self._waiting: dict[str, dict[Key, None]] = {}
         storage.claims.tell(self._on_claim)
@@ -51,7 +54,7 @@ class VolumeClaims:
         storage.classes.tell(self._on_class)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [Worker(self._queue, self.reconcile, self._storage.followers).run()]
+        return [Worker(self._queue, self.reconcile, self._storage.followers, self._failures).run()]
 
     def reconcile(self, key: Key) -> float | None:
         """Bring one claim further, or give away what a class has."""

@@ -29,13 +29,14 @@ class VolumeProtection:
         self._claims = resources.find(setting.api, "v1", "PersistentVolumeClaim")
         self._volumes = resources.find(setting.api, "v1", "PersistentVolume")
         self._queue = WorkQueue()
+        self._failures = setting.failures_at("pv-protection-controller", self._locate)
         storage.claims.tell(self._on_claim)
         storage.volumes.tell(self._on_volume)
         pods.follower.tell(self._on_pod)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
         followers = (*self._storage.followers, self._pods.follower)
-        return [Worker(self._queue, self.reconcile, followers).run()]
+        return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
 
     def reconcile(self, key: Key) -> float | None:
         """Take the finalizer off a deleted object that nobody uses."""
@@ -48,6 +49,9 @@ class VolumeProtection:
         if claim is not None and claim.is_terminating and not self._is_used(claim):
             self._let_go(self._claims, key, _CLAIM_FINALIZER)
         return None
+
+    def _locate(self, key: Key) -> tuple[Resource, str, str]:
+        return (self._claims if key[0] else self._volumes, *key)
 
     def _is_used(self, claim: KnownClaim) -> bool:
         """Whether a pod that has a node names the claim; a pod that is not placed yet will not be started with it."""

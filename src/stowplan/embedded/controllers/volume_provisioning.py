@@ -37,11 +37,12 @@ class VolumeProvisioning:
         self._drivers = resources.find(setting.api, "storage.k8s.io/v1", "CSINode")
         self._recorder = setting.recorder("external-provisioner")
         self._queue = WorkQueue()
+        self._failures = setting.failures("external-provisioner", self._claims)
         storage.claims.tell(self._on_claim)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
         followers = (self._setting.nodes.follower, *self._storage.followers)
-        return [Worker(self._queue, self.reconcile, followers).run()]
+        return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
 
     def reconcile(self, key: Key) -> float | None:
         """Make the volume of a claim that is still without one."""

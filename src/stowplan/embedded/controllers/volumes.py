@@ -26,11 +26,14 @@ class Volumes:
         self._resource = resources.find(setting.api, "v1", "PersistentVolume")
         self._recorder = setting.recorder("persistentvolume-controller")
         self._queue = WorkQueue()
+        self._failures = setting.failures(
+            "persistentvolume-controller", resources.find(setting.api, "v1", "PersistentVolume")
+        )
         storage.volumes.tell(self._on_volume)
         storage.claims.tell(self._on_claim)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [Worker(self._queue, self.reconcile, self._storage.followers).run()]
+        return [Worker(self._queue, self.reconcile, self._storage.followers, self._failures).run()]
 
     def reconcile(self, key: Key) -> float | None:
         """Say where a volume is in its life, by what became of its claim."""

@@ -7,19 +7,19 @@ from stowplan.embedded.resource import Object
 
 def find(status: Object, kind: str) -> Object | None:
     """Find the condition of a type."""
-    return next((condition for condition in status.get("conditions") or [] if condition["type"] == kind), None)
+    return next((condition for condition in status.get("conditions") or [] if condition.get("type") == kind), None)
 
 
 def is_true(status: Object, kind: str) -> bool:
     condition = find(status, kind)
-    return condition is not None and condition["status"] == "True"
+    return condition is not None and condition.get("status") == "True"
 
 
 def put(status: Object, condition: Object) -> bool:
     """Set a condition, keeping the time of its last transition while its status stays; return whether it changed."""
     conditions = status.setdefault("conditions", None) or []
     before = find(status, condition["type"])
-    if before is not None and before["status"] == condition["status"]:
+    if before is not None and before.get("status") == condition["status"]:
         condition = {**condition, "lastTransitionTime": before.get("lastTransitionTime")}
     if before == condition:
         return False
@@ -32,4 +32,4 @@ def put(status: Object, condition: Object) -> bool:
 def drop(status: Object, kind: str) -> None:
     """Take a condition away."""
     if find(status, kind) is not None:
-        status["conditions"] = [other for other in status["conditions"] if other["type"] != kind]
+        status["conditions"] = [other for other in status["conditions"] if other.get("type") != kind]

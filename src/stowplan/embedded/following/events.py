@@ -24,7 +24,7 @@ class Recorder:
 
     def __init__(self, api: Api, component: str, now: Now) -> None:
         self._api = api
-        self._component = component
+        self.component = component
         self._now = now
         self._events = resources.find(api, "v1", "Event")
         self._written: dict[tuple[str, ...], str] = {}
@@ -98,8 +98,8 @@ class Recorder:
             "count": 1,
             "firstTimestamp": moment,
             "lastTimestamp": moment,
-            "source": {"component": self._component},
-            "reportingComponent": self._component,
+            "source": {"component": self.component},
+            "reportingComponent": self.component,
             "reportingInstance": "",
             "eventTime": None,
         }

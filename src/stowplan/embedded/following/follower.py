@@ -13,6 +13,8 @@ from typing import Generic, TypeVar
 from stowplan.embedded.api import Api
 from stowplan.embedded.changes import Feed
 from stowplan.embedded.errors import StatusError
+from stowplan.embedded.following.events import Recorder
+from stowplan.embedded.following.failures import Failures
 from stowplan.embedded.resource import Resource
 from stowplan.embedded.stored import DELETED, Change, Stored
 
@@ -25,6 +27,7 @@ Read = Callable[[Stored], T | None]
 Listener = Callable[[T | None, T | None], None]
 
 _EXPIRED = 410
+_COMPONENT = "controllermanager"
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +41,7 @@ class Follower(Generic[T]):
         self._resource = resource
         self._read = read
         self._listeners: list[Listener[T]] = []
+        self._failures = Failures(Recorder(api, _COMPONENT, api.now), api, lambda key: (resource, *key))
         self._feed: Feed | None = None
 
     def tell(self, listener: Listener[T]) -> None:
@@ -84,12 +88,13 @@ class Follower(Generic[T]):
 
     def _extract(self, stored: Stored) -> T | None:
         try:
-            return self._read(stored)
+            read = self._read(stored)
         except Exception as error:
             # Somebody wrote nonsense where nobody checks; all other objects are to be followed still.
-            where = f"{self._resource.qualified} {stored.namespace}/{stored.name}"
-            _log.warning("%s cannot be read and is left alone; correct it: %s", where, error)
+            self._tell_failure(stored.key, error, "is left alone until it is corrected")
             return None
+        self._failures.forget(stored.key)
+        return read
 
     def _set(self, key: Key, after: T | None) -> None:
         before = self.known.get(key)
@@ -100,4 +105,14 @@ class Follower(Generic[T]):
         else:
             del self.known[key]
         for listener in self._listeners:
-            listener(before, after)
+            try:
+                listener(before, after)
+            except Exception as error:
+                # Who cannot make anything of one object is to hear of the others, and others are to hear of this one.
+                self._tell_failure(key, error, "is left alone until it changes")
+
+    def _tell_failure(self, key: Key, error: Exception, does: str) -> None:
+        try:
+            self._failures.tell(key, error, does)
+        except Exception:
+            _log.exception("%s %s/%s failed, which cannot be told in an event", self._resource.qualified, *key)

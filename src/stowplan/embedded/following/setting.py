@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from stowplan.embedded.api import Api
 from stowplan.embedded.following.events import Now, Recorder
+from stowplan.embedded.following.failures import Failures, Locate
 from stowplan.embedded.following.nodes import Nodes
 from stowplan.embedded.following.pods import Pods
+from stowplan.embedded.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +23,11 @@ class Setting:
 
     def recorder(self, component: str) -> Recorder:
         return Recorder(self.api, component, self.now)
+
+    def failures(self, component: str, resource: Resource) -> Failures:
+        """Where a component tells what it could not do with the objects of a resource."""
+        return self.failures_at(component, lambda key: (resource, *key))
+
+    def failures_at(self, component: str, locate: Locate) -> Failures:
+        """The same for one that looks after several resources."""
+        return Failures(self.recorder(component), self.api, locate)

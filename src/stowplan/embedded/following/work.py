@@ -11,7 +11,7 @@ import heapq
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following.follower import Follower, Key
@@ -105,13 +105,24 @@ class WorkQueue:
 Reconcile = Callable[[Key], float | None]
 
 
-class Worker:
-    """Works off one queue, always with the followers it was given up to date."""
+class Reporting(Protocol):
+    """Hears which keys fail, and which do not any more."""
 
-    def __init__(self, queue: WorkQueue, reconcile: Reconcile, followers: Sequence[Follower[Any]]) -> None:
+    def tell(self, key: Key, error: Exception) -> None: ...
+
+    def forget(self, key: Key) -> None: ...
+
+
+class Worker:
+    """Works off one queue, always with the followers it was given up to date; `failures` hears of what fails."""
+
+    def __init__(
+        self, queue: WorkQueue, reconcile: Reconcile, followers: Sequence[Follower[Any]], failures: Reporting
+    ) -> None:
         self._queue = queue
         self._reconcile = reconcile
         self._followers = followers
+        self._failures = failures
 
     async def run(self) -> None:
         """Work for ever; a key that fails comes back later."""
@@ -141,19 +152,19 @@ class Worker:
     def _attempt(self, key: Key) -> None:
         try:
             again_seconds = self._reconcile(key)
-        except StatusError as error:
-            if error.code not in _EXPECTED_CODES:
-                _log.info("%s: %s/%s will be tried again: %s", self._name(), *key, error.message)
-            self._queue.add_failed(key)
-        except Exception:
+        except Exception as error:
             # One object that nobody thought of must not stop the work on all others.
-            _log.exception("%s: %s/%s failed and will be tried again", self._name(), *key)
             self._queue.add_failed(key)
+            if not (isinstance(error, StatusError) and error.code in _EXPECTED_CODES):
+                self._report(key, error)
         else:
             self._queue.succeeded(key)
+            self._failures.forget(key)
             if again_seconds is not None:
                 self._queue.add_after(key, again_seconds)
 
-    def _name(self) -> str:
-        owner = getattr(self._reconcile, "__self__", self._reconcile)
-        return type(owner).__name__
+    def _report(self, key: Key, error: Exception) -> None:
+        try:
+            self._failures.tell(key, error)
+        except Exception:
+            _log.exception("%s/%s failed, which cannot be told in an event", *key)

@@ -24,7 +24,6 @@ from stowplan.embedded.patching import (
     strategic,
     tracking,
 )
-from stowplan.embedded.patching.owning import MalformedValueError
 from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Author, Patch
 from stowplan.embedded.patching.plain import as_object, copied, describe, read_json, read_yaml, tidied, without_nulls
 from stowplan.embedded.patching.server_side_apply import Application, applied
@@ -88,7 +87,7 @@ def note_creation(resource: Resource, obj: Object, author: Author) -> None:
     obj["metadata"].pop("managedFields", None)
     try:
         fields = tracking.everything(obj, _shape_of(resource, author.schema), resource)
-    except (MalformedValueError, RecursionError):
+    except RecursionError:
         # Validation has more to say about it.
         return
     if fields:
@@ -180,11 +179,7 @@ def _shape_of(resource: Resource, schema: Object | None) -> Shape:
 def _owners_after(
     resource: Resource, objects: tuple[Object, Object], author: Author, owners: managed_fields.Managed
 ) -> managed_fields.Managed:
-    try:
-        found = owning.difference(*objects, _shape_of(resource, author.schema))
-    except MalformedValueError:
-        # An object with such fields is refused by validation; until then nobody owns it.
-        return {}
+    found = owning.difference(*objects, _shape_of(resource, author.schema))
     changes = tracking.within_reach(found, resource, author.subresource)
     by = managed_fields.updater(author.manager, resource.api_version, author.subresource)
     taken = tracking.owned(frozenset(changes.added | changes.changed), resource, author.subresource)

@@ -34,6 +34,10 @@ def member(value: Any) -> str:
     return f"v:{_compact(value)}"
 
 
+def index(position: int) -> str:
+    return f"i:{position}"
+
+
 def encode(fields: FieldSet) -> Object:
     """Write a set in the `fieldsV1` form."""
     root: Object = {}

@@ -26,7 +26,7 @@ def merged(live: Any, applied: Any, shape: Shape, path: Path = ()) -> Any:
 
 def _merged_list(live: list[Any], applied: list[Any], shape: Shape, path: Path) -> list[Any]:
     """Order items as applied; those that only the live list has stay where they were between the common ones."""
-    live_names, applied_names = elements_of(live, shape, path), elements_of(applied, shape, path)
+    live_names, applied_names = elements_of(live, shape), elements_of(applied, shape)
     old = dict(zip(live_names, live, strict=True))
     new = dict(zip(applied_names, applied, strict=True))
     doubled = {name for name, count in Counter(live_names).items() if count > 1}
@@ -85,7 +85,7 @@ def _map_without(value: dict[str, Any], tree: dict[str, Any], shape: Shape) -> d
 
 def _list_without(values: list[Any], tree: dict[str, Any], shape: Shape) -> list[Any]:
     parts = (
-        _part_without(value, tree.get(element_of(value, shape, (), position)), shape.of_items)
+        _part_without(value, tree.get(element_of(value, shape, position)), shape.of_items)
         for position, value in enumerate(values)
     )
     return [part for part in parts if part is not ABSENT]

@@ -27,31 +27,25 @@ class MalformedValueError(Exception):
         super().__init__(f"{field_sets.spell(path)}: {problem}")
 
 
-def element_of(value: Any, shape: Shape, path: Path, position: int) -> str:
-    """Name an item of a list by what tells it apart."""
+def element_of(value: Any, shape: Shape, position: int) -> str:
+    """Name an item of a list by what tells it apart; one that nothing tells apart by its place."""
     if shape.list_kind is ListKind.SET:
-        if value is None or isinstance(value, dict | list):
-            found = "an explicit null" if value is None else "a map" if isinstance(value, dict) else "a list"
-            raise MalformedValueError(
-                path, f"element {position}: associative list without keys has an element that's {found}"
-            )
-        return field_sets.member(value)
-    if not isinstance(value, dict):
-        raise MalformedValueError(path, f"element {position}: associative list with keys may not have non-map elements")
-    keys = {key: value.get(key, shape.key_defaults.get(key)) for key in shape.keys}
-    known = {key: found for key, found in keys.items() if found is not None}
-    if not known:
-        keys_named = " ".join(f'"{key}"' for key in shape.keys)
-        problem = (
-            f"element {position}: associative list with keys has an element that omits all key fields [{keys_named}]"
-        )
-        raise MalformedValueError(path, problem)
-    return field_sets.item(known)
+        is_member = value is not None and not isinstance(value, dict | list)
+        return field_sets.member(value) if is_member else field_sets.index(position)
+    known = _known_keys(value, shape)
+    return field_sets.item(known) if known else field_sets.index(position)
 
 
-def elements_of(values: list[Any], shape: Shape, path: Path) -> list[str]:
+def elements_of(values: list[Any], shape: Shape) -> list[str]:
     """Name all items of a list."""
-    return [element_of(value, shape, path, position) for position, value in enumerate(values)]
+    return [element_of(value, shape, position) for position, value in enumerate(values)]
+
+
+def _known_keys(value: Any, shape: Shape) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {}
+    keys = {key: value.get(key, shape.key_defaults.get(key)) for key in shape.keys}
+    return {key: found for key, found in keys.items() if found is not None}
 
 
 def check(value: Any, shape: Shape, path: Path = ()) -> None:
@@ -75,11 +69,29 @@ def _check_items(values: list[Any], shape: Shape, path: Path) -> None:
     if shape.list_kind is ListKind.ATOMIC:
         return
     seen: set[str] = set()
-    for element, value in zip(elements_of(values, shape, path), values, strict=True):
+    for position, value in enumerate(values):
+        _check_item(value, shape, path, position)
+        element = element_of(value, shape, position)
         if element in seen:
             raise MalformedValueError(path, f"duplicate entries for key {field_sets.spell((element,))}")
         seen.add(element)
         check(value, shape.of_items, (*path, element))
+
+
+def _check_item(value: Any, shape: Shape, path: Path, position: int) -> None:
+    """Raise MalformedValueError for an item that nothing tells apart from others."""
+    problem = ""
+    if shape.list_kind is ListKind.SET:
+        if value is None or isinstance(value, dict | list):
+            found = "an explicit null" if value is None else "a map" if isinstance(value, dict) else "a list"
+            problem = f"associative list without keys has an element that's {found}"
+    elif not isinstance(value, dict):
+        problem = "associative list with keys may not have non-map elements"
+    elif not _known_keys(value, shape):
+        keys_named = " ".join(f'"{key}"' for key in shape.keys)
+        problem = f"associative list with keys has an element that omits all key fields [{keys_named}]"
+    if problem:
+        raise MalformedValueError(path, f"element {position}: {problem}")
 
 
 def fields_of(value: Any, shape: Shape) -> FieldSet:
@@ -93,7 +105,7 @@ def _fields(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
             for name, below in value.items():
                 yield from _fields_of_member(name, below, shape, path)
         case list() if shape.list_kind is not ListKind.ATOMIC:
-            for element, below in zip(elements_of(value, shape, path), value, strict=True):
+            for element, below in zip(elements_of(value, shape), value, strict=True):
                 yield (*path, element)
                 yield from _fields(below, shape.of_items, (*path, element))
         case _ if path:
@@ -127,7 +139,7 @@ def difference(before: Any, after: Any, shape: Shape) -> Difference:
 def _compare(before: Any, after: Any, shape: Shape, path: Path, found: Difference) -> None:
     if before is after:
         return
-    pairs = _pairs(before, after, shape, path)
+    pairs = _pairs(before, after, shape)
     if pairs is None:
         _note_leaf(before, after, path, found)
         return
@@ -153,7 +165,7 @@ def _note_leaf(before: Any, after: Any, path: Path, found: Difference) -> None:
 _Pairs = list[tuple[str, Any, Any, Shape]]
 
 
-def _pairs(before: Any, after: Any, shape: Shape, path: Path) -> _Pairs | None:
+def _pairs(before: Any, after: Any, shape: Shape) -> _Pairs | None:
     """The members of both values side by side, or nothing if they are to be compared as they are."""
     sides = [side for side in (before, after) if side is not ABSENT and side is not None]
     # Two empty ones are compared as they are, for that tells an empty one from null.
@@ -162,7 +174,7 @@ def _pairs(before: Any, after: Any, shape: Shape, path: Path) -> _Pairs | None:
     if all(isinstance(side, dict) for side in sides) and not shape.is_atomic:
         return _map_pairs(before, after, shape)
     if all(isinstance(side, list) for side in sides) and shape.list_kind is not ListKind.ATOMIC:
-        return _list_pairs(before, after, shape, path)
+        return _list_pairs(before, after, shape)
     return None
 
 
@@ -173,18 +185,18 @@ def _map_pairs(before: Any, after: Any, shape: Shape) -> _Pairs:
     return [(field_sets.field(n), left.get(n, ABSENT), right.get(n, ABSENT), shape.at(n)) for n in names]
 
 
-def _list_pairs(before: Any, after: Any, shape: Shape, path: Path) -> _Pairs:
-    left, right = _by_element(before, shape, path), _by_element(after, shape, path)
+def _list_pairs(before: Any, after: Any, shape: Shape) -> _Pairs:
+    left, right = _by_element(before, shape), _by_element(after, shape)
     elements = [*left, *(element for element in right if element not in left)]
     return [(e, left.get(e, ABSENT), right.get(e, ABSENT), shape.of_items) for e in elements]
 
 
-def _by_element(values: Any, shape: Shape, path: Path) -> dict[str, Any]:
+def _by_element(values: Any, shape: Shape) -> dict[str, Any]:
     """The items of a list by name; those that share a name, which only validation keeps out, count as one list."""
     found: dict[str, Any] = {}
     items = values if isinstance(values, list) else []
     doubled: set[str] = set()
-    for element, value in zip(elements_of(items, shape, path), items, strict=True):
+    for element, value in zip(elements_of(items, shape), items, strict=True):
         if element in doubled:
             found[element].append(value)
         elif element in found:

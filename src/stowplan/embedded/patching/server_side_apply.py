@@ -158,7 +158,7 @@ def _from_last_applied(application: Application, live: Object) -> FieldSet:
             return EMPTY
         fields = owning.fields_of(last, application.shape)
         changes = owning.difference(last, live, application.shape)
-    except (ValueError, TypeError, MalformedValueError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         return EMPTY
     return fields - changes.added - changes.changed - changes.removed
 

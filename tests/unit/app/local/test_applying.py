@@ -114,3 +114,20 @@ def test_an_object_of_a_server_that_is_none_is_refused() -> None:
     wrong = node("n", uid="u-1", creationTimestamp="then")
     with pytest.raises(ManifestError, match=r'dump\.yaml: Node n: .* cannot parse "then"'):
         Applier(api).take_over(wrong)
+
+
+TYPELESS = {"conditions": [{"status": "True"}]}
+
+
+def test_a_dump_with_a_condition_without_a_type_is_refused() -> None:
+    content = {**node("n", uid="u", creationTimestamp="2020-01-01T00:00:00Z").content, "status": TYPELESS}
+    with pytest.raises(ManifestError, match=r'Node "n" is invalid: status.conditions\[0\].type: Required value'):
+        Applier(make_api()).take_over(Manifest("dump.yaml", content))
+
+
+def test_a_status_that_counts_has_no_condition_without_a_type() -> None:
+    metadata = {"name": "a", "namespace": "default"}
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": TYPELESS}
+    with pytest.raises(ManifestError, match=r'Pod "a" is invalid: status.conditions\[0\].type: Required value'):
+        Applier(make_api(), keeps_status=True).apply(Manifest("f.yaml", pod))

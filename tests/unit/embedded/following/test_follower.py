@@ -14,7 +14,7 @@ from stowplan.embedded.following.follower import Follower
 from stowplan.embedded.store import Store
 from stowplan.embedded.stored import Stored
 from stowplan.simulate import virtual_time
-from tests.unit.embedded.given import CONFIG_MAPS, made
+from tests.unit.embedded.given import CONFIG_MAPS, CORE_EVENTS, NAMESPACES, made
 
 
 def read(stored: Stored) -> str | None:
@@ -96,13 +96,43 @@ def test_a_follower_that_fell_behind_lists_everything_again() -> None:
     in_loop(story)
 
 
-def test_an_object_that_cannot_be_read_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+def events_in(store: Store) -> list[tuple[str, str, str, str]]:
+    events = [stored.object for stored in store.list(CORE_EVENTS)]
+    return [(e["involvedObject"]["name"], e["type"], e["reason"], e["message"]) for e in events]
+
+
+def test_an_object_that_cannot_be_read_is_left_alone_and_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
         store, follower, _ = follow()
+        store.write(NAMESPACES, made(NAMESPACES, "default"))
         store.write(CONFIG_MAPS, made(CONFIG_MAPS, "odd"))
         put(store, "a", "1")
         follower.catch_up()
+        store.write(CONFIG_MAPS, made(CONFIG_MAPS, "odd"))
+        follower.catch_up()
         assert follower.known == {("default", "a"): "1"}
+        assert events_in(store) == [("odd", "Warning", "FailedSync", "KeyError: 'data'")]
 
     in_loop(story)
-    assert "configmaps default/odd cannot be read and is left alone" in caplog.text
+    assert caplog.messages == [
+        "controllermanager: configmaps default/odd failed and is left alone until it is corrected: KeyError: 'data'"
+    ]
+
+
+def test_who_fails_at_one_object_hears_of_the_others_and_others_hear_of_it() -> None:
+    async def story() -> None:
+        store, follower, told = follow()
+        store.write(NAMESPACES, made(NAMESPACES, "default"))
+        heard: list[int] = []
+        follower.tell(lambda before, after: heard.append(int(after or "")))
+        follower.tell(lambda before, after: told.append((before, after)))
+        for name, value in (("odd", "x"), ("a", "1")):
+            put(store, name, value)
+        follower.catch_up()
+        assert heard == [1]
+        assert told == [(None, "x"), (None, "x"), (None, "1"), (None, "1")]
+        ((name, kind, reason, message),) = events_in(store)
+        assert (name, kind, reason) == ("odd", "Warning", "FailedSync")
+        assert message == "ValueError: invalid literal for int() with base 10: 'x'"
+
+    in_loop(story)

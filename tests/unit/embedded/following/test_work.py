@@ -13,6 +13,19 @@ from stowplan.simulate import virtual_time
 A, B, C = ("", "a"), ("", "b"), ("", "c")
 
 
+class Heard:
+    """Writes down what fails."""
+
+    def __init__(self) -> None:
+        self.failed: list[tuple[str, str]] = []
+
+    def tell(self, key: Key, error: Exception) -> None:
+        self.failed.append((key[1], str(error)))
+
+    def forget(self, key: Key) -> None:
+        self.failed.append((key[1], "well again"))
+
+
 def take_all(fill: Callable[[WorkQueue], None], count: int) -> list[tuple[str, float]]:
     """Take keys after `fill`, each with the time at which it came."""
 
@@ -77,7 +90,7 @@ def test_a_worker_tries_again_what_fails_ever_later_and_goes_on_with_the_rest() 
         queue = WorkQueue()
         queue.add(A)
         queue.add(B)
-        task = asyncio.create_task(Worker(queue, reconcile, ()).run())
+        task = asyncio.create_task(Worker(queue, reconcile, (), Heard()).run())
         await asyncio.sleep(60)
         task.cancel()
 
@@ -97,12 +110,31 @@ def test_a_worker_survives_what_nobody_thought_of_and_comes_back_when_asked() ->
     async def run() -> None:
         queue = WorkQueue()
         queue.add(A)
-        task = asyncio.create_task(Worker(queue, reconcile, ()).run())
+        task = asyncio.create_task(Worker(queue, reconcile, (), Heard()).run())
         await asyncio.sleep(60)
         task.cancel()
 
     virtual_time.run(run())
     assert tried == [0, 0.01, 10.01, 20.01]
+
+
+def test_a_worker_tells_what_fails_unless_it_was_only_too_slow() -> None:
+    heard, faults = Heard(), [StatusError(409, "Conflict", "changed"), KeyError("type"), StatusError(403, "F", "no")]
+
+    def reconcile(key: Key) -> float | None:
+        if faults:
+            raise faults.pop(0)
+        return None
+
+    async def run() -> None:
+        queue = WorkQueue()
+        queue.add(A)
+        task = asyncio.create_task(Worker(queue, reconcile, (), heard).run())
+        await asyncio.sleep(60)
+        task.cancel()
+
+    virtual_time.run(run())
+    assert heard.failed == [("a", "'type'"), ("a", "no"), ("a", "well again")]
 
 
 def test_a_key_whose_time_has_come_does_not_wait_for_the_others_to_end() -> None:

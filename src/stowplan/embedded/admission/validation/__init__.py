@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from stowplan.embedded import keyed_lists
 from stowplan.embedded.admission.validation import (
     devices,
     holdings,
@@ -42,6 +43,8 @@ def find_problems(
         metadata.check_changeable(problems, meta)
     if resource.is_custom:
         return problems
+    if obj.get("status") != (before or {}).get("status"):
+        check_keys(problems, resource, obj)
     if before is None and resource.qualified == "pods":
         pods.check_new_pod(problems, obj)
     check = _CHECKS.get(resource.qualified)
@@ -51,6 +54,12 @@ def find_problems(
     if compare is not None and before is not None:
         compare(problems, obj, before)
     return problems
+
+
+def check_keys(problems: Problems, resource: Resource, obj: Object) -> None:
+    """Refuse conditions without a type, and whatever else in a status is not told apart from others."""
+    for path in keyed_lists.keyless(resource, obj):
+        problems.required(path)
 
 
 def _is_same(obj: Object, before: Object) -> bool:
