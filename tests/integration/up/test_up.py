@@ -114,6 +114,33 @@ def test_with_token_and_tls_only_those_who_show_the_token_come_in(tmp_path: Path
         assert (refused.returncode, "401 Unauthorized" in refused.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("left_out", [(), ("--without", "controllers")], ids=["with controllers", "without"])
+def test_the_api_has_a_service_of_its_own_that_leads_to_its_port(tmp_path: Path, left_out: tuple[str, ...]) -> None:
+    service = "/api/v1/namespaces/default/services/kubernetes"
+    with running(tmp_path, "--nodes", "0", *left_out) as up:
+        up.until(lambda: up.send("GET", service, None)[0] == 200)
+        spec = up.get(service)["spec"]
+        assert spec["clusterIP"] == "10.96.0.1"
+        port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": int(up.url.rpartition(":")[2])}
+        assert spec["ports"] == [port]
+
+
+def test_every_namespace_has_the_certificate_of_the_server_and_never_its_key(tmp_path: Path) -> None:
+    pair, (certificate, key) = tmp_path / "pair.pem", self_signed()
+    pair.write_bytes(key + certificate)
+    manifest = tmp_path / "pod.json"
+    manifest.write_text(json.dumps(pod("a")))
+    data = str(tmp_path / "data")
+    assert (
+        run(tmp_path, "up", "--once", "--nodes", "1", "--cert", str(pair), "--data", data, str(manifest)).returncode
+        == 0
+    )
+    with running(tmp_path, "--data", data, "--without", "controllers") as up:
+        published = {item["metadata"]["namespace"]: item["data"] for item in up.get("/api/v1/configmaps")["items"]}
+    assert published.keys() == {"default", "kube-node-lease", "kube-public", "kube-system"}
+    assert published["default"] == {"ca.crt": certificate.decode()}
+
+
 def test_what_is_left_out_is_for_others_to_play(tmp_path: Path) -> None:
     left_out = ("--without", "scheduler", "--without", "kubelets", "--without", "controllers")
     with running(tmp_path, "--nodes", "1", *left_out) as up:
@@ -126,6 +153,7 @@ def test_what_is_left_out_is_for_others_to_play(tmp_path: Path) -> None:
         assert up.send("POST", f"{PODS}/a/binding", binding)[0] == 201
         up.send("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
         assert up.get("/api/v1/namespaces/shop/serviceaccounts")["items"] == []
+        assert up.get("/api/v1/configmaps")["items"] == []
         found = {item["metadata"]["name"]: item for item in up.get(PODS)["items"]}
         assert {name: item["spec"].get("nodeName") for name, item in found.items()} == {"a": node, "b": None}
         assert {name: item["status"]["phase"] for name, item in found.items()} == {"a": "Pending", "b": "Pending"}

@@ -107,7 +107,8 @@ class LocalCluster:
         self.pods, self.nodes = self._resource("Pod"), self._resource("Node")
         self.has_data = bool(self.api.store.list(self._resource("Namespace")))
         self._precedence = Precedence()
-        self._rest = RestOfCluster(self.api, self._precedence, options.without)
+        authority = entering.authority_of(options.entrance)
+        self._rest = RestOfCluster(self.api, self._precedence, options.without, authority=authority)
         self._source = FileSource(options.config) if options.config else None
         self._serving: Serving | None = None
         self._pages: PagesServer | None = None
@@ -121,6 +122,7 @@ class LocalCluster:
         entrance = self._options.entrance
         entering.publish_authority(self.api, entrance)
         self._serving = await entering.open_to_clients(self.api, entrance, self._server_options())
+        self._rest.announce(self._serving.host, self._serving.port, self.broken)
         self.access = entering.access_to(self._serving.url, entrance)
         credentials = entering.credentials_for(self.access, entrance)
         shortcut = LocalWriter(self.api) if self._audit is None else None

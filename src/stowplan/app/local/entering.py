@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from stowplan.kube.tokens import Fixed
 
 USUAL_PORT: Final = 6443
 _SYSTEM: Final = "kube-system"
+_CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----\s[^-]+-----END CERTIFICATE-----\s*")
 _AUTHORITIES: Final = "extension-apiserver-authentication"
 
 
@@ -125,8 +127,16 @@ def access_to(url: str, entrance: Entrance) -> Access:
     server = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     if not entrance.certificate:
         return Access(server, entrance.token)
-    authority = Path(entrance.certificate).read_text(encoding="utf-8")
+    authority = authority_of(entrance)
     return Access(server, entrance.token, authority, _certified_name(authority))
+
+
+def authority_of(entrance: Entrance) -> str:
+    """Return the certificates by which clients know the server, as PEM; "" without TLS."""
+    if not entrance.certificate:
+        return ""
+    # The file may hold the key as well, which is nobody else's business.
+    return "".join(_CERTIFICATE.findall(Path(entrance.certificate).read_text(encoding="utf-8")))
 
 
 def _certified_name(authority: str) -> str:

@@ -9,7 +9,8 @@ from typing import Final
 from stowplan.app import clients
 from stowplan.embedded.api import Api
 from stowplan.embedded.catalogue import storage_key
-from stowplan.embedded.controllers.all import Options, start_all
+from stowplan.embedded.controllers.all import Options, announce, start_all
+from stowplan.embedded.controllers.root_certificates import NO_AUTHORITY
 from stowplan.embedded.precedence import Precedence
 
 #: What is written as time passes, or as a consequence, and makes nobody do anything.
@@ -24,7 +25,13 @@ class RestOfCluster:
     """All that works in a cluster beside its API and its scheduler."""
 
     def __init__(
-        self, api: Api, precedence: Precedence | None, without: Collection[str] = (), *, is_still: bool = False
+        self,
+        api: Api,
+        precedence: Precedence | None,
+        without: Collection[str] = (),
+        *,
+        authority: str = "",
+        is_still: bool = False,
     ) -> None:
         self._api = api
         self._options = Options(
@@ -33,6 +40,7 @@ class RestOfCluster:
             has_provisioner="provisioner" not in without,
             has_kubelets="kubelets" not in without,
             is_still=is_still,
+            authority=authority or NO_AUTHORITY,
             precedence=precedence,
         )
         self._tasks: list[asyncio.Task[None]] = []
@@ -42,15 +50,21 @@ class RestOfCluster:
 
     def start(self, broken: asyncio.Future[None]) -> None:
         """Let everybody work; `broken` is told if one of them ends."""
+        self._watch_over(start_all(self._api, self._options), broken)
 
+    def announce(self, host: str, port: int, broken: asyncio.Future[None]) -> None:
+        """Let the cluster know where its API is served."""
+        self._watch_over(announce(self._api, self._options, host, port), broken)
+
+    def _watch_over(self, tasks: list[asyncio.Task[None]], broken: asyncio.Future[None]) -> None:
         def end(task: asyncio.Task[None]) -> None:
             if task.cancelled() or broken.done():
                 return
             error = task.exception()
             broken.set_exception(error if error is not None else RuntimeError(f"{task.get_name()} has ended"))
 
-        self._tasks = start_all(self._api, self._options)
-        for task in self._tasks:
+        self._tasks += tasks
+        for task in tasks:
             task.add_done_callback(end)
 
     async def stop(self) -> None:

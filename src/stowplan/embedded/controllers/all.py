@@ -19,12 +19,14 @@ from stowplan.embedded.controllers.event_expiry import EventExpiry
 from stowplan.embedded.controllers.garbage import GarbageCollector
 from stowplan.embedded.controllers.job_orphans import JobOrphans
 from stowplan.embedded.controllers.jobs import Jobs
+from stowplan.embedded.controllers.kubernetes_service import KubernetesService
 from stowplan.embedded.controllers.namespaces import Namespaces
 from stowplan.embedded.controllers.node_lifecycle import NodeLifecycle
 from stowplan.embedded.controllers.pod_garbage import PodGarbage
 from stowplan.embedded.controllers.pod_resource_claims import PodResourceClaims
 from stowplan.embedded.controllers.replica_sets import ReplicaSets
 from stowplan.embedded.controllers.resource_claims import ResourceClaims
+from stowplan.embedded.controllers.root_certificates import NO_AUTHORITY, RootCertificates
 from stowplan.embedded.controllers.service_accounts import ServiceAccounts
 from stowplan.embedded.controllers.stateful_sets import StatefulSets
 from stowplan.embedded.controllers.taint_eviction import TaintEviction
@@ -61,6 +63,8 @@ class Options:
     has_kubelets: bool = True
     #: Whether time stands still: what objects bring about at once is there, but no pod runs, and nothing ever goes.
     is_still: bool = False
+    #: The certificates by which clients know the API server, as PEM.
+    authority: str = NO_AUTHORITY
     #: Whom everybody gives way to.
     precedence: Precedence | None = None
 
@@ -79,7 +83,16 @@ def start_all(api: Api, options: Options) -> list[asyncio.Task[None]]:
     # Everybody listens by now: what is there already is told once to all.
     setting.nodes.follower.catch_up()
     setting.pods.follower.catch_up()
-    works = [setting.nodes.follower.run(), setting.pods.follower.run()]
+    return _begin([setting.nodes.follower.run(), setting.pods.follower.run()], parts, options)
+
+
+def announce(api: Api, options: Options, host: str, port: int) -> list[asyncio.Task[None]]:
+    """Let the cluster know where its API is; cancel the tasks to stop."""
+    setting = Setting(api, Pods(api), Nodes(api), options.now)
+    return _begin([], [KubernetesService(setting, host, port)], options)
+
+
+def _begin(works: list[Coroutine[Any, Any, None]], parts: list[Part], options: Options) -> list[asyncio.Task[None]]:
     for part in parts:
         works += part.work()
     precedence = options.precedence
@@ -115,6 +128,7 @@ def controllers_of(setting: Setting, options: Options) -> list[Part]:
         return parts
     return [
         Namespaces(setting),
+        RootCertificates(setting, options.authority),
         GarbageCollector(setting),
         TaintEviction(setting),
         PodGarbage(setting, options.gone_node_seconds),
