@@ -5,20 +5,11 @@ In Kubernetes a domain that a device has nothing of is an empty map; plain CEL w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-_TOKEN: Final = re.compile(
-    r"""(?P<space>\s+|//[^\n]*)
-      | (?P<raw>[bB]?[rR][bB]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*'))
-      | (?P<string>[bB]?(?:\"{3}(?:\\.|.)*?\"{3}|'{3}(?:\\.|.)*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
-      | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-      | (?P<other>.)""",
-    re.VERBOSE | re.DOTALL,
-)
-#: The library has these for strings alone, and takes no more of that name.
-LIST_FUNCTIONS: Final = {"indexOf": "IndexOf", "lastIndexOf": "LastIndexOf"}
+from stowplan.cel.tokens import Token, split
+
 _MAPS: Final = ("attributes", "capacity")
 
 
@@ -33,16 +24,9 @@ class Read(NamedTuple):
     name: str | None = None
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    start: int
-    end: int
-
-
 def reads(expression: str) -> frozenset[Read] | None:
     """Return what an expression reads of a device; None if that may be anything."""
-    tokens = _tokens(expression)
+    tokens = split(expression)
     found = set()
     for at in _mentions(tokens):
         if tokens[at + 1].text != "." or tokens[at + 2].kind != "name":
@@ -56,7 +40,7 @@ def reads(expression: str) -> frozenset[Read] | None:
 
 def with_empty_domains(expression: str) -> str:
     """Return the expression with domains that are missing taken for empty ones, where a domain is looked up."""
-    tokens = _tokens(expression)
+    tokens = split(expression)
     edits: list[tuple[int, int, str]] = []
     for at in _mentions(tokens):
         words = [token.text for token in tokens[at + 1 : at + 5]]
@@ -70,33 +54,14 @@ def with_empty_domains(expression: str) -> str:
     return expression
 
 
-def with_list_functions(expression: str) -> str:
-    """Return the expression with the functions of lists by the names they go by here, which are as long."""
-    tokens = _tokens(expression)
-    for at, token in enumerate(tokens):
-        if token.kind == "name" and token.text in LIST_FUNCTIONS and tokens[at + 1].text == "(":
-            expression = expression[: token.start] + LIST_FUNCTIONS[token.text] + expression[token.end :]
-    return expression
-
-
-def _tokens(expression: str) -> list[_Token]:
-    """Split an expression, leaving out spaces and comments; some empty tokens at the end spare asking for the end."""
-    found = [
-        _Token(str(match.lastgroup), match.group(), match.start(), match.end())
-        for match in _TOKEN.finditer(expression)
-        if match.lastgroup != "space"
-    ]
-    return [*found, *[_Token("end", "", len(expression), len(expression))] * 10]
-
-
-def _mentions(tokens: Sequence[_Token]) -> Iterator[int]:
+def _mentions(tokens: Sequence[Token]) -> Iterator[int]:
     """Yield where the device itself is mentioned."""
     for index, token in enumerate(tokens):
         if token.kind == "name" and token.text == "device" and (index == 0 or tokens[index - 1].text != "."):
             yield index
 
 
-def _read(tokens: Sequence[_Token], at: int) -> Read:
+def _read(tokens: Sequence[Token], at: int) -> Read:
     """Return what is read from the token of the field on."""
     field = tokens[at].text
     domain = _literal(tokens[at + 2])
@@ -105,7 +70,7 @@ def _read(tokens: Sequence[_Token], at: int) -> Read:
     return Read(field, domain, _entry(tokens, at + 4))
 
 
-def _entry(tokens: Sequence[_Token], at: int) -> str | None:
+def _entry(tokens: Sequence[Token], at: int) -> str | None:
     """Return which entry of a domain is read: `.name`, `.?name`, `["name"]` or `[?"name"]`."""
     opening = tokens[at].text
     step = 2 if tokens[at + 1].text == "?" else 1
@@ -115,14 +80,14 @@ def _entry(tokens: Sequence[_Token], at: int) -> str | None:
     return _literal(entry) if opening == "[" and after == "]" else None
 
 
-def _literal(token: _Token) -> str | None:
+def _literal(token: Token) -> str | None:
     """Return what a plain string literal says; None for anything harder to read."""
     if token.kind != "string" or token.text[0] in "bB" or "\\" in token.text or token.text[:3] in ('"""', "'''"):
         return None
     return token.text[1:-1]
 
 
-def _closing(tokens: Sequence[_Token], opening: int) -> int | None:
+def _closing(tokens: Sequence[Token], opening: int) -> int | None:
     depth = 0
     for index in range(opening, len(tokens)):
         if tokens[index].kind == "other":

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Final
 
-from stowplan.devices import cel_text, cel_values
+from stowplan.cel import values
+from stowplan.devices import cel_attributes, cel_text
 from stowplan.devices.cel_text import Read
 from stowplan.devices.features import Features
 from stowplan.devices.pools import OfferedDevice
@@ -119,7 +120,7 @@ def _fault(offered: OfferedDevice, features: Features) -> str:
     for name, attribute in offered.device.attributes.items():
         if attribute.string_value is None and attribute.int_value is None and attribute.bool_value is None:
             try:
-                cel_values.of_attribute(attribute, features.list_type_attributes)
+                cel_attributes.of_attribute(attribute, features.list_type_attributes)
             except ValueError as error:
                 return f"attribute {name}: {error}"
     return ""
@@ -131,11 +132,13 @@ def _fields(offered: OfferedDevice, features: Features) -> dict[str, Any]:
     attributes: dict[str, dict[str, Any]] = {}
     for name, attribute in device.attributes.items():
         domain, own_name = _split(name, driver)
-        attributes.setdefault(domain, {})[own_name] = cel_values.of_attribute(attribute, features.list_type_attributes)
+        attributes.setdefault(domain, {})[own_name] = cel_attributes.of_attribute(
+            attribute, features.list_type_attributes
+        )
     capacity: dict[str, dict[str, Any]] = {}
     for name, offered_capacity in device.capacity.items():
         domain, own_name = _split(name, driver)
-        capacity.setdefault(domain, {})[own_name] = cel_values.of_quantity(offered_capacity.value)
+        capacity.setdefault(domain, {})[own_name] = values.of_quantity(offered_capacity.value)
     return {
         "driver": driver,
         # The oldest allocator does not tell.

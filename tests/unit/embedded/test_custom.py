@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.catalogue import Catalogue
-from stowplan.embedded.custom import checking, intake, registration, structure
+from stowplan.embedded.custom import checking, intake, registration, structure, uniqueness
 from stowplan.embedded.custom.definition import resources_of
 from stowplan.embedded.custom.faults import faults
 from stowplan.embedded.custom.resource import CustomResource, ScalePaths
@@ -461,7 +461,8 @@ def test_a_default_is_not_shared_between_objects() -> None:
     ],
 )
 def test_objects_are_checked_by_their_schema(spec: Object, expected: list[str]) -> None:
-    causes = checking.problems(SCHEMA, {"metadata": {"name": "x"}, "spec": spec})
+    obj = {"metadata": {"name": "x"}, "spec": spec}
+    causes = [*checking.problems(SCHEMA, obj), *uniqueness.problems(SCHEMA, obj)]
     assert [f"{cause.field}: {cause.message}" for cause in causes] == expected
 
 

@@ -101,7 +101,7 @@ def fill_in(resource: Resource, obj: Object) -> None:
 def validate(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> None:
     """Refuse an object that breaks a rule of its kind or of its namespace."""
     problems = validation.find_problems(resource, obj, before, api.gates)
-    causes = [*problems.causes, *intake.problems(resource, obj)]
+    causes = [*problems.causes, *intake.problems(resource, obj, before)]
     if resource.qualified == "namespaces":
         causes += pod_security.label_problems(obj, before)
     if causes:

@@ -1,54 +1,63 @@
 """What is wrong with an object by the schema of its definition, in upstream's words.
 
-Rules in CEL (`x-kubernetes-validations`) are not evaluated.
+`rules` checks what definitions ask for in CEL, `uniqueness` the lists that are sets or maps.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from stowplan.embedded import reading
-from stowplan.embedded.custom.causes import (
-    duplicate,
-    invalid_value,
-    required,
-    too_long,
-    too_many,
-    unsupported,
-    wrong_type,
-)
+from stowplan.embedded.custom import formats, uniqueness
+from stowplan.embedded.custom.causes import invalid_value, required, too_long, too_many, unsupported, wrong_type
 from stowplan.embedded.errors import Cause
 from stowplan.embedded.resource import Object
-from stowplan.model.timestamps import parse_time
 
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+#: What checking one object may cost: one for each schema that a value is held against, for a pattern its weight.
+MOST_COST: Final = 500_000
+_UNKNOWN: Final = object()
 
 
-def problems(schema: Object, obj: Object) -> list[Cause]:
-    """List everything that is wrong with an object."""
-    return list(_check(schema, obj, ""))
+def problems(schema: Object, obj: Object, before: Object | None = None, most_cost: int = MOST_COST) -> list[Cause]:
+    """List everything that is wrong with an object; what was wrong with it `before` already may stay as it is."""
+    walk = _Walk(most_cost)
+    found = list(walk.check(schema, obj, "", _UNKNOWN if before is None else before))
+    if walk.cost_left < 0:
+        what = "validation stopped: the object has too many values for the schema and patterns of its definition"
+        return [*found, invalid_value("", "", what)]
+    return found
 
 
-def _check(schema: Any, value: Any, field: str) -> Iterator[Cause]:
-    if not isinstance(schema, dict) or (value is None and schema.get("nullable") is True):
-        return
-    wanted = "integer,string" if schema.get(_INT_OR_STRING) is True else schema.get("type")
-    found = _type_name(value)
-    if isinstance(wanted, str) and wanted and not _is_of_type(found, value, wanted):
-        yield wrong_type(field, found, wanted)
-        return
-    choices = schema.get("enum")
-    if isinstance(choices, list) and not any(_is_same(value, each) for each in choices):
-        yield unsupported(field, value, choices)
-    checker = _BY_TYPE.get(found)
-    if checker is not None:
-        yield from checker(schema, value, field)
-    yield from _combined(schema, value, field)
+class _Walk:
+    """One object being checked, and what that may still cost."""
+
+    def __init__(self, most_cost: int) -> None:
+        self.cost_left = most_cost
+
+    def check(self, schema: Any, value: Any, field: str, before: Any = _UNKNOWN) -> Iterator[Cause]:
+        self.cost_left -= 1
+        if not isinstance(schema, dict) or (value is None and schema.get("nullable") is True) or self.cost_left < 0:
+            return
+        # What does not change is not refused for what it has been all along.
+        if before is not _UNKNOWN and value == before and uniqueness.identity(value) == uniqueness.identity(before):
+            return
+        wanted = "integer,string" if schema.get(_INT_OR_STRING) is True else schema.get("type")
+        found = _type_name(value)
+        if isinstance(wanted, str) and wanted and not _is_of_type(found, value, wanted):
+            yield wrong_type(field, found, wanted)
+            return
+        choices = schema.get("enum")
+        if isinstance(choices, list) and not any(_is_same(value, each) for each in choices):
+            yield unsupported(field, value, choices)
+        checker = _BY_TYPE.get(found)
+        if checker is not None:
+            yield from checker(self, schema, value, field, before)
+        yield from _combined(self, schema, value, field)
 
 
-def _check_object(schema: Object, value: Object, field: str) -> Iterator[Cause]:
+def _check_object(walk: _Walk, schema: Object, value: Object, field: str, before: Any) -> Iterator[Cause]:
     for name in _strings(schema.get("required")):
         if name not in value:
             yield required(_below(field, name))
@@ -61,48 +70,36 @@ def _check_object(schema: Object, value: Object, field: str) -> Iterator[Cause]:
     for name, each in value.items():
         # The server itself looks after the metadata of objects.
         if field or name != "metadata":
-            yield from _check(properties.get(name, schema.get("additionalProperties")), each, _below(field, name))
+            below = properties.get(name, schema.get("additionalProperties"))
+            yield from walk.check(below, each, _below(field, name), _property(before, name, field))
 
 
-def _check_array(schema: Object, value: list[Any], field: str) -> Iterator[Cause]:
+def _check_array(walk: _Walk, schema: Object, value: list[Any], field: str, before: Any) -> Iterator[Cause]:
     least, most = _number(schema, "minItems"), _number(schema, "maxItems")
     if least is not None and len(value) < least:
         yield invalid_value(field, len(value), f"{field} in body should have at least {least} items")
     if most is not None and len(value) > most:
         yield too_many(field, len(value), int(most))
+    earlier = _by_keys(schema, before)
     for index, each in enumerate(value):
-        yield from _check(schema.get("items"), each, f"{field}[{index}]")
-    yield from _check_unique(schema, value, field)
+        known = earlier.get(uniqueness.identity(uniqueness.keys_of(schema, each)), _UNKNOWN) if earlier else _UNKNOWN
+        yield from walk.check(schema.get("items"), each, f"{field}[{index}]", known)
 
 
-def _check_unique(schema: Object, value: list[Any], field: str) -> Iterator[Cause]:
-    """Lists that are sets have each entry once; lists that are maps have each key once."""
-    match schema.get("x-kubernetes-list-type"):
-        case "set":
-            identities = list(value)
-        case "map":
-            names = _strings(schema.get("x-kubernetes-list-map-keys"))
-            identities = [{name: each.get(name) for name in names} for each in value if isinstance(each, dict)]
-        case _:
-            return
-    for index, identity in enumerate(identities):
-        if identity in identities[:index]:
-            yield duplicate(f"{field}[{index}]", identity)
-
-
-def _check_string(schema: Object, value: str, field: str) -> Iterator[Cause]:
+def _check_string(walk: _Walk, schema: Object, value: str, field: str, before: Any) -> Iterator[Cause]:
     least, most, pattern = _number(schema, "minLength"), _number(schema, "maxLength"), schema.get("pattern")
     if least is not None and len(value) < least:
         yield invalid_value(field, value, f"{field} in body should be at least {least} chars long")
     if most is not None and len(value) > most:
         yield too_long(field, int(most))
-    if isinstance(pattern, str) and re.search(pattern, value) is None:
+    if isinstance(pattern, str) and pattern and not _matches(walk, pattern, value):
         yield invalid_value(field, value, f"{field} in body should match '{pattern}'")
-    if schema.get("format") == "date-time" and not _is_time(value):
-        yield wrong_type(field, value, "date-time")
+    name = schema.get("format")
+    if isinstance(name, str) and not formats.fits(name, value):
+        yield wrong_type(field, value, name)
 
 
-def _check_number(schema: Object, value: float, field: str) -> Iterator[Cause]:
+def _check_number(walk: _Walk, schema: Object, value: float, field: str, before: Any) -> Iterator[Cause]:
     least, most, step = _number(schema, "minimum"), _number(schema, "maximum"), _number(schema, "multipleOf")
     if least is not None and schema.get("exclusiveMinimum") is True and value <= least:
         yield invalid_value(field, value, f"{field} in body should be greater than {least}")
@@ -116,20 +113,42 @@ def _check_number(schema: Object, value: float, field: str) -> Iterator[Cause]:
         yield invalid_value(field, value, f"{field} in body should be a multiple of {step}")
 
 
-def _combined(schema: Object, value: Any, field: str) -> Iterator[Cause]:
+def _combined(walk: _Walk, schema: Object, value: Any, field: str) -> Iterator[Cause]:
     for each in _schemas(schema, "allOf"):
-        yield from _check(each, value, field)
+        yield from walk.check(each, value, field)
     any_of, one_of, shown = _schemas(schema, "anyOf"), _schemas(schema, "oneOf"), field or "<nil>"
-    if any_of and not any(_holds(each, value, field) for each in any_of):
+    if any_of and not any(_holds(walk, each, value, field) for each in any_of):
         yield invalid_value(field, "", f'"{shown}" must validate at least one schema (anyOf)')
-    if one_of and sum(_holds(each, value, field) for each in one_of) != 1:
+    if one_of and sum(_holds(walk, each, value, field) for each in one_of) != 1:
         yield invalid_value(field, "", f'"{shown}" must validate one and only one schema (oneOf)')
-    if isinstance(schema.get("not"), dict) and _holds(schema["not"], value, field):
+    if isinstance(schema.get("not"), dict) and _holds(walk, schema["not"], value, field):
         yield invalid_value(field, "", f'"{shown}" must not validate the schema (not)')
 
 
-def _holds(schema: Object, value: Any, field: str) -> bool:
-    return next(_check(schema, value, field), None) is None
+def _holds(walk: _Walk, schema: Object, value: Any, field: str) -> bool:
+    return next(walk.check(schema, value, field), None) is None
+
+
+def _matches(walk: _Walk, pattern: str, value: str) -> bool:
+    # The engine comes with the CEL library, which is imported when the first pattern is met.
+    from stowplan.cel import patterns
+
+    walk.cost_left -= patterns.weight(pattern)
+    return walk.cost_left < 0 or patterns.matches(pattern, value)
+
+
+def _property(before: Any, name: str, field: str) -> Any:
+    """What a property was before, if that is known; what the object is was no other before."""
+    if not isinstance(before, dict) or (not field and name in ("apiVersion", "kind")):
+        return _UNKNOWN
+    return before.get(name, _UNKNOWN)
+
+
+def _by_keys(schema: Object, before: Any) -> dict[bytes, Any]:
+    """The items of a list as it was before, by their keys; only those of lists that are maps are known again."""
+    if schema.get("x-kubernetes-list-type") != "map" or not isinstance(before, list):
+        return {}
+    return {uniqueness.identity(uniqueness.keys_of(schema, each)): each for each in before}
 
 
 def _type_name(value: Any) -> str:
@@ -148,13 +167,6 @@ def _is_of_type(found: str, value: Any, wanted: str) -> bool:
 
 def _is_same(value: Any, other: Any) -> bool:
     return type(value) is type(other) and bool(value == other)
-
-
-def _is_time(value: str) -> bool:
-    try:
-        return "T" in value.upper() and parse_time(value) is not None
-    except ValueError:
-        return False
 
 
 def _below(field: str, name: str) -> str:
@@ -182,7 +194,7 @@ _TYPE_NAMES: Final[tuple[tuple[type, str], ...]] = (
     (int, "integer"),
     (float, "number"),
 )
-_BY_TYPE: Final[dict[str, Callable[[Object, Any, str], Iterator[Cause]]]] = {
+_BY_TYPE: Final[dict[str, Callable[[_Walk, Object, Any, str, Any], Iterator[Cause]]]] = {
     "object": _check_object,
     "array": _check_array,
     "string": _check_string,

@@ -141,11 +141,17 @@ def _own_faults(schema: Object, path: str) -> Iterator[Cause]:
         yield required(f"{path}.items", "must be specified")
     pattern = schema.get("pattern")
     if isinstance(pattern, str):
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            problem = f"must be a valid regular expression, but isn't: {error}"
-            yield invalid_value(f"{path}.pattern", pattern, problem)
+        yield from _pattern_fault(pattern, path)
+
+
+def _pattern_fault(pattern: str, path: str) -> Iterator[Cause]:
+    from stowplan.cel import patterns
+
+    try:
+        patterns.check(pattern)
+    except patterns.PatternError as error:
+        problem = f"must be a valid regular expression, but isn't: {error}"
+        yield invalid_value(f"{path}.pattern", pattern, problem)
 
 
 def _type_at(schema: Object, path: str) -> str:

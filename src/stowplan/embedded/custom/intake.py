@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from stowplan.embedded.custom import checking, faults, structure
+from stowplan.embedded.custom import checking, faults, structure, uniqueness
 from stowplan.embedded.custom.resource import CustomResource
-from stowplan.embedded.errors import Cause
+from stowplan.embedded.errors import Cause, bad_request
 from stowplan.embedded.resource import Object, Resource
 
 _DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
@@ -14,6 +14,8 @@ _DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 
 def unknown_fields(resource: Resource, obj: Object) -> list[str]:
     """Name the fields that the schema of a custom resource does not know, such as `spec.replicaz`."""
+    if (resource.is_custom or resource.qualified == _DEFINITIONS) and structure.is_too_deep(obj):
+        raise bad_request(f"the object is nested more than {structure.MOST_LEVELS} levels deep; flatten it")
     return structure.unknown_fields(resource.schema, obj) if isinstance(resource, CustomResource) else []
 
 
@@ -24,8 +26,16 @@ def complete(resource: Resource, obj: Object) -> None:
         structure.fill_in(resource.schema, obj)
 
 
-def problems(resource: Resource, obj: Object) -> list[Cause]:
+def problems(resource: Resource, obj: Object, before: Object | None = None) -> list[Cause]:
     """Say what is wrong with a definition, or with an object by the schema of its definition."""
     if isinstance(resource, CustomResource):
-        return checking.problems(resource.schema, obj)
+        return _object_problems(resource, obj, before)
     return faults.faults(obj) if resource.qualified == _DEFINITIONS else []
+
+
+def _object_problems(resource: CustomResource, obj: Object, before: Object | None) -> list[Cause]:
+    found = checking.problems(resource.schema, obj, before)
+    # Lists that were wrong before may be wrong still.
+    if before is None or next(uniqueness.problems(resource.schema, before), None) is None:
+        found += uniqueness.problems(resource.schema, obj)
+    return found

@@ -13,8 +13,20 @@ from stowplan.embedded.resource import Object
 
 #: Every object has these, whatever its schema says.
 _ALWAYS: Final = frozenset(("apiVersion", "kind", "metadata"))
+#: How many levels of objects and lists an object or a definition may have.
+MOST_LEVELS: Final = 200
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
 _IS_OBJECT: Final = "x-kubernetes-embedded-resource"
+
+
+def is_too_deep(obj: Object, most: int = MOST_LEVELS) -> bool:
+    """Say whether an object is nested deeper than it can be worked on."""
+    level: list[Any] = [obj]
+    for _ in range(most):
+        level = [below for each in level for below in _below(each) if isinstance(below, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def unknown_fields(schema: Object, obj: Object) -> list[str]:
@@ -59,6 +71,10 @@ def _unknown(schema: Object, value: Any, path: str, *, is_object: bool) -> Itera
         items = schema if "items" not in schema and _keeps_unknown(schema) else _items(schema)
         for index, each in enumerate(value):
             yield from _unknown(items, each, f"{path}[{index}]", is_object=items.get(_IS_OBJECT) is True)
+
+
+def _below(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value
 
 
 def _keeps_unknown(schema: Object) -> bool:

@@ -1,4 +1,4 @@
-"""Quantities and versions inside CEL expressions; what can be done with them is in `cel_functions.py`.
+"""Quantities and versions inside CEL expressions; what can be done with them is in `functions.py`.
 
 The CEL library has no types of ours, so both travel as maps of one entry, spelled the same if they are equal. Maps can
 be compared for equality, and nothing else, which is just what these types allow.
@@ -7,11 +7,10 @@ be compared for equality, and nothing else, which is just what these types allow
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from stowplan.devices import versions
-from stowplan.devices.versions import Version, VersionError
-from stowplan.model.device_pool import DeviceAttribute
+from stowplan.cel import versions
+from stowplan.cel.versions import Version
 from stowplan.model.quantity import Quantity
 
 QUANTITY: Final = "kubernetes.Quantity"
@@ -39,22 +38,6 @@ def of_quantity(quantity: Quantity) -> Carrier:
 def of_version(version: Version) -> Carrier:
     """Return what stands for a version."""
     return {VERSION: version.text}
-
-
-def of_attribute(attribute: DeviceAttribute, has_lists: bool) -> Any:
-    """Return what stands for the value of an attribute. Raise ValueError if it has none that is known."""
-    if has_lists:
-        for listed in (attribute.int_values, attribute.bool_values, attribute.string_values):
-            if listed:
-                return list(listed)
-        if attribute.version_values:
-            return [_version_of(text) for text in attribute.version_values]
-    for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
-        if value is not None:
-            return value
-    if attribute.version_value is not None:
-        return _version_of(attribute.version_value)
-    raise ValueError("unsupported attribute value")
 
 
 def kind_of(value: object) -> str:
@@ -90,10 +73,3 @@ def quantity_in(carrier: Carrier) -> Quantity:
 def version_in(carrier: Carrier) -> Version:
     """Return the version that something stands for."""
     return versions.parse(carrier[VERSION])
-
-
-def _version_of(text: str) -> Carrier:
-    try:
-        return of_version(versions.parse(text))
-    except VersionError as error:
-        raise ValueError(f"parse semantic version: {error}") from error

@@ -1,17 +1,16 @@
 """The functions that Kubernetes adds to CEL for quantities, versions, patterns, lists and sets.
 
-Those for addresses, URLs and formats are missing, which devices do not have. Two go by other names here, because the
-library has theirs for strings alone: `cel_text.with_list_functions`.
+Those for addresses, URLs and formats, which devices do not have, are in `network.py`. Some go by other names here
+(`tokens.RENAMED`): the library has `indexOf` for strings alone, and `matches` without bounds for the pattern.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from stowplan.devices import cel_lists, versions
-from stowplan.devices.cel_values import (
+from stowplan.cel import lists, patterns, versions
+from stowplan.cel.values import (
     QUANTITY,
     VERSION,
     Carrier,
@@ -22,7 +21,7 @@ from stowplan.devices.cel_values import (
     quantity_in,
     version_in,
 )
-from stowplan.devices.versions import Version, VersionError
+from stowplan.cel.versions import Version, VersionError
 from stowplan.model.quantity import Quantity, QuantityError
 
 _MOST_INCLUDED: Final = 48
@@ -59,6 +58,8 @@ def of_kubernetes() -> list[Function]:
         Function("compareTo", True, ("dyn", "dyn"), "int", _comparing("compareTo", lambda order: order)),
         Function("isGreaterThan", True, ("dyn", "dyn"), "bool", _comparing("isGreaterThan", lambda order: order > 0)),
         Function("isLessThan", True, ("dyn", "dyn"), "bool", _comparing("isLessThan", lambda order: order < 0)),
+        Function("Matches", False, ("string", "string"), "bool", _matches),
+        Function("Matches", True, ("string", "string"), "bool", _matches),
         Function("find", True, ("string", "string"), "string", _find),
         Function("findAll", True, ("string", "string"), "strings", _find_all),
         Function("findAll", True, ("string", "string", "int"), "strings", _find_all),
@@ -72,23 +73,23 @@ def of_kubernetes() -> list[Function]:
 
 def _of_lists() -> list[Function]:
     return [
-        Function("IndexOf", True, ("string", "string"), "int", cel_lists.text_index_of),
-        Function("IndexOf", True, ("string", "string", "int"), "int", cel_lists.text_index_of),
-        Function("IndexOf", True, ("list", "dyn"), "int", cel_lists.index_of),
-        Function("LastIndexOf", True, ("string", "string"), "int", cel_lists.text_last_index_of),
-        Function("LastIndexOf", True, ("string", "string", "int"), "int", cel_lists.text_last_index_of),
-        Function("LastIndexOf", True, ("list", "dyn"), "int", cel_lists.last_index_of),
-        Function("isSorted", True, ("list",), "bool", cel_lists.is_sorted),
-        Function("sum", True, ("list",), "dyn", cel_lists.total),
-        Function("min", True, ("list",), "dyn", cel_lists.extreme("min", min)),
-        Function("max", True, ("list",), "dyn", cel_lists.extreme("max", max)),
-        Function("slice", True, ("list", "int", "int"), "list", cel_lists.slice_of),
-        Function("flatten", True, ("list",), "list", cel_lists.flatten),
-        Function("flatten", True, ("list", "int"), "list", cel_lists.flatten),
-        Function("distinct", True, ("list",), "list", cel_lists.distinct),
+        Function("IndexOf", True, ("string", "string"), "int", lists.text_index_of),
+        Function("IndexOf", True, ("string", "string", "int"), "int", lists.text_index_of),
+        Function("IndexOf", True, ("list", "dyn"), "int", lists.index_of),
+        Function("LastIndexOf", True, ("string", "string"), "int", lists.text_last_index_of),
+        Function("LastIndexOf", True, ("string", "string", "int"), "int", lists.text_last_index_of),
+        Function("LastIndexOf", True, ("list", "dyn"), "int", lists.last_index_of),
+        Function("isSorted", True, ("list",), "bool", lists.is_sorted),
+        Function("sum", True, ("list",), "dyn", lists.total),
+        Function("min", True, ("list",), "dyn", lists.extreme("min", min)),
+        Function("max", True, ("list",), "dyn", lists.extreme("max", max)),
+        Function("slice", True, ("list", "int", "int"), "list", lists.slice_of),
+        Function("flatten", True, ("list",), "list", lists.flatten),
+        Function("flatten", True, ("list", "int"), "list", lists.flatten),
+        Function("distinct", True, ("list",), "list", lists.distinct),
         Function("reverse", True, ("list",), "list", lambda listed: listed[::-1]),
-        Function("sort", True, ("list",), "list", cel_lists.sort),
-        Function("lists.range", False, ("int",), "list", cel_lists.count_up),
+        Function("sort", True, ("list",), "list", lists.sort),
+        Function("lists.range", False, ("int",), "list", lists.count_up),
     ]
 
 
@@ -174,13 +175,18 @@ def _as_float(number: Quantity) -> float:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = re.search(pattern, text)
-    return found.group() if found else ""
+    return next(iter(_find_all(text, pattern, 1)), "")
 
 
 def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
-    found = [found.group() for found in re.finditer(pattern, text)]
+    patterns.check(pattern)
+    found = patterns.find_all(pattern, text)
     return found if most < 0 else found[:most]
+
+
+def _matches(text: str, pattern: str) -> bool:
+    patterns.check(pattern)
+    return patterns.matches(pattern, text)
 
 
 def _contains(listed: list[Any], wanted: list[Any]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Final
 
-from stowplan.devices.cel_values import NO_OVERLOAD, is_equal, kind_of
+from stowplan.cel.values import NO_OVERLOAD, is_equal, kind_of
 
 # What evaluating a selector may cost; a list costs as much as it is long.
 _MOST_COST: Final = 1_000_000

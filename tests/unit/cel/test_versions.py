@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from stowplan.devices import versions
-from stowplan.devices.versions import VersionError
+from stowplan.cel import versions
+from stowplan.cel.versions import VersionError
 
 
 def test_versions_have_an_order() -> None:
