@@ -14,6 +14,8 @@ DEVELOP := .venv/.synced-develop
 SYNC := VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=.venv .uv/bin/uv sync --frozen --compile-bytecode
 CONTROL_PLANE := tests/e2e/control_plane
 CONTROL_PLANE_BUILT := .e2e/bin/.built
+HELM := tests/e2e/helm
+HELM_BUILT := .e2e/bin/.helm-built
 CODE := $(wildcard src tests benchmarks)
 CACHES := .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
@@ -59,7 +61,7 @@ conformance: $(DEVELOP) ## compare every decision with the golden corpus (CORPUS
 bench: $(DEVELOP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
-e2e: $(DEVELOP) $(CONTROL_PLANE_BUILT) ## run the tests against a real kube-apiserver and etcd, built here with Go
+e2e: $(DEVELOP) $(CONTROL_PLANE_BUILT) $(HELM_BUILT) ## run the tests against a real kube-apiserver and etcd, built here with Go
 	tests/e2e/browser/install
 	$(BIN)/pytest --durations=5 tests/e2e
 	$(BIN)/pytest --durations=5 --plane embedded tests/e2e
@@ -100,6 +102,11 @@ $(DEVELOP): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION) .venv/bin/python
 
 $(CONTROL_PLANE_BUILT): $(addprefix $(CONTROL_PLANE)/,build go.mod go.sum)
 	$(CONTROL_PLANE)/build $(@D)
+	@touch $@
+
+# Apart from the control plane: a Helm has the Kubernetes modules of its own release.
+$(HELM_BUILT): $(addprefix $(HELM)/,build go.mod go.sum)
+	$(HELM)/build $(@D)
 	@touch $@
 
 # The version is part of the name, so that a new pin installs anew.

@@ -1,6 +1,7 @@
 """The embedded API server as a control plane: `stowplan up`, with nothing in it but the API.
 
-What the tests or other programs play is left out: kubelets, the scheduler and, unless asked for, the controllers.
+What the tests or other programs play is left out: kubelets, the scheduler and, unless asked for, the controllers. Only
+a whole cluster has all of its own.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.e2e.kubelets import Kubelets
+from tests.e2e.manifests import three_nodes
 from tests.e2e.plane import Plane
 from tests.e2e.processes import Process
 
@@ -21,9 +24,29 @@ class EmbeddedPlane(Plane):
     @contextmanager
     def controllers(self) -> Iterator[None]:
         """Run with the controllers of the embedded cluster for a while; volumes are for tests to make."""
+        with self._serving(self._up("kubelets", "scheduler", "provisioner")):
+            yield
+
+    @contextmanager
+    def whole_cluster(self) -> Iterator[None]:
+        """Leave nothing out for a while, as whoever types `stowplan up`."""
+        with self._serving(self._up()):
+            kubelets = Kubelets(self.api)
+            kubelets.register(three_nodes())
+            try:
+                yield
+            finally:
+                kubelets.clear()
+
+    def compact(self) -> None:
+        """Do nothing: the history of objects does not outlive a stop of the server, which is away now."""
+
+    @contextmanager
+    def _serving(self, process: Process) -> Iterator[None]:
+        """Have another process serve for a while; it has the same port and data."""
         usual = self._api_server
         usual.stop()
-        self._api_server = self._up("kubelets", "scheduler", "provisioner")
+        self._api_server = process
         try:
             self._start_api_server()
             yield
@@ -31,9 +54,6 @@ class EmbeddedPlane(Plane):
             self._api_server.stop()
             self._api_server = usual
             self._start_api_server()
-
-    def compact(self) -> None:
-        """Do nothing: the history of objects does not outlive a stop of the server, which is away now."""
 
     def _make_api_server(self) -> Process:
         return self._up("controllers", "kubelets", "scheduler")

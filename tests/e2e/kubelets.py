@@ -1,7 +1,8 @@
 """Plays the kubelets: registers nodes, keeps their leases, runs the pods bound to them and ends the deleted ones.
 
 Nothing is run. What a scheduler and the controllers see of a kubelet is all there is: the Node and its Ready condition,
-the Lease, a pod that turns Running, and a deleted pod that goes away.
+the Lease, a pod that turns Running, and a deleted pod that goes away. A pod that says how long it runs, as it would say
+on `stowplan up`, ends at once, with the exit code that it names.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _HEARTBEAT_SECONDS = 10.0
 _LEASE_SECONDS = 40
 _RETRY_SECONDS = 0.3
+_DURATION = "stowplan.dev/duration"
+_EXIT_CODE = "stowplan.dev/exit-code"
 
 
 class Kubelets:
@@ -103,8 +106,13 @@ class Kubelets:
         if "deletionTimestamp" in pod["metadata"]:
             await self._remove(pod)
         elif pod["status"]["phase"] == "Pending":
-            body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": _running_status(pod)}
-            await self._unless_gone("PATCH", f"{_path(pod)}/status", body, STRATEGIC_PATCH)
+            await self._report(pod, _running_status(pod))
+        elif pod["status"]["phase"] == "Running" and _DURATION in pod["metadata"].get("annotations", {}):
+            await self._report(pod, _ended_status(pod))
+
+    async def _report(self, pod: Object, status: Object) -> None:
+        body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
+        await self._unless_gone("PATCH", f"{_path(pod)}/status", body, STRATEGIC_PATCH)
 
     async def _remove(self, pod: Object) -> None:
         body = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
@@ -179,6 +187,23 @@ def _running_status(pod: Object) -> dict[str, Any]:
         for kind in ("Initialized", "ContainersReady", "Ready")
     ]
     return {"phase": "Running", "startTime": now, "conditions": ready, "containerStatuses": containers}
+
+
+def _ended_status(pod: Object) -> dict[str, Any]:
+    now = _now()
+    exit_code = int(pod["metadata"]["annotations"].get(_EXIT_CODE, "0"))
+    reason = "Error" if exit_code else "Completed"
+    ended = {"exitCode": exit_code, "reason": reason, "startedAt": now, "finishedAt": now}
+    return {
+        "phase": "Failed" if exit_code else "Succeeded",
+        "conditions": [
+            {"type": kind, "status": "False", "lastTransitionTime": now} for kind in ("ContainersReady", "Ready")
+        ],
+        "containerStatuses": [
+            {**one, "ready": False, "started": False, "state": {"terminated": ended}}
+            for one in pod["status"]["containerStatuses"]
+        ],
+    }
 
 
 def _now() -> str:

@@ -29,6 +29,11 @@ def node(
     }
 
 
+def three_nodes() -> list[Object]:
+    """Describe a small cluster."""
+    return [node(name) for name in ("a", "b", "c")]
+
+
 def pod(namespace: str, name: str, requests: Mapping[str, str] | None = None, **spec: object) -> Object:
     """Describe a pod with one container that requests this much; further fields of its spec by name."""
     container = {"name": "main", "image": "example.test/app:1", "resources": {"requests": dict(requests or {})}}

@@ -90,6 +90,10 @@ class Plane(ABC):
         """Let controllers work for a while; without, an object that is made stays alone."""
 
     @abstractmethod
+    def whole_cluster(self) -> AbstractContextManager[None]:
+        """Let controllers, a scheduler, the kubelets of three nodes and a maker of volumes work for a while."""
+
+    @abstractmethod
     def compact(self) -> None:
         """Forget all history of objects up to now; the API server has to be away."""
 

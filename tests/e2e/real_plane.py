@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tests.e2e.api import Object
+from tests.e2e.kubelets import Kubelets
+from tests.e2e.manifests import three_nodes
 from tests.e2e.plane import Plane
 from tests.e2e.processes import BINARIES, Process, answers_ok, free_port
+from tests.e2e.scheduler_process import kube_scheduler
+from tests.e2e.storekeeper import Storekeeper
 
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -52,6 +56,23 @@ class RealPlane(Plane):
             yield
         finally:
             process.stop()
+
+    @contextmanager
+    def whole_cluster(self) -> Iterator[None]:
+        """Run kube-controller-manager and kube-scheduler, and play what no program here does."""
+        with ExitStack() as parts:
+            parts.enter_context(self.controllers())
+            scheduler = kube_scheduler(self, name="kube-scheduler-of-a-whole-cluster")
+            parts.callback(scheduler.stop)
+            scheduler.start()
+            kubelets, provisioner = Kubelets(self.api), Storekeeper(self.api, binds=False)
+            parts.callback(kubelets.clear)
+            for part in (kubelets, provisioner):
+                parts.callback(part.stop)
+                part.start()
+            kubelets.register(three_nodes())
+            kubelets.start_heartbeats()
+            yield
 
     def compact(self) -> None:
         """Forget all history of etcd up to now."""

@@ -18,18 +18,17 @@ _LOOK_SECONDS = 0.1
 
 
 class Storekeeper:
-    """Looks after the claims of one namespace."""
+    """Looks after the claims of one namespace, or of all if none is named."""
 
-    def __init__(self, api: Api, namespace: str, *, binds: bool = True) -> None:
+    def __init__(self, api: Api, namespace: str = "", *, binds: bool = True) -> None:
         self._api = api
-        self._namespace = namespace
+        self._root = f"/api/v1/namespaces/{namespace}" if namespace else "/api/v1"
         self._binds = binds
-        self._claims = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
         self._task: concurrent.futures.Future[None] | None = None
 
     def make_claims(self) -> None:
         """Make the claims of all pods that have ephemeral volumes."""
-        pods = self._api.items(f"/api/v1/namespaces/{self._namespace}/pods")
+        pods = self._api.items(f"{self._root}/pods")
         self._api.create_all(claim for pod in pods for claim in _claims_of(pod))
 
     def start(self) -> None:
@@ -49,7 +48,7 @@ class Storekeeper:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _look(self) -> None:
-        claims = (await self._api.call("GET", self._claims))["items"]
+        claims = (await self._api.call("GET", f"{self._root}/persistentvolumeclaims"))["items"]
         waiting = [claim for claim in claims if not claim["spec"].get("volumeName")]
         if not waiting:
             return
@@ -69,7 +68,9 @@ class Storekeeper:
 
     async def _bind(self, claim: Object, name: str) -> None:
         body = {"metadata": {"annotations": {BIND_COMPLETED: "yes"}}, "spec": {"volumeName": name}}
-        await self._api.call("PATCH", f"{self._claims}/{claim['metadata']['name']}", body, MERGE_PATCH)
+        metadata = claim["metadata"]
+        path = f"/api/v1/namespaces/{metadata['namespace']}/persistentvolumeclaims/{metadata['name']}"
+        await self._api.call("PATCH", path, body, MERGE_PATCH)
 
 
 def made_for(claim: Object, node: str) -> Object:
