@@ -37,6 +37,7 @@ class KubernetesService:
         self._wanted = {obj["kind"]: obj for obj in _objects(_reachable(host), port)}
         self._queue = WorkQueue()
         self._resources = {kind: resources.find(setting.api, _VERSIONS[kind], kind) for kind in _OURS}
+        self._failures = setting.failures_at("apiserver", lambda key: (self._resources[key[1]], _NAMESPACE, _NAME))
         self._known: dict[str, Follower[Object]] = {}
         for kind, resource in self._resources.items():
             follower: Follower[Object] = Follower(setting.api, resource, _read)
@@ -46,7 +47,10 @@ class KubernetesService:
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
         followers = tuple(self._known.values())
-        return [*(each.run() for each in followers), Worker(self._queue, self.reconcile, followers).run()]
+        return [
+            *(each.run() for each in followers),
+            Worker(self._queue, self.reconcile, followers, self._failures).run(),
+        ]
 
     def reconcile(self, key: Key) -> float | None:
         """Make what is missing, and put right what is not as it should be; the key names a kind."""

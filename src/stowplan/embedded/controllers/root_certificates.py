@@ -33,13 +33,14 @@ class RootCertificates:
         self._data = {_KEY: authority}
         self._config_maps = resources.find(setting.api, "v1", "ConfigMap")
         self._queue = WorkQueue()
+        self._failures = setting.failures("root-ca-certificate-publisher", resources.namespaces(setting.api))
         self._namespaces: Follower[str] = Follower(setting.api, resources.namespaces(setting.api), _read_active)
         self._known: Follower[Object] = Follower(setting.api, self._config_maps, _read_published)
         self._namespaces.tell(self._on_namespace)
         self._known.tell(self._on_config_map)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        worker = Worker(self._queue, self.reconcile, (self._namespaces, self._known))
+        worker = Worker(self._queue, self.reconcile, (self._namespaces, self._known), self._failures)
         return [self._namespaces.run(), self._known.run(), worker.run()]
 
     def reconcile(self, key: Key) -> float | None:
