@@ -203,6 +203,11 @@ def test_who_may_not_ask_as_somebody_else_is_written_down(tmp_path: Path) -> Non
     assert (event["user"]["username"], event["responseStatus"]["code"]) == ("kubernetes-admin", 403)
 
 
+def test_what_a_page_of_somebody_else_asks_for_is_written_down(tmp_path: Path) -> None:
+    (event,) = audited(tmp_path / "audit.log", asking({**bearer("s"), "Origin": "http://evil.example"}))
+    assert (event["user"], event["requestURI"], event["responseStatus"]["code"]) == ({}, CONFIG_MAPS, 403)
+
+
 def test_a_log_that_cannot_be_written_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
     codes = []
 

@@ -129,7 +129,6 @@ class _Door:
         self.yaml_workers = YamlWorkers()
 
     def respond(self, request: Request, certificate: Certificate) -> Answer | Later | Watch:
-        self._origin.check(request.headers)
         path, _, query = request.target.partition("?")
         headers = request.headers
         user, problem = self._let_in(path, headers, certificate)
@@ -190,6 +189,10 @@ class _Door:
         self, path: str, headers: Mapping[str, str], certificate: Certificate
     ) -> tuple[User, StatusError | None]:
         """Who asks, and why that is refused, if it is."""
+        try:
+            self._origin.check(headers)
+        except StatusError as error:
+            return UNKNOWN, error
         try:
             user = self._authenticator.asking(headers.get("authorization", ""), certificate)
         except StatusError as error:
