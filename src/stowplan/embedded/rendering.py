@@ -28,6 +28,11 @@ class Rendering:
     #: How much of each object goes into a row of a table.
     include_object: str = ""
 
+    def __post_init__(self) -> None:
+        # Said before the first row: a watch that has begun can no longer be refused.
+        if self.form is Form.TABLE:
+            tables.check_included(self.include_object)
+
     def stored(self, stored: Stored) -> bytes:
         if self.form is Form.OBJECT:
             return forms.bytes_to_serve(self.resource, stored)

@@ -159,3 +159,10 @@ def test_a_watch_of_tables_names_the_columns_once(caller: Caller) -> None:
     assert first["object"]["columnDefinitions"][0]["name"] == "Name"
     assert not second["object"]["columnDefinitions"]
     assert [event["object"]["rows"][0]["cells"][0] for event in (first, second)] == ["a", "b"]
+
+
+def test_a_watch_of_tables_that_wants_an_unknown_part_of_objects_is_refused_before_it_begins(caller: Caller) -> None:
+    caller.post(CONFIG_MAPS, config_map("a"))
+    reply = caller.get(CONFIG_MAPS, TABLE, watch=1, includeObject="Half", timeoutSeconds=1)
+    assert reply.code == 400
+    assert reply.content["message"] == 'unrecognized includeObject value: "Half"; use None, Metadata or Object'

@@ -11,7 +11,7 @@ from stowplan.embedded.catalogue import BUILT_IN, Catalogue
 from stowplan.embedded.custom.definition import resources_of
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.tables import as_table
+from stowplan.embedded.tables import as_table, check_included
 from stowplan.embedded.tables.age import age_of, human
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
@@ -523,7 +523,7 @@ def test_a_row_has_as_much_of_its_object_as_is_asked_for(include: str, expected:
 
 def test_asking_for_another_part_of_the_object_is_refused() -> None:
     with pytest.raises(StatusError, match="use None, Metadata or Object") as refused:
-        as_table(resource("limitranges"), [{"metadata": {}}], NOW, "Half")
+        check_included("Half")
     assert refused.value.code == 400
 
 

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from stowplan.app.serving.authentication import Authenticator
 from stowplan.app.serving.authorization import AccessSettings, Authorizer
+from stowplan.app.serving.connection_log import connection_log
 from stowplan.app.serving.guard import Guard, Handler
 from stowplan.app.serving.identity import MASTERS, AccessRequest, Decision, User
 from stowplan.app.serving.routes import Pages, routes_of
@@ -56,7 +57,7 @@ async def serve_pages(pages: Pages, options: PagesOptions) -> PagesServer:
     door = _Door(OwnOrigin("https" if tls else "http", host, options.names))
     app = web.Application(middlewares=[door.admit, make_guard(options.token).admit])
     app.add_routes(routes_of(pages))
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+    runner = web.AppRunner(app, access_log=None, logger=connection_log(), shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         await web.TCPSite(runner, host, USUAL_PORT, ssl_context=tls).start()

@@ -11,6 +11,7 @@ import msgspec
 from aiohttp import web
 
 from stowplan.app.serving.certificates import CertificateError, ServerCertificate
+from stowplan.app.serving.connection_log import connection_log
 from stowplan.app.serving.guard import Guard
 from stowplan.app.serving.routes import Pages, routes_of
 from stowplan.observe.logs import log_for
@@ -51,7 +52,7 @@ async def serve(address: Address, certificate: ServerCertificate, guard: Guard, 
     """Start to serve; raise ServingError if the address cannot be had."""
     app = web.Application(middlewares=[guard.admit])
     app.add_routes(routes_of(pages))
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    runner = web.AppRunner(app, access_log=None, logger=connection_log(), shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         listener = _listen(address)

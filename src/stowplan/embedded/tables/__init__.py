@@ -40,6 +40,9 @@ _BUILT_IN: Final = {
 }
 
 
+_INCLUDED: Final = ("", "None", "Metadata", "Object")
+
+
 def as_table(resource: Resource, objects: Sequence[Object], now: datetime, include_object: str = "") -> Object:
     """Lay out objects as a Table; the caller adds the metadata of the list.
 
@@ -53,6 +56,12 @@ def as_table(resource: Resource, objects: Sequence[Object], now: datetime, inclu
         "columnDefinitions": [_definition(column) for column in sheet.columns],
         "rows": [_row(sheet, each, now, include_object) for each in objects],
     }
+
+
+def check_included(include_object: str) -> None:
+    """Raise StatusError 400 if `includeObject` says nothing that is known."""
+    if include_object not in _INCLUDED:
+        raise bad_request(f'unrecognized includeObject value: "{include_object}"; use None, Metadata or Object')
 
 
 def _sheet(resource: Resource) -> Sheet:
@@ -85,7 +94,5 @@ def _included(obj: Object, include_object: str) -> Object | None:
             return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj.get("metadata")}
         case "Object":
             return obj
-        case "None":
-            return None
         case _:
-            raise bad_request(f'unrecognized includeObject value: "{include_object}"; use None, Metadata or Object')
+            return None
