@@ -21,9 +21,9 @@ _REMEMBERED: Final = 400
 _ALLOWED: Final = frozenset((503,))
 #: What a real API server says, too: 504, because it might wait for that version to come.
 _FUTURE: Final = b"ResourceVersionTooLarge"
-#: A pod that an attacker deletes while it is bound.
+#: The scheduler's word on pods that attackers delete while they are bound, or that want devices by senseless rules.
 _EXPECTED_LINE: Final = re.compile(
-    r'Error scheduling pod; retrying" err="running (Bind|PreBind) plugin .*(not found|has been modified)|err="[^"]*CEL'
+    r"Error scheduling pod; retrying.*(not found|has been modified|CEL (compile|runtime) error)", re.DOTALL
 )
 _BAD_LINE: Final = re.compile(
     r"Traceback|Exception|Error\b|failed|never retrieved|never awaited|Unclosed|Fatal", re.IGNORECASE
