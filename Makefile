@@ -5,6 +5,8 @@ UV_VERSION := 0.13.7
 CORPUS ?= $(if $(wildcard ../shared/conformance),../shared/conformance,tests/conformance/sample)
 TEST_WORKERS ?= 2
 ROUNDS ?= 10
+FUZZ_SECONDS ?= 3600
+FUZZ_SEED ?= $(shell date +%s)
 EXAMPLE := examples/cluster.yaml examples/workload.yaml
 
 BIN := .venv/bin
@@ -42,11 +44,13 @@ run: $(READY) ## start a cluster with the example workload; in a terminal it sta
 test: $(DEVELOP) ## run every test that needs no real cluster
 	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal --ignore=tests/e2e
 
-fuzz: $(DEVELOP) ## run the property tests at length, with new random examples (ROUNDS=10)
+fuzz: $(DEVELOP) ## run the property tests at length (ROUNDS=10), then attack the embedded cluster (FUZZ_SECONDS=3600)
 	@for round in $$(seq $(ROUNDS)); do \
 	    echo "round $$round"; \
 	    STOWPLAN_EXAMPLES=new $(BIN)/pytest -q -n $(TEST_WORKERS) --dist worksteal -m "hypothesis or at_length" tests --ignore=tests/e2e || exit 1; \
 	done
+	@echo "attacking the embedded cluster for $(FUZZ_SECONDS) s, seed $(FUZZ_SEED)"
+	$(BIN)/python -m tests.fuzz.embedded --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 check: $(DEVELOP) ## lint, format, types, import contracts, sizes
 	$(BIN)/ruff check $(CODE)

@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.embedded", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="how long to attack, all variants together")
     parser.add_argument("--seed", type=int, default=1, help="what the attacks are drawn from")
-    parser.add_argument("--clients", type=int, default=8, help="how many attack at the same time")
+    parser.add_argument("--clients", type=int, default=12, help="how many attack at the same time")
     parser.add_argument(
         "--variant", action="append", choices=list(server_process.VARIANTS), help="one or several; all if not given"
     )
