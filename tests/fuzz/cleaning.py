@@ -12,6 +12,7 @@ import aiohttp
 from tests.fuzz.client import Address
 
 _ROUNDS: Final = 40
+_AT_ONCE: Final = 8
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=60)
 #: The cluster writes these itself; they come and go.
 _OWN: Final = ("/api/v1/events", "/apis/events.k8s.io/v1/events", "/apis/coordination.k8s.io/v1/leases")
@@ -40,8 +41,7 @@ class Cleaner:
                 left = [key for key in await _everything(session) if key not in self._first]
                 if not left:
                     break
-                for key in left:
-                    await _delete(session, key)
+                await asyncio.gather(*(_delete(session, key) for key in left))
                 await asyncio.sleep(0.1)
             for path in _OWN[:1]:
                 await _send(session, "DELETE", path)
@@ -54,7 +54,8 @@ class Cleaner:
             return int(answer["metadata"]["resourceVersion"])
 
     def _session(self) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(self._base, headers=self._headers, timeout=_TIMEOUT)
+        connector = aiohttp.TCPConnector(limit=_AT_ONCE)
+        return aiohttp.ClientSession(self._base, headers=self._headers, timeout=_TIMEOUT, connector=connector)
 
 
 async def collections(session: aiohttp.ClientSession) -> list[tuple[str, dict[str, Any]]]:
@@ -69,12 +70,11 @@ async def collections(session: aiohttp.ClientSession) -> list[tuple[str, dict[st
 
 async def _everything(session: aiohttp.ClientSession) -> list[Key]:
     """Return all objects as root, plural and name with namespace; pods last, as others make them anew."""
+    wanted = [(root, each["name"]) for root, each in await collections(session) if f"{root}/{each['name']}" not in _OWN]
+    lists = await asyncio.gather(*(_send(session, "GET", f"{root}/{plural}") for root, plural in wanted))
     found: list[Key] = []
-    for root, resource in await collections(session):
-        path = f"{root}/{resource['name']}"
-        if path not in _OWN:
-            items = (await _send(session, "GET", path)).get("items") or ()
-            found += [(root, resource["name"], name) for name in _names(items)]
+    for (root, plural), listed in zip(wanted, lists, strict=True):
+        found += [(root, plural, name) for name in _names(listed.get("items") or ())]
     return sorted(found, key=lambda key: (key[1] in ("pods", "namespaces"), key[1] == "namespaces"))
 
 

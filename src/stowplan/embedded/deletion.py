@@ -126,7 +126,8 @@ def _grace_seconds(pod: Object, options: DeleteOptions) -> int | None:
         return asked if asked is not None and asked < current else None
     if not spec.get("nodeName") or pod.get("status", {}).get("phase") in _FINISHED:
         return 0
-    return max(0, int(spec.get("terminationGracePeriodSeconds") or 0)) if asked is None else asked
+    own = int(spec.get("terminationGracePeriodSeconds") or 0)
+    return max(0, min(own, _LONGEST_GRACE_SECONDS)) if asked is None else asked
 
 
 def _mark_with_grace(metadata: Object, grace: int, now: datetime) -> None:

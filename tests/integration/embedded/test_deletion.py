@@ -32,6 +32,13 @@ def test_what_is_deleted_is_gone_and_the_answer_says_what_it_was(caller: Caller)
     assert caller.delete(f"{CONFIG_MAPS}/a").code == 404
 
 
+def test_a_pod_may_not_be_given_longer_than_dates_reach(cluster: Cluster, caller: Caller) -> None:
+    caller.post(PODS, pod("a", terminationGracePeriodSeconds=2**63 - 1))
+    put_on_node(cluster, "a")
+    reply = caller.delete(f"{PODS}/a")
+    assert (reply.code, reply.content["metadata"]["deletionGracePeriodSeconds"]) == (200, 2**31)
+
+
 def test_a_pod_that_is_on_no_node_goes_at_once(caller: Caller) -> None:
     caller.post(PODS, pod("a"))
     reply = caller.delete(f"{PODS}/a")

@@ -126,8 +126,9 @@ class CronJobs:
             claimant.obj["status"].get("lastScheduleTime") or claimant.obj["metadata"]["creationTimestamp"]
         )
         deadline = spec.get("startingDeadlineSeconds")
-        if deadline is not None:
-            since = max(since, now - timedelta(seconds=deadline))
+        # A deadline of millions of years is none, and no date.
+        if deadline is not None and (now - since).total_seconds() > deadline:
+            since = now - timedelta(seconds=deadline)
         return latest_between(schedule, since, now)
 
     def _create(self, claimant: Claimant, due: datetime) -> None:

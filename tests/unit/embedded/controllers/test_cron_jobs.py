@@ -72,6 +72,15 @@ def test_a_suspended_one_starts_nothing() -> None:
     tell(story)
 
 
+def test_a_deadline_that_dates_do_not_reach_is_none() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(CRON_JOBS, "tick", spec(startingDeadlineSeconds=2**63 - 1))
+        await cluster.pass_time(65)
+        assert len(job_names(cluster)) == 1
+
+    tell(story)
+
+
 def test_what_was_missed_for_longer_than_the_deadline_is_not_made_up_for() -> None:
     async def story(cluster: SmallCluster) -> None:
         cluster.create(CRON_JOBS, "tick", spec(suspend=True, schedule="0 * * * *", startingDeadlineSeconds=60))
