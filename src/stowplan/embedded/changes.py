@@ -1,21 +1,20 @@
-"""The log of changes to the objects of one storage, and feeds that follow it. `store` writes it, watches read it."""
+"""The log of changes to the objects of one storage, and feeds that follow it. `store` writes it, watches read it.
+
+`telling` wakes those who wait for it to go on.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_right
 from operator import attrgetter
 from typing import Final
 
 from stowplan.embedded.errors import StatusError, expired
 from stowplan.embedded.stored import Change
+from stowplan.embedded.telling import Telling
 
 #: Changes that a log keeps at least; it is cut when it is half as long again.
 KEPT_CHANGES: Final = 50_000
-#: Some changes are told at once; of very many in a row, those of so long are told together, which costs everybody much
-#: less. Told at once they come to clients in order with those of other logs.
-_TOGETHER_SECONDS: Final = 0.005
-_TOLD_AT_ONCE: Final = 10
 
 
 class ChangeLog:
@@ -26,11 +25,8 @@ class ChangeLog:
         self._changes: list[Change] = []
         self._dropped = 0
         self._kept = kept
-        self._waiting: list[asyncio.Future[None]] = []
-        self._told_at = float("-inf")
-        # How often in a row it was told, with no longer pause than changes wait to be told together.
-        self._told = 0
-        self._telling: asyncio.TimerHandle | None = None
+        self._within = Telling()
+        self._outside = Telling()
 
     @property
     def end(self) -> int:
@@ -45,8 +41,8 @@ class ChangeLog:
         self._changes.append(change)
         if len(self._changes) > self._kept * 3 // 2:
             self._drop(len(self._changes) - self._kept)
-        if self._waiting and self._telling is None:
-            self._tell(self._waiting[0].get_loop())
+        self._within.tell()
+        self._outside.tell()
 
     def position_after(self, version: int) -> int:
         """Where the changes after a version begin. Raise StatusError 410 if some of them are gone."""
@@ -60,45 +56,14 @@ class ChangeLog:
             raise expired("too old resource version: the watch fell behind the changes that are kept")
         return self._changes[position - self._dropped : None if end is None else end - self._dropped]
 
-    async def wait(self, position: int) -> None:
-        """Return when there is a change at or after a position."""
-        while position >= self.end:
-            future = asyncio.get_running_loop().create_future()
-            self._waiting.append(future)
-            try:
-                await future
-            finally:
-                self._leave(future)
-
-    def _leave(self, future: asyncio.Future[None]) -> None:
-        if future in self._waiting:
-            self._waiting.remove(future)
-        if not self._waiting and self._telling is not None:
-            self._telling.cancel()
-            self._telling = None
+    def telling(self, *, is_outside: bool) -> Telling:
+        """Who tells of changes: however many clients listen, those within this process do not wait for them."""
+        return self._outside if is_outside else self._within
 
     def _drop(self, count: int) -> None:
         self.floor = self._changes[count - 1].version
         self._dropped += count
         del self._changes[:count]
-
-    def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wake those who wait, now or a little later."""
-        next_at = self._told_at + _TOGETHER_SECONDS
-        self._told = self._told + 1 if loop.time() < next_at else 1
-        if self._told <= _TOLD_AT_ONCE:
-            self._wake()
-        else:
-            self._telling = loop.call_at(next_at, self._wake)
-
-    def _wake(self) -> None:
-        self._telling = None
-        if self._waiting:
-            self._told_at = self._waiting[0].get_loop().time()
-        waiting, self._waiting = self._waiting, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
 
 
 class Feed:
@@ -108,6 +73,8 @@ class Feed:
         self._log = log
         self._position = position
         self._namespace = namespace
+        #: Whether it is followed by a client of another process, one of perhaps very many.
+        self.is_outside = False
 
     @property
     def is_behind(self) -> bool:
@@ -120,7 +87,13 @@ class Feed:
 
     async def wait(self) -> None:
         """Return when there is something to drain (which, in one namespace, may still be nothing)."""
-        await self._log.wait(self._position)
+        telling = self._log.telling(is_outside=self.is_outside)
+        while not self.is_behind:
+            await telling.wait()
+
+    async def give_way(self) -> None:
+        """Let others have their turn while there is still something to drain."""
+        await self._log.telling(is_outside=self.is_outside).give_way()
 
     async def take(self) -> list[Change]:
         """Wait for changes and take them all."""

@@ -28,9 +28,10 @@ from stowplan.embedded.stored import ADDED, DELETED, MODIFIED, Kind
 BOOKMARK_EVERY_SECONDS: Final = 60.0
 _DEFAULT_TIMEOUT_SECONDS: Final = 3600
 _LONGEST_TIMEOUT_SECONDS: Final = 24 * 3600
-#: A first list, and what changed meanwhile, is sent in pieces of so many, so that others get their turn in between.
-_OBJECTS_PER_PIECE: Final = 500
-_CHANGES_PER_PIECE: Final = 50
+#: Of what changed meanwhile so many are looked at until others get their turn.
+_CHANGES_PER_TURN: Final = 50
+#: What is sent is sent in pieces of so much, so that little is held for whoever does not read.
+_PIECE_BYTES: Final = 16 * 1024
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
@@ -53,8 +54,9 @@ class Watch:
     async def pieces(self) -> AsyncIterator[bytes]:
         """What to send, piece by piece, until the time is up or the watch has fallen behind."""
         lines = _Lines(self.rendering)
-        for start in range(0, len(self.initial), _OBJECTS_PER_PIECE):
-            yield b"".join(lines.added(self.initial[start : start + _OBJECTS_PER_PIECE]))
+        for piece in in_pieces(lines.added(self.initial)):
+            yield piece
+            await self.feed.give_way()
         if self.marks_initial_end:
             yield lines.bookmark(self.opened_at, {_INITIAL_EVENTS_END: "true"})
         try:
@@ -67,12 +69,12 @@ class Watch:
         loop = asyncio.get_running_loop()
         end, bookmark_at = loop.time() + self.timeout_seconds, loop.time() + BOOKMARK_EVERY_SECONDS
         while True:
-            piece = b"".join(lines.changed(self.selection, self.feed.drain(_CHANGES_PER_PIECE)))
+            changes = self.feed.drain(_CHANGES_PER_TURN)
             version, is_behind = self.current(), self.feed.is_behind
-            if piece:
+            for piece in in_pieces(lines.changed(self.selection, changes)):
                 yield piece
             if is_behind and loop.time() < end:
-                await asyncio.sleep(0)
+                await self.feed.give_way()
                 continue
             if loop.time() >= min(bookmark_at, end):
                 if self.has_bookmarks and not is_behind:
@@ -120,6 +122,20 @@ def error_line(error: StatusError) -> bytes:
     return msgspec.json.encode({"type": "ERROR", "object": error.status()}) + b"\n"
 
 
+def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Join what is small; what is large stays as it is, because others may send it, too."""
+    joined: list[bytes] = []
+    size = 0
+    for part in parts:
+        if size and size + len(part) > _PIECE_BYTES:
+            yield b"".join(joined)
+            joined, size = [], 0
+        joined.append(part)
+        size += len(part)
+    if joined:
+        yield b"".join(joined) if len(joined) > 1 else joined[0]
+
+
 class _Lines:
     """Writes the lines of one watch; a table names its columns only once."""
 
@@ -129,13 +145,13 @@ class _Lines:
 
     def added(self, objects: Iterable[Stored]) -> Iterator[bytes]:
         for stored in objects:
-            yield self._line(ADDED, stored)
+            yield from self._line(ADDED, stored)
 
     def changed(self, selection: Selection, changes: Iterable[Change]) -> Iterator[bytes]:
         for change in changes:
             seen = (change.kind, change.stored) if selection.is_everything else _seen(selection, change)
             if seen is not None:
-                yield self._line(*seen)
+                yield from self._line(*seen)
 
     def bookmark(self, version: int, annotations: dict[str, str] | None = None) -> bytes:
         resource, is_table = self._rendering.resource, self._rendering.form is Form.TABLE
@@ -149,13 +165,15 @@ class _Lines:
             obj["columnDefinitions"], obj["rows"] = None, []
         return msgspec.json.encode({"type": "BOOKMARK", "object": obj}) + b"\n"
 
-    def _line(self, kind: Kind, stored: Stored) -> bytes:
+    def _line(self, kind: Kind, stored: Stored) -> tuple[bytes, ...]:
         if self._rendering.form is Form.TABLE:
             body = self._rendering.row(stored, with_columns=not self._has_columns)
             self._has_columns = True
         else:
             body = self._rendering.stored(stored)
-        return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
+        if len(body) > _PIECE_BYTES:
+            return b'{"type":"%b","object":' % kind.encode(), body, b"}\n"
+        return (b'{"type":"%b","object":%b}\n' % (kind.encode(), body),)
 
 
 def _seen(selection: Selection, change: Change) -> tuple[Kind, Stored] | None:

@@ -1,4 +1,7 @@
-"""A server in a process of its own, which can be killed: `python -m tests.integration.embedded.server_process DIR`."""
+"""A server in a process of its own, which can be killed.
+
+`python -m tests.integration.embedded.server_process DIR [TOKEN]`.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,16 @@ from stowplan.embedded.persistence import Database
 from tests.integration.embedded.running import make_api, make_namespace
 
 
-async def run(folder: Path) -> None:
+async def run(folder: Path, token: str = "") -> None:
     """Serve what the folder has until killed; say on which port."""
     api = make_api(Database(folder))
     if api.store.version == 1:
         make_namespace(api, "default")
-    serving = await serve(api, ServerOptions())
+    serving = await serve(api, ServerOptions(token=token))
     sys.stdout.write(f"{serving.port}\n")
     sys.stdout.flush()
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(run(Path(sys.argv[1])))
+    asyncio.run(run(Path(sys.argv[1]), *sys.argv[2:]))

@@ -5,55 +5,23 @@ The server is a process of its own, so that its memory can be looked at; the cli
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from tests.integration.embedded.talking import CONFIG_MAPS, PODS, Caller, config_map
+from tests.integration.embedded.attacked import Target, attacked
+from tests.integration.embedded.talking import CONFIG_MAPS, PODS, config_map
 
-#: What each of these took before there were limits was many times this.
-TIMEOUT_SECONDS = 15.0
 MOST_MEGABYTES = 200
 YAML = "application/yaml"
 
 
-@dataclass(frozen=True)
-class Target:
-    """A server that is attacked."""
-
-    port: int
-    pid: int
-
-    def caller(self) -> Caller:
-        return Caller(self.port, timeout=TIMEOUT_SECONDS)
-
-    @property
-    def peak_megabytes(self) -> int:
-        """The most memory that the process ever had."""
-        status = Path(f"/proc/{self.pid}/status")
-        if not status.exists():
-            pytest.skip("how much memory a process has is only looked up on Linux")
-        [line] = [line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM")]
-        return int(line.split()[1]) // 1024
-
-
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    folder = tmp_path_factory.mktemp("attacked")
-    command = [sys.executable, "-m", "tests.integration.embedded.server_process", str(folder)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield Target(int(process.stdout.readline()), process.pid)
-    finally:
-        process.kill()
-        process.communicate()
+    with attacked(tmp_path_factory.mktemp("attacked")) as target:
+        yield target
 
 
 def heading(kind: str = "ConfigMap") -> str:

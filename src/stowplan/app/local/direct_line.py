@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
-from stowplan.embedded.http.connection import Respond, respond_safely, wait_safely
+from stowplan.embedded.http.answers import Respond, respond_safely, wait_safely
 from stowplan.embedded.http.requests import Request as Asked
 from stowplan.embedded.incoming import Answer as Given
 from stowplan.embedded.incoming import Later
@@ -60,7 +60,7 @@ class DirectLine:
         }
         if authorization := await self._authorization.header():
             headers["authorization"] = authorization
-        asked = Asked(request.verb, target, headers, request.body or b"", is_last=False)
+        asked = Asked(request.verb, target, headers, body=request.body or b"")
         given = respond_safely(self._respond, asked, {})
         return await wait_safely(given, asked) if isinstance(given, Later) else given
 

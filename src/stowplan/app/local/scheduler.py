@@ -24,7 +24,7 @@ from stowplan.app.release import USER_AGENT
 from stowplan.app.replica import Connections, Replica, Settings
 from stowplan.app.serving.routes import Pages
 from stowplan.config.types import Configuration
-from stowplan.embedded.http.connection import Respond
+from stowplan.embedded.http.answers import Respond
 from stowplan.embedded.precedence import Precedence
 from stowplan.engine.ports import Report
 from stowplan.engine.timers import run_timers

@@ -1,6 +1,7 @@
 """One connection of a client: requests in, answers out, in order.
 
-A watch takes the connection until it ends, and so does an answer that comes later.
+Who asks is looked at when the head of a request is there, and a body is read only of whom it may be read. A watch takes
+the connection until it ends, and so does an answer that comes later.
 
 Written on transport and protocol instead of a web framework: almost all answers are there as soon as the request is,
 and a task, a queue and a router for each cost more than the answer itself.
@@ -9,204 +10,327 @@ and a task, a queue and a router for each cost more than the answer itself.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Callable
-from http import HTTPStatus
+from enum import Enum, auto
 from typing import Final, cast
 
 from stowplan.embedded.errors import StatusError
+from stowplan.embedded.http import answers
+from stowplan.embedded.http.answers import Admission, Door, respond_safely, wait_safely
+from stowplan.embedded.http.connections import Connections
 from stowplan.embedded.http.requests import Request, RequestReader
 from stowplan.embedded.incoming import Answer, Later, refusal
-from stowplan.embedded.media import JSON
 from stowplan.embedded.precedence import Precedence
 from stowplan.embedded.users import Certificate
 from stowplan.embedded.watching import Watch
 
-#: Answers a request of a client with this certificate.
-Respond = Callable[[Request, Certificate], Answer | Later | Watch]
-
-_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-#: Answers are for one reader, and what they say they are.
-_EVERY_HEAD: Final = "Cache-Control: no-cache, private\r\nX-Content-Type-Options: nosniff\r\n"
-_STREAM_HEAD: Final = (
-    f"HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\n{_EVERY_HEAD}Transfer-Encoding: chunked\r\n\r\n"
-).encode()
-_STREAM_END: Final = b"0\r\n\r\n"
 #: What a client may send while its connection is taken.
 _LONGEST_AHEAD_BYTES: Final = 64 * 1024
-#: How long a client that is refused in the middle of a body may take to notice.
-_LINGER_SECONDS: Final = 2.0
+#: What waits in this process for a client that does not read; of a watch so much is written at a time.
+_UNREAD_BYTES: Final = 16 * 1024
 _log = logging.getLogger(__name__)
 
 
-def respond_safely(respond: Respond, request: Request, certificate: Certificate) -> Answer | Later | Watch:
-    """Answer a request; whatever goes wrong is an answer, too."""
-    try:
-        return respond(request, certificate)
-    except StatusError as error:
-        return refusal(error)
-    except Exception:
-        return _failure(request)
+class _Phase(Enum):
+    """What is waited for."""
+
+    IDLE = auto()
+    HEAD = auto()
+    BODY = auto()
+    ANSWER = auto()
+    END = auto()
 
 
-async def wait_safely(later: Later, request: Request) -> Answer:
-    """Wait for the answer to a request; whatever goes wrong is an answer, too."""
-    try:
-        return await later.work()
-    except StatusError as error:
-        return refusal(error)
-    except Exception:
-        return _failure(request)
+class Connection(asyncio.BufferedProtocol):
+    """Talks to one client."""
 
-
-def _failure(request: Request) -> Answer:
-    _log.exception("%s %s failed", request.method, request.target)
-    problem = f"{request.method} {request.target} failed: the log of the server says why"
-    return refusal(StatusError(500, "InternalError", problem))
-
-
-class Connection(asyncio.Protocol):
-    """Talks to one client; `connections` is the set of those that are open."""
-
-    def __init__(self, respond: Respond, connections: set[Connection], precedence: Precedence | None = None) -> None:
-        self._respond = respond
+    def __init__(self, door: Door, connections: Connections, precedence: Precedence | None = None) -> None:
+        self._door = door
         self._connections = connections
         self._precedence = precedence
         self._reader = RequestReader()
+        self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._certificate: Certificate = {}
+        #: What was found out about the request whose body is on its way.
+        self._admission: Admission | None = None
+        self._is_holding = False
+        self._is_waiting_for_room = False
         self._busy: asyncio.Task[None] | None = None
-        self._is_over = False
+        self._is_watched = False
+        self._ahead = bytearray()
+        self._phase = _Phase.IDLE
+        self.since = self._loop.time()
         self._may_write = asyncio.Event()
         self._may_write.set()
+        #: What a client that does not read has left unread, and since when it is so much.
+        self._unread = (0, 0.0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=_UNREAD_BYTES)
         self._certificate = transport.get_extra_info("peercert") or {}
-        self._connections.add(self)
+        if self._connections.enter(self):
+            return
+        if self._connections.turn_away(self):
+            limit = self._connections.limits.connections
+            problem = f"{limit} connections are open, and no more are served at a time: try again later"
+            self._give_up(refusal(StatusError(503, "ServiceUnavailable", problem)))
+        else:
+            self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._connections.discard(self)
+        self._reader.stop()
+        self._connections.leave(self)
         self._may_write.set()
         if self._busy is not None:
             self._busy.cancel()
 
-    def data_received(self, data: bytes) -> None:
-        if self._is_over:
-            return
-        if self._precedence is None:
-            self._serve(data)
-            return
-        since = asyncio.get_running_loop().time()
-        try:
-            self._serve(data)
-        finally:
-            self._precedence.served(since)
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._connections.buffer
 
-    def _serve(self, data: bytes) -> None:
-        self._reader.feed(data)
-        self._answer_all()
-        if self._busy is not None and self._reader.held_bytes > _LONGEST_AHEAD_BYTES:
-            self.close()
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._phase is _Phase.END:
+            return
+        since = self._loop.time()
+        try:
+            self._serve(self._connections.buffer[:nbytes], since)
+        finally:
+            if self._precedence is not None:
+                self._precedence.served(since)
 
     def pause_writing(self) -> None:
         self._may_write.clear()
-        if self._transport is not None and self._busy is None:
-            # Who does not read answers is not asked for more requests.
-            self._transport.pause_reading()
+        if self._transport is not None:
+            self._unread = self._transport.get_write_buffer_size(), self._loop.time()
+            if self._busy is None:
+                # Who does not read answers is not asked for more requests.
+                self._transport.pause_reading()
 
     def resume_writing(self) -> None:
         self._may_write.set()
+        # Whoever has read something is not idle.
+        self.since = self._loop.time()
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
+            self._read_on()
             self._answer_all()
 
+    @property
+    def is_replaceable(self) -> bool:
+        return self._phase in (_Phase.IDLE, _Phase.HEAD) and self._may_write.is_set()
+
+    def look(self, now: float) -> None:
+        """End the connection if its client takes longer than it may."""
+        limits, took = self._connections.limits, now - self.since
+        if not self._may_write.is_set():
+            # It is the client that is waited for.
+            self._look_at_unread(now)
+            return
+        match self._phase:
+            case _Phase.IDLE if took > limits.idle_seconds:
+                self.close()
+            case _Phase.HEAD if took > limits.head_seconds:
+                self._time_out("headers")
+            case _Phase.BODY if took > self._body_seconds():
+                self._time_out("body")
+            case _Phase.END if took > limits.linger_seconds:
+                self._end_for_good(took)
+
+    def go_on(self) -> None:
+        """Read the body: there is room for it now."""
+        if self._phase is not _Phase.END:
+            self._is_waiting_for_room, self._is_holding = False, True
+            self._allow_body()
+            self._read_on()
+
     def close(self) -> None:
-        """End the connection, and the watch on it."""
+        """End the connection, and the watch on it, as soon as what was written is sent."""
+        self._enter(_Phase.END)
         if self._transport is not None:
             self._transport.close()
 
-    def _answer_all(self) -> None:
-        """Answer every request that has arrived in full."""
-        while self._transport is not None and self._busy is None and self._may_write.is_set() and not self._is_over:
+    def _serve(self, data: memoryview, now: float) -> None:
+        if self._is_taken():
+            self._ahead += data
+            self._limit_ahead()
+            return
+        self._reader.feed(data)
+        if self._answer_all() or self._phase is _Phase.IDLE:
+            self.since = now
+
+    def _is_taken(self) -> bool:
+        return self._busy is not None or not self._may_write.is_set()
+
+    def _limit_ahead(self) -> None:
+        if len(self._ahead) <= _LONGEST_AHEAD_BYTES or self._transport is None:
+            return
+        if self._is_watched:
+            # Who is not read from cannot be seen to leave.
+            self.close()
+        else:
+            self._transport.pause_reading()
+
+    def _read_on(self) -> None:
+        """Ask for more, unless there is a reason not to."""
+        is_full = len(self._ahead) > _LONGEST_AHEAD_BYTES
+        if self._transport is not None and not (self._is_waiting_for_room or is_full or self._is_taken()):
+            self._transport.resume_reading()
+
+    def _answer_all(self) -> int:
+        """Answer every request that has arrived in full; say how many these were."""
+        count = 0
+        while self._transport is not None and not self._is_taken() and self._phase is not _Phase.END:
             try:
                 request = self._reader.take()
             except StatusError as error:
-                self._give_up(self._transport, error)
-                return
-            if request is None:
-                if self._reader.take_permission():
-                    self._transport.write(_CONTINUE)
-                return
-            self._answer(request)
+                self._give_up(refusal(error))
+                break
+            if request is not None:
+                count += 1
+                self._answer(request)
+            elif self._ahead:
+                data, self._ahead = bytes(self._ahead), bytearray()
+                self._reader.feed(data)
+            else:
+                self._look_at_head()
+                break
+        return count
 
-    def _give_up(self, transport: asyncio.Transport, error: StatusError) -> None:
-        """Refuse what cannot be read. A client that is still sending would not see the answer if it were cut off."""
-        self._is_over = True
-        answer = refusal(error)
-        transport.write(_head(answer, is_last=True) + answer.body)
-        asyncio.get_running_loop().call_later(_LINGER_SECONDS, self.close)
+    def _look_at_head(self) -> None:
+        """Decide about the request whose body is still to come, if there is one."""
+        head = self._reader.head
+        if head is None:
+            self._enter(_Phase.IDLE if self._reader.is_idle else _Phase.HEAD)
+            return
+        self._enter(_Phase.BODY)
+        if self._admission is not None:
+            return
+        asked = Request(head.method, head.target, head.headers, is_last=True)
+        try:
+            self._admission = self._door.admit(head, self._certificate)
+        except Exception:
+            self._give_up(answers.failure(asked))
+            return
+        if self._admission.problem is not None:
+            answer = respond_safely(self._door.respond, asked, self._certificate, self._admission)
+            self._give_up(answer if isinstance(answer, Answer) else refusal(self._admission.problem))
+        elif self._connections.hold(self, head.announced_bytes):
+            self._is_holding = True
+            self._allow_body()
+        elif self._transport is not None:
+            self._is_waiting_for_room = True
+            self._transport.pause_reading()
+
+    def _allow_body(self) -> None:
+        if self._transport is not None and self._reader.head is not None and self._reader.head.awaits_permission:
+            self._transport.write(answers.CONTINUE)
 
     def _answer(self, request: Request) -> None:
-        answer = respond_safely(self._respond, request, self._certificate)
-        if isinstance(answer, Watch):
-            self._busy = asyncio.ensure_future(self._stream(answer, is_last=request.is_last))
-        elif isinstance(answer, Later):
-            self._busy = asyncio.ensure_future(self._send_later(answer, request))
-        else:
+        admission, self._admission = self._admission, None
+        answer = respond_safely(self._door.respond, request, self._certificate, admission)
+        if isinstance(answer, Answer):
             self._send(answer, request)
+            return
+        self._enter(_Phase.ANSWER)
+        self._is_watched = isinstance(answer, Watch)
+        work = self._stream(answer, request) if isinstance(answer, Watch) else self._send_later(answer, request)
+        self._busy = self._loop.create_task(work)
 
     async def _send_later(self, later: Later, request: Request) -> None:
         answer = await wait_safely(later, request)
-        self._busy = None
         self._send(answer, request)
-        self._answer_all()
+        self._free()
 
     def _send(self, answer: Answer, request: Request) -> None:
+        self._release()
         if self._transport is None:
             return
-        # After an upgrade that was refused, what follows is not HTTP.
-        is_last = request.is_last or "upgrade" in request.headers
-        self._transport.write(_head(answer, is_last=is_last) + (b"" if request.method == "HEAD" else answer.body))
-        if is_last:
-            self._is_over = True
-            self._transport.close()
+        head = answers.head_of(answer, is_last=request.is_last)
+        self._transport.write(head + (b"" if request.method == "HEAD" else answer.body))
+        if request.is_last:
+            self.close()
 
-    async def _stream(self, watch: Watch, *, is_last: bool) -> None:
+    def _release(self) -> None:
+        if self._is_holding:
+            self._is_holding = False
+            self._connections.release(self)
+
+    async def _stream(self, watch: Watch, request: Request) -> None:
+        self._release()
+        watch.feed.is_outside = True
+        in_chunks = request.takes_chunks
+        is_last = request.is_last or not in_chunks
+        self._write(answers.stream_head(in_chunks=in_chunks))
         try:
-            await self._send_pieces(watch)
+            async for piece in watch.pieces():
+                await self._send_piece(piece, in_chunks=in_chunks)
+            if in_chunks:
+                self._write(answers.LAST_CHUNK)
         except Exception:
             _log.exception("a watch of %s failed", watch.rendering.resource.qualified)
             is_last = True
-        self._busy = None
         if is_last:
             self.close()
-        self._answer_all()
+        self._free()
 
-    async def _send_pieces(self, watch: Watch) -> None:
-        self._write(_STREAM_HEAD)
-        async for piece in watch.pieces():
-            self._write(b"%x\r\n%b\r\n" % (len(piece), piece))
-            await self._may_write.wait()
-        self._write(_STREAM_END)
+    async def _send_piece(self, piece: bytes, *, in_chunks: bool) -> None:
+        """Send a piece, a part at a time, so that little waits here for whoever does not read."""
+        for start in range(0, len(piece), _UNREAD_BYTES):
+            part = piece if len(piece) <= _UNREAD_BYTES else piece[start : start + _UNREAD_BYTES]
+            self._write(b"%x\r\n%b\r\n" % (len(part), part) if in_chunks else part)
+            if not self._may_write.is_set():
+                await self._may_write.wait()
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None:
             self._transport.write(data)
 
+    def _free(self) -> None:
+        """Go on with what has arrived while the connection was taken."""
+        self._busy, self._is_watched = None, False
+        self.since = self._loop.time()
+        self._answer_all()
+        self._read_on()
 
-def _head(answer: Answer, *, is_last: bool) -> bytes:
-    phrase = _PHRASES.get(answer.code, "")
-    lines = f"HTTP/1.1 {answer.code} {phrase}\r\nContent-Type: {answer.content_type}\r\n{_EVERY_HEAD}"
-    for warning in answer.warnings:
-        lines += f"Warning: 299 - {json.dumps(warning)}\r\n"
-    if answer.code == HTTPStatus.UNAUTHORIZED:
-        lines += "WWW-Authenticate: Bearer\r\n"
-    if is_last:
-        lines += "Connection: close\r\n"
-    return f"{lines}Content-Length: {len(answer.body)}\r\n\r\n".encode("latin-1")
+    def _enter(self, phase: _Phase) -> None:
+        if phase is not self._phase:
+            self._phase, self.since = phase, self._loop.time()
 
+    def _give_up(self, answer: Answer) -> None:
+        """Give a last answer. A client that is still sending would not see it if it were cut off, so it is read on."""
+        self._enter(_Phase.END)
+        self._reader.stop()
+        self._connections.release(self)
+        if self._transport is not None:
+            self._transport.write(answers.head_of(answer, is_last=True) + answer.body)
+            self._transport.resume_reading()
 
-_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
+    def _time_out(self, what: str) -> None:
+        problem = f"the {what} of the request did not come in time"
+        self._give_up(refusal(StatusError(408, "RequestTimeout", problem)))
+
+    def _body_seconds(self) -> float:
+        limits = self._connections.limits
+        is_in_the_way = self._is_holding and self._connections.is_pressed
+        return limits.pressed_body_seconds if is_in_the_way else limits.body_seconds
+
+    def _look_at_unread(self, now: float) -> None:
+        """Cut off a client that reads nothing of what is there for it."""
+        if self._transport is None:
+            return
+        size, since = self._unread
+        left = self._transport.get_write_buffer_size()
+        if left < size:
+            self._unread = left, now
+        elif now - since > self._connections.limits.write_seconds:
+            self._transport.abort()
+
+    def _end_for_good(self, took: float) -> None:
+        limits = self._connections.limits
+        if self._transport is None:
+            return
+        if not self._transport.is_closing():
+            self._transport.close()
+        elif took > limits.linger_seconds + limits.write_seconds:
+            self._transport.abort()

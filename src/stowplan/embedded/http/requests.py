@@ -1,192 +1,279 @@
-"""HTTP/1.1 requests from bytes: as much of it as an API server on loopback needs, and no leniency.
+"""HTTP/1.1 requests from bytes.
 
-Bodies are small (`BODY_LIMIT_BYTES`) and always wanted whole, so a request is complete or not there yet.
+llhttp (`httptools`) reads them, with none of its leniencies; what it leaves to others is decided here: versions, hosts,
+targets, sizes. Whatever two readers could understand differently is refused. A body is small (`BODY_LIMIT_BYTES`) and
+always wanted whole, so a request is complete or not there yet; its head can be looked at before.
 """
 
 from __future__ import annotations
 
-import re
 import zlib
+from collections import deque
+from functools import lru_cache
 from typing import Final
 
+import httptools
 import msgspec
 
 from stowplan.embedded.errors import StatusError, bad_request
 
 BODY_LIMIT_BYTES: Final = 3 * 1024 * 1024
-_HEAD_LIMIT_BYTES: Final = 64 * 1024
-_HEAD_END: Final = b"\r\n\r\n"
-_LINE_END: Final = b"\r\n"
-_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_VERSION: Final = re.compile(r"HTTP/1\.[01]")
-_HEX: Final = re.compile(rb"[0-9A-Fa-f]{1,8}")
+HEAD_LIMIT_BYTES: Final = 64 * 1024
+#: What a header counts beside its name and value, so that many small ones count, too.
+_HEADER_BYTES: Final = 32
+#: What may be sent around a body in chunks: a line for each chunk, extensions, trailers.
+_AROUND_CHUNKS_BYTES: Final = 64 * 1024
+_AROUND_EACH_BYTE: Final = 8
+_VERSIONS: Final = ("1.0", "1.1")
+#: Headers of which two would leave it to the reader which one counts.
+_ONCE: Final = frozenset(
+    (
+        "authorization",
+        "content-encoding",
+        "content-length",
+        "content-location",
+        "content-range",
+        "content-type",
+        "etag",
+        "host",
+        "max-forwards",
+        "origin",
+        "sec-fetch-site",
+        "server",
+        "transfer-encoding",
+        "user-agent",
+    )
+)
 #: Decompresses what begins like gzip or like zlib.
 _ANY_WINDOW: Final = zlib.MAX_WBITS | 32
 
 
-class Request(msgspec.Struct, frozen=True):
-    """One request with its whole body; the names of headers are in small letters."""
+class Head(msgspec.Struct, frozen=True):
+    """What comes before the body; the names of headers are in small letters."""
 
     method: str
     #: Path and query, as they were sent.
     target: str
     headers: dict[str, str]
-    body: bytes
-    is_last: bool
+    #: Whether the connection ends after this request.
+    is_last: bool = False
+    #: Whether the client knows chunks, as all but those of HTTP/1.0 do.
+    takes_chunks: bool = True
+
+    @property
+    def announced_bytes(self) -> int:
+        """The size of the body, or what it may have if it comes in chunks."""
+        if "transfer-encoding" in self.headers:
+            return BODY_LIMIT_BYTES
+        return int(self.headers.get("content-length", "0"))
+
+    @property
+    def awaits_permission(self) -> bool:
+        """Whether the client waits to be told that it may send the body."""
+        return "expect" in self.headers
+
+
+class Request(Head, frozen=True):
+    """One request with its whole body."""
+
+    body: bytes = b""
 
 
 class RequestReader:
-    """Takes bytes as they arrive and gives requests as they are complete."""
+    """Takes bytes as they arrive and gives requests as they are complete. The parser calls the methods `on_...`."""
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
-        self._head: tuple[str, str, dict[str, str], bool] | None = None
-        self._chunks: _Chunks | None = None
-        self._size = 0
-
-    def feed(self, data: bytes) -> None:
-        self._buffer += data
+        self._parser = httptools.HttpRequestParser(self)
+        self._complete: deque[Request] = deque()
+        self._error: StatusError | None = None
+        self._is_over = False
+        # Of the request that is on its way.
+        self._url = b""
+        self._headers: dict[str, str] = {}
+        self._head_bytes = 0
+        self._body: list[bytes] = []
+        self._body_bytes = 0
+        #: How much has arrived since its head began, or since that was complete.
+        self._raw_bytes = 0
+        #: What is left of a body that the parser takes for another protocol.
+        self._unparsed_bytes = 0
+        #: The head of the request whose body is on its way.
+        self.head: Head | None = None
 
     @property
-    def held_bytes(self) -> int:
-        """How much has arrived that is not part of a request taken yet."""
-        return len(self._buffer)
+    def is_idle(self) -> bool:
+        """Whether nothing has arrived that is not part of a request taken."""
+        return not self._raw_bytes and self.head is None and not self._complete
 
-    def take_permission(self) -> bool:
-        """Whether a client waits to be told that it may send the body; it is to be told once."""
-        return self._head is not None and self._head[2].pop("expect", "").lower() == "100-continue"
+    def feed(self, data: bytes | memoryview) -> None:
+        """Read on. What is wrong is told when everything before it is taken; nothing is read after that."""
+        if self._is_over:
+            return
+        self._raw_bytes += len(data)
+        try:
+            if self._unparsed_bytes:
+                self._take_unparsed(data)
+            else:
+                self._parser.feed_data(data)
+            self._check_raw()
+        except httptools.HttpParserUpgrade as upgrade:
+            self._take_unparsed(data[upgrade.args[0] :])
+        except httptools.HttpParserError as error:
+            self._fail(bad_request(f"this is not a request of HTTP/1.1: {error}"))
+        except StatusError as error:
+            self._fail(error)
 
     def take(self) -> Request | None:
         """The next complete request. Raise StatusError if what was sent is none; nothing can be read after that."""
-        if self._head is None and not self._read_head():
-            return None
-        body = self._chunks.take(self._buffer) if self._chunks else self._take_sized()
-        if body is None or self._head is None:
-            return None
-        method, target, headers, is_last = self._head
-        self._head, self._chunks = None, None
-        return Request(method, target, headers, _decompressed(body, headers), is_last)
-
-    def _read_head(self) -> bool:
-        end = self._buffer.find(_HEAD_END, 0, _HEAD_LIMIT_BYTES)
-        if end < 0:
-            if len(self._buffer) >= _HEAD_LIMIT_BYTES:
-                problem = f"the headers of the request are longer than {_HEAD_LIMIT_BYTES} bytes"
-                raise StatusError(431, "RequestHeaderFieldsTooLarge", problem)
-            return False
-        text = self._buffer[:end].decode("latin-1")
-        del self._buffer[: end + len(_HEAD_END)]
-        self._head = _parse_head(text)
-        self._prepare_body(self._head[2])
-        return True
-
-    def _prepare_body(self, headers: dict[str, str]) -> None:
-        coding, length = headers.get("transfer-encoding"), headers.get("content-length", "0")
-        self._size = 0
-        if coding is not None:
-            if coding.lower() != "chunked" or "content-length" in headers:
-                raise bad_request("the length of the body is unclear: give a Content-Length or send it in chunks")
-            self._chunks = _Chunks()
-        elif not (length.isascii() and length.isdigit() and len(length) < 20):
-            raise bad_request(f"Content-Length is not a number: {length!r}")
-        else:
-            self._size = int(length)
-            _check_size(self._size)
-
-    def _take_sized(self) -> bytes | None:
-        if len(self._buffer) < self._size:
-            return None
-        body = bytes(self._buffer[: self._size])
-        del self._buffer[: self._size]
-        return body
-
-
-class _Chunks:
-    """A body in chunks, put together."""
-
-    def __init__(self) -> None:
-        self._body = bytearray()
-        self._is_ending = False
-
-    def take(self, buffer: bytearray) -> bytes | None:
-        """Use up what is there of the body; the whole of it if it is complete."""
-        while not self._is_ending:
-            end = buffer.find(_LINE_END)
-            if end < 0:
-                _wait(buffer)
-                return None
-            digits = bytes(buffer[:end]).partition(b";")[0].strip()
-            if not _HEX.fullmatch(digits):
-                raise _not_in_chunks()
-            size = int(digits, 16)
-            _check_size(len(self._body) + size)
-            if size == 0:
-                self._is_ending = True
-                del buffer[: end + 2]
-            elif not self._take_chunk(buffer, end + 2, size):
-                return None
-        return self._take_trailers(buffer)
-
-    def _take_chunk(self, buffer: bytearray, start: int, size: int) -> bool:
-        if len(buffer) < start + size + 2:
-            return False
-        if buffer[start + size : start + size + 2] != _LINE_END:
-            raise _not_in_chunks()
-        self._body += buffer[start : start + size]
-        del buffer[: start + size + 2]
-        return True
-
-    def _take_trailers(self, buffer: bytearray) -> bytes | None:
-        while (end := buffer.find(_LINE_END)) >= 0:
-            del buffer[: end + 2]
-            if end == 0:
-                return bytes(self._body)
-        _wait(buffer)
+        if self._complete:
+            return self._complete.popleft()
+        if self._error is not None:
+            raise self._error
         return None
 
+    def stop(self) -> None:
+        """Read nothing more, and keep nothing. Parser and reader hold each other, so nobody else lets go of them."""
+        if hasattr(self, "_parser"):
+            del self._parser
+        self._is_over = True
+        self._complete.clear()
+        self._body, self.head = [], None
 
-def _wait(buffer: bytearray) -> None:
-    """Wait for the end of a line, but not for ever."""
-    if len(buffer) >= _HEAD_LIMIT_BYTES:
-        raise _not_in_chunks()
+    def on_message_begin(self) -> None:
+        self._raw_bytes += 1
+
+    def on_url(self, piece: bytes) -> None:
+        self._url += piece
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        headers, key, text = self._headers, _in_small_letters(name), value.decode("latin-1").rstrip(" \t")
+        if self.head is not None:
+            # A trailer says nothing that could still matter, and must not pretend to.
+            if key in _ONCE:
+                raise self._refuse(bad_request(f"the header {key} comes after the body"))
+            return
+        self._head_bytes += len(key) + len(text) + _HEADER_BYTES
+        if key in headers:
+            if key in _ONCE:
+                raise self._refuse(bad_request(f"the header {key} is given more than once"))
+            if self._head_bytes > HEAD_LIMIT_BYTES:
+                raise self._refuse(_head_too_large())
+            text = f"{headers[key]}, {text}"
+        headers[key] = text
+
+    def on_headers_complete(self) -> None:
+        parser, headers = self._parser, self._headers
+        version = parser.get_http_version()
+        try:
+            if self._head_bytes + len(self._url) > HEAD_LIMIT_BYTES:
+                raise _head_too_large()
+            _check_version(version, headers)
+            _check_length(headers, has_chunks=version != "1.0" and not parser.should_upgrade())
+            method = parser.get_method().decode("latin-1")
+            target = _origin_form(method, self._url.decode("latin-1"), headers)
+        except StatusError as error:
+            raise self._refuse(error) from None
+        is_last = parser.should_upgrade() or not parser.should_keep_alive()
+        self.head = Head(method, target, headers, is_last, version != "1.0")
+        self._raw_bytes = self._head_bytes = 0
+
+    def on_body(self, piece: bytes) -> None:
+        self._body_bytes += len(piece)
+        if self._body_bytes > BODY_LIMIT_BYTES:
+            raise self._refuse(_too_large())
+        self._body.append(piece)
+
+    def on_message_complete(self) -> None:
+        head = self.head
+        if head is None:
+            return
+        if self._parser.should_upgrade() and "content-length" in head.headers:
+            # The parser thinks that another protocol begins here. None does: the body comes first.
+            self._unparsed_bytes = head.announced_bytes
+            if self._unparsed_bytes:
+                return
+        self._finish(head)
+
+    def _finish(self, head: Head) -> None:
+        body, self._body = b"".join(self._body) if self._body else b"", []
+        self._url, self._headers, self.head = b"", {}, None
+        self._head_bytes = self._body_bytes = self._raw_bytes = 0
+        self._is_over = head.is_last
+        try:
+            body = _decompressed(body, head.headers)
+        except StatusError as error:
+            raise self._refuse(error) from None
+        self._complete.append(Request(head.method, head.target, head.headers, head.is_last, head.takes_chunks, body))
+
+    def _take_unparsed(self, data: bytes | memoryview) -> None:
+        piece = bytes(data[: self._unparsed_bytes])
+        self._unparsed_bytes -= len(piece)
+        self._body_bytes += len(piece)
+        if self.head is not None:
+            self._body.append(piece)
+            if not self._unparsed_bytes:
+                self._finish(self.head)
+
+    def _check_raw(self) -> None:
+        """Refuse what goes on for ever without becoming anything, such as the extensions of chunks."""
+        if self.head is None:
+            if self._raw_bytes > HEAD_LIMIT_BYTES:
+                raise _head_too_large()
+        elif self._raw_bytes > _AROUND_CHUNKS_BYTES + (1 + _AROUND_EACH_BYTE) * self._body_bytes:
+            raise bad_request("the body of the request is in chunks with more around them than in them")
+
+    def _refuse(self, error: StatusError) -> StatusError:
+        """Remember why the parser is stopped: it tells that it was, but not why."""
+        self._error = error
+        return error
+
+    def _fail(self, error: StatusError) -> None:
+        # What follows the last request is nobody's business.
+        if not self._is_over:
+            self._error = self._error or error
+        self._is_over = True
 
 
-def _not_in_chunks() -> StatusError:
-    return bad_request("the body of the request is not in chunks as announced")
+@lru_cache(maxsize=256)
+def _in_small_letters(name: bytes) -> str:
+    return name.decode("latin-1").lower()
 
 
-def _check_size(size: int) -> None:
-    if size > BODY_LIMIT_BYTES:
-        problem = f"Request entity too large: limit is {BODY_LIMIT_BYTES}"
-        raise StatusError(413, "RequestEntityTooLarge", problem)
+def _check_version(version: str, headers: dict[str, str]) -> None:
+    if version not in _VERSIONS:
+        raise bad_request(f"HTTP/{version} is not spoken here: use HTTP/1.1")
+    if version != "1.0" and "host" not in headers:
+        raise bad_request("a request of HTTP/1.1 names the server in the header Host")
+    if headers.get("expect", "100-continue").lower() != "100-continue":
+        problem = f"Expect: {headers['expect']} is not understood; only 100-continue is"
+        raise StatusError(417, "ExpectationFailed", problem)
 
 
-def _parse_head(text: str) -> tuple[str, str, dict[str, str], bool]:
-    """Method, target, headers, and whether the connection ends after this request."""
-    first, *lines = text.split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or not _TOKEN.fullmatch(words[0]) or not words[1] or not _VERSION.fullmatch(words[2]):
-        raise bad_request("this is not a request of HTTP/1.1")
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon or not _TOKEN.fullmatch(name):
-            raise bad_request("a header of the request cannot be read")
-        name, value = name.lower(), value.strip(" \t")
-        if name in headers and name in ("content-length", "transfer-encoding"):
-            raise bad_request(f"{name} is given twice")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    connection = headers.get("connection", "").lower()
-    is_last = "close" in connection or (words[2] == "HTTP/1.0" and "keep-alive" not in connection)
-    return words[0], _origin_form(words[1]), headers, is_last
+def _check_length(headers: dict[str, str], *, has_chunks: bool) -> None:
+    coding = headers.get("transfer-encoding")
+    if coding is None:
+        if int(headers.get("content-length", "0")) > BODY_LIMIT_BYTES:
+            raise _too_large()
+    elif coding.lower() != "chunked" or not has_chunks:
+        raise bad_request("the length of the body is unclear: give a Content-Length or send it in chunks")
 
 
-def _origin_form(target: str) -> str:
+def _origin_form(method: str, target: str, headers: dict[str, str]) -> str:
     """Path and query; clients of proxies name the server as well."""
+    if method == "CONNECT":
+        raise bad_request("CONNECT is for proxies, and this is none")
+    if method == "OPTIONS" and target == "*":
+        return "/*"
     if target.startswith("/"):
         return target
-    _, separator, rest = target.partition("://")
-    return "/" + rest.partition("/")[2] if separator else "/" + target
+    scheme, separator, rest = target.partition("://")
+    if not separator or scheme.lower() not in ("http", "https"):
+        raise bad_request(f"the target of the request is not a path: {target[:100]!r}")
+    end = min((place for place in map(rest.find, "/?#") if place >= 0), default=len(rest))
+    if rest[:end].lower() != headers.get("host", "").lower():
+        raise bad_request("the target of the request and the header Host name different servers")
+    path = rest[end:]
+    return path if path.startswith("/") else f"/{path}"
 
 
 def _decompressed(body: bytes, headers: dict[str, str]) -> bytes:
@@ -201,7 +288,18 @@ def _decompressed(body: bytes, headers: dict[str, str]) -> bytes:
         result = unpacking.decompress(body, BODY_LIMIT_BYTES + 1)
     except zlib.error as error:
         raise bad_request(f"the body of the request is not {coding}: {error}") from None
-    _check_size(len(result))
-    if not unpacking.eof:
-        raise bad_request(f"the body of the request is not {coding}: it breaks off")
+    if len(result) > BODY_LIMIT_BYTES:
+        raise _too_large()
+    if not unpacking.eof or unpacking.unused_data:
+        how = "goes on after its end" if unpacking.eof else "breaks off"
+        raise bad_request(f"the body of the request is not {coding}: it {how}")
     return result
+
+
+def _too_large() -> StatusError:
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {BODY_LIMIT_BYTES}")
+
+
+def _head_too_large() -> StatusError:
+    problem = f"the headers of the request are longer than {HEAD_LIMIT_BYTES} bytes"
+    return StatusError(431, "RequestHeaderFieldsTooLarge", problem)

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import ssl
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, cast
@@ -20,9 +20,11 @@ from stowplan.embedded.authentication import Authenticator
 from stowplan.embedded.authorization import impersonation
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.errors import StatusError
-from stowplan.embedded.http.connection import Connection, Respond
+from stowplan.embedded.http.answers import Admission, Respond
+from stowplan.embedded.http.connection import Connection
+from stowplan.embedded.http.connections import Connections, Limits
 from stowplan.embedded.http.origin import OwnOrigin, is_loopback
-from stowplan.embedded.http.requests import Request
+from stowplan.embedded.http.requests import Head, Request
 from stowplan.embedded.incoming import Answer, Incoming, Later, in_json, is_long_yaml, refusal
 from stowplan.embedded.precedence import Precedence
 from stowplan.embedded.users import ANONYMOUS, UNKNOWN, Certificate, User
@@ -31,6 +33,7 @@ from stowplan.embedded.watching import Watch
 from stowplan.embedded.yaml_workers import YamlWorkers
 
 _BACKLOG: Final = 1024
+_OTHER_FILES: Final = 256
 #: What is written down if there is no answer, because the client has left or the server has failed.
 _LEFT: Final = Answer(500, b"")
 
@@ -57,6 +60,7 @@ class ServerOptions:
     has_watch_list: bool = True
     #: What it is called by beside its address and `localhost`; see `origin`.
     names: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def scheme(self) -> str:
@@ -77,32 +81,42 @@ class Serving:
     #: Answers a request as if it had come over the wire.
     respond: Respond
     _server: asyncio.Server
-    _connections: set[Connection]
+    _connections: Connections
     _yaml_workers: YamlWorkers
 
     async def close(self) -> None:
         await self._yaml_workers.close()
         self._server.close()
-        for connection in list(self._connections):
-            connection.close()
+        self._connections.close()
         await self._server.wait_closed()
 
 
 async def serve(api: Api, options: ServerOptions) -> Serving:
     """Start to answer requests. Raise UnsafeAddressError if strangers could come in, OSError if the port is taken."""
     check_address(options)
-    door, connections = _Door(api, options), set[Connection]()
+    door, connections = _Door(api, options), Connections(options.limits)
+    _allow_files(options.limits.connections)
     server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(door.respond, connections, options.precedence),
+        lambda: Connection(door, connections, options.precedence),
         options.host,
         options.port,
         ssl=options.tls,
+        ssl_handshake_timeout=options.limits.handshake_seconds if options.tls else None,
         backlog=_BACKLOG,
     )
     port = int(server.sockets[0].getsockname()[1])
     shown = f"[{options.host}]" if ":" in options.host else options.host
     url = f"{options.scheme}://{shown}:{port}"
     return Serving(url, options.host, port, door.respond, server, connections, door.yaml_workers)
+
+
+def _allow_files(connections: int) -> None:
+    """Let the process have a file for every connection, as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
 
 
 def check_address(options: ServerOptions) -> None:
@@ -113,6 +127,14 @@ def check_address(options: ServerOptions) -> None:
             f"{options.host} can be reached from other machines: {' and '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} needed to listen there; without, listen on 127.0.0.1"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Admission:
+    """Who asks, and why that is refused, if it is."""
+
+    user: User
+    problem: StatusError | None = None
 
 
 class _Door:
@@ -128,10 +150,32 @@ class _Door:
         self._audit = options.audit
         self.yaml_workers = YamlWorkers()
 
-    def respond(self, request: Request, certificate: Certificate) -> Answer | Later | Watch:
+    def admit(self, head: Head, certificate: Certificate) -> Admission:
+        """Look who asks, and whether that is refused, before a body is read."""
+        headers = head.headers
+        try:
+            self._origin.check(headers)
+        except StatusError as error:
+            return _Admission(UNKNOWN, error)
+        try:
+            user = self._authenticator.asking(headers.get("authorization", ""), certificate)
+        except StatusError as error:
+            is_health = pages.is_health(paths.split(head.target.partition("?")[0]))
+            return _Admission(ANONYMOUS) if is_health else _Admission(UNKNOWN, error)
+        if not impersonation.is_wanted(headers):
+            return _Admission(user)
+        try:
+            return _Admission(impersonation.stand_in(self._authorizer, user, headers))
+        except StatusError as error:
+            return _Admission(user, error)
+
+    def respond(
+        self, request: Request, certificate: Certificate, admission: Admission | None = None
+    ) -> Answer | Later | Watch:
+        """Answer a request, and write down how."""
+        admission = admission or self.admit(request, certificate)
         path, _, query = request.target.partition("?")
         headers = request.headers
-        user, problem = self._let_in(path, headers, certificate)
         incoming = Incoming(
             request.method,
             path,
@@ -139,13 +183,13 @@ class _Door:
             headers.get("accept", ""),
             headers.get("content-type", ""),
             # What is refused at the door is not looked into.
-            request.body if problem is None else b"",
-            user,
+            request.body if admission.problem is None else b"",
+            admission.user,
             headers.get("host", ""),
             headers.get("user-agent", ""),
         )
-        if problem is not None:
-            return self._noted(request, incoming, refusal(problem))
+        if admission.problem is not None:
+            return self._noted(request, incoming, refusal(admission.problem))
         if is_long_yaml(incoming):
             return Later(partial(self._respond_to_yaml, request, incoming))
         return self._noted(request, incoming, self._verbs.answer(incoming))
@@ -184,22 +228,3 @@ class _Door:
     def _note(self, request: Request, incoming: Incoming, answer: Answer | Watch) -> None:
         if self._audit is not None:
             self._audit.note(request.target, incoming, answer, self._catalogue)
-
-    def _let_in(
-        self, path: str, headers: Mapping[str, str], certificate: Certificate
-    ) -> tuple[User, StatusError | None]:
-        """Who asks, and why that is refused, if it is."""
-        try:
-            self._origin.check(headers)
-        except StatusError as error:
-            return UNKNOWN, error
-        try:
-            user = self._authenticator.asking(headers.get("authorization", ""), certificate)
-        except StatusError as error:
-            return (ANONYMOUS, None) if pages.is_health(paths.split(path)) else (UNKNOWN, error)
-        if not impersonation.is_wanted(headers):
-            return user, None
-        try:
-            return impersonation.stand_in(self._authorizer, user, headers), None
-        except StatusError as error:
-            return user, error

@@ -8,6 +8,7 @@ import pytest
 
 from stowplan.app.local.direct_line import DirectLine
 from stowplan.embedded.errors import StatusError
+from stowplan.embedded.http.answers import Admission
 from stowplan.embedded.http.requests import Request as Asked
 from stowplan.embedded.incoming import Answer, Later
 from stowplan.embedded.users import Certificate
@@ -25,7 +26,7 @@ class Server:
         self.asked: list[Asked] = []
         self._answer = answer
 
-    def respond(self, request: Asked, _: Certificate) -> Answer | Later:
+    def respond(self, request: Asked, certificate: Certificate, admission: Admission | None = None) -> Answer | Later:
         self.asked.append(request)
         if isinstance(self._answer, Exception):
             raise self._answer

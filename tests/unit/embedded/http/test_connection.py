@@ -1,4 +1,4 @@
-"""What one client sends is answered in order, however long an answer takes; what it does not send is not waited for."""
+"""What one client sends is answered in order, however long an answer takes; who asks is looked at before the body."""
 
 from __future__ import annotations
 
@@ -7,103 +7,206 @@ import asyncio
 import pytest
 
 from stowplan.embedded.errors import bad_request
-from stowplan.embedded.http.connection import Connection
-from stowplan.embedded.http.requests import Request
-from stowplan.embedded.incoming import Answer, Later
-from stowplan.embedded.users import Certificate
 from stowplan.simulate import virtual_time
-from tests.unit.embedded.http.fake_transport import FakeTransport
+from tests.unit.embedded.http.wire import Client, FakeDoor, Wire, limited
 
 SLOW = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
 QUICK = b"GET /quick HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
-class Server:
-    """Answers with the target of the request; what is slow, after a minute."""
-
-    def __init__(self, error: Exception | None = None) -> None:
-        self.cancelled: list[str] = []
-        self._error = error
-
-    def respond(self, request: Request, _: Certificate) -> Answer | Later:
-        answer = Answer(200, request.target.encode(), "text/plain")
-        if request.target != "/slow":
-            return answer
-
-        async def work() -> Answer:
-            try:
-                await asyncio.sleep(60)
-            except asyncio.CancelledError:
-                self.cancelled.append(request.target)
-                raise
-            if self._error is not None:
-                raise self._error
-            return answer
-
-        return Later(work)
-
-    def connect(self) -> tuple[Connection, FakeTransport]:
-        connection = Connection(self.respond, set())
-        transport = FakeTransport(connection)
-        connection.connection_made(transport)
-        return connection, transport
-
-
-def bodies(written: bytes) -> list[bytes]:
-    """The bodies of answers, which have no line ends in them."""
-    return [part.partition(b"HTTP/1.1")[0] for part in written.split(b"\r\n\r\n")[1:]]
+BODY = b"POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
+STRANGER = b"POST /p HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\nContent-Length: %d\r\n\r\n"
+LARGE = b"POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"
 
 
 def test_an_answer_that_comes_later_keeps_its_place() -> None:
     async def story() -> list[bytes]:
-        connection, transport = Server().connect()
-        connection.data_received(SLOW + QUICK)
+        client = Wire().connect()
+        client.send(SLOW + QUICK + BODY)
         await asyncio.sleep(59)
-        assert transport.written == b""
+        assert client.received == b""
         await asyncio.sleep(2)
-        return bodies(transport.written)
+        return client.bodies
 
-    assert virtual_time.run(story()) == [b"/slow", b"/quick"]
+    assert virtual_time.run(story()) == [b"/slow", b"/quick", b"hello"]
 
 
 def test_other_connections_do_not_wait_for_it() -> None:
     async def story() -> list[bytes]:
-        server = Server()
-        server.connect()[0].data_received(SLOW)
-        other, transport = server.connect()
-        other.data_received(QUICK)
-        return bodies(transport.written)
+        wire = Wire()
+        slow, other = wire.connect(), wire.connect()
+        slow.send(SLOW)
+        other.send(QUICK)
+        slow.leave()
+        await asyncio.sleep(1)
+        return other.bodies
 
     assert virtual_time.run(story()) == [b"/quick"]
 
 
 def test_nobody_works_for_a_client_that_has_left() -> None:
     async def story() -> list[str]:
-        server = Server()
-        connection, _ = server.connect()
-        connection.data_received(SLOW)
+        wire = Wire()
+        client = wire.connect()
+        client.send(SLOW)
         await asyncio.sleep(1)
-        connection.connection_lost(None)
+        client.leave()
         await asyncio.sleep(1)
-        return server.cancelled
+        return wire.door.cancelled
 
     assert virtual_time.run(story()) == ["/slow"]
 
 
 @pytest.mark.parametrize(
-    ("error", "first"),
+    ("error", "code"),
     [
-        pytest.param(bad_request("no"), b"HTTP/1.1 400 Bad Request", id="a refusal"),
-        pytest.param(KeyError("x"), b"HTTP/1.1 500 Internal Server Error", id="a fault of the server"),
+        pytest.param(bad_request("no"), 400, id="a refusal"),
+        pytest.param(KeyError("x"), 500, id="a fault of the server"),
     ],
 )
-def test_what_goes_wrong_later_is_an_answer_and_the_connection_goes_on(error: Exception, first: bytes) -> None:
-    async def story() -> bytes:
-        connection, transport = Server(error).connect()
-        connection.data_received(SLOW + QUICK)
+def test_what_goes_wrong_later_is_an_answer_and_the_connection_goes_on(error: Exception, code: int) -> None:
+    async def story() -> list[int]:
+        client = Wire(FakeDoor(error)).connect()
+        client.send(SLOW + QUICK)
         await asyncio.sleep(61)
-        return transport.written
+        return client.codes
 
-    written = virtual_time.run(story())
-    assert written.partition(b"\r\n")[0] == first
-    assert written.endswith(b"/quick")
+    assert virtual_time.run(story()) == [code, 200]
+
+
+def test_who_may_not_come_in_is_told_before_the_body_is_read() -> None:
+    async def story() -> Client:
+        client = Wire().connect()
+        client.send(STRANGER % 3_000_000)
+        assert client.codes == [401]
+        client.send(b"x" * 3_000_000)
+        return client
+
+    client = virtual_time.run(story())
+    assert client.codes == [401]
+    assert b"Connection: close" in client.received
+
+
+def test_who_is_refused_in_the_middle_of_a_body_has_a_moment_to_notice() -> None:
+    async def story() -> None:
+        client = Wire().connect()
+        client.send(STRANGER % 100)
+        await asyncio.sleep(1)
+        assert client.is_open
+        await asyncio.sleep(3)
+        assert not client.is_open
+
+    virtual_time.run(story())
+
+
+def test_it_is_looked_at_once_who_asks() -> None:
+    async def story() -> FakeDoor:
+        wire = Wire()
+        client = wire.connect()
+        client.send(BODY[:-2])
+        assert wire.door.admitted == ["/p"]
+        client.send(BODY[-2:])
+        assert client.bodies == [b"hello"]
+        return wire.door
+
+    assert virtual_time.run(story()).admitted == ["/p"]
+
+
+def test_a_request_behind_another_is_looked_at_when_it_is_its_turn() -> None:
+    async def story() -> None:
+        wire = Wire()
+        client = wire.connect()
+        client.send(SLOW + BODY[:-2])
+        assert wire.door.admitted == ["/slow"]
+        await asyncio.sleep(61)
+        assert wire.door.admitted == ["/slow", "/p"]
+        client.send(BODY[-2:])
+        assert client.bodies == [b"/slow", b"hello"]
+
+    virtual_time.run(story())
+
+
+def test_a_client_that_asks_first_is_told_that_it_may_send_the_body() -> None:
+    async def story() -> bytes:
+        client = Wire().connect()
+        client.send(b"POST /p HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n")
+        received = client.received
+        client.send(b"y")
+        assert client.bodies[-1] == b"y"
+        return received
+
+    assert virtual_time.run(story()) == b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+@pytest.mark.parametrize("sent", [pytest.param(b"G", id="of the head"), pytest.param(QUICK[:-1], id="but the end")])
+def test_a_head_that_does_not_come_is_not_waited_for(sent: bytes) -> None:
+    async def story() -> None:
+        client = limited(head_seconds=10).connect()
+        for _ in range(3):
+            # Many on one connection is no reason to be impatient.
+            client.send(QUICK + sent[:0])
+            await asyncio.sleep(6)
+        client.send(sent)
+        await asyncio.sleep(9)
+        assert client.codes == [200, 200, 200]
+        await asyncio.sleep(3)
+        assert client.codes == [200, 200, 200, 408]
+        await asyncio.sleep(5)
+        assert not client.is_open
+
+    virtual_time.run(story())
+
+
+def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    async def story() -> None:
+        client = limited(body_seconds=30).connect()
+        client.send(BODY[:-5])
+        for _ in range(4):
+            client.send(b"y")
+            await asyncio.sleep(7)
+        assert client.codes == []
+        await asyncio.sleep(4)
+        assert client.codes == [408]
+
+    virtual_time.run(story())
+
+
+def test_an_idle_connection_is_closed() -> None:
+    async def story() -> None:
+        client = limited(idle_seconds=90).connect()
+        await asyncio.sleep(80)
+        client.send(QUICK)
+        await asyncio.sleep(80)
+        assert client.is_open
+        await asyncio.sleep(12)
+        assert not client.is_open
+        assert client.codes == [200]
+
+    virtual_time.run(story())
+
+
+def test_a_client_that_does_not_read_is_not_asked_for_more_and_cut_off_in_the_end() -> None:
+    async def story() -> None:
+        client = limited(write_seconds=30).connect()
+        client.reads = False
+        client.send(b"GET /p HTTP/1.1\r\nHost: x\r\nX-Size: 100000\r\n\r\n")
+        assert not client.is_asked
+        await asyncio.sleep(25)
+        client.unread -= 1000
+        await asyncio.sleep(25)
+        assert not client.is_cut_off
+        await asyncio.sleep(10)
+        assert client.is_cut_off
+
+    virtual_time.run(story())
+
+
+def test_a_client_that_reads_slowly_is_not_cut_off() -> None:
+    async def story() -> Client:
+        client = limited(write_seconds=30, idle_seconds=90).connect()
+        client.reads = False
+        client.send(b"GET /p HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Size: 100000\r\n\r\n")
+        for _ in range(20):
+            await asyncio.sleep(20)
+            client.unread -= 1000
+        return client
+
+    assert not virtual_time.run(story()).is_cut_off

@@ -9,9 +9,11 @@ import pytest
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.requests import BODY_LIMIT_BYTES, Request, RequestReader
 
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
+POST = b"POST /p HTTP/1.1\r\nHost: x\r\n"
 SIMPLE = b"GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: x\r\nAccept: application/json\r\n\r\n"
-SIZED = b"POST /p HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"
-CHUNKED = b"POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r\n2\r\nlo\r\n0\r\nTrailer: x\r\n\r\n"
+SIZED = POST + b"Content-Length: 5\r\n\r\nhello"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r\n2\r\nlo\r\n0\r\nTrailer: x\r\n\r\n"
 
 
 def read_all(*pieces: bytes) -> list[Request]:
@@ -43,15 +45,15 @@ def test_several_requests_may_arrive_at_once() -> None:
 
 def test_a_packed_body_is_unpacked() -> None:
     body = gzip.compress(b"hello")
-    head = b"POST /p HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    head = POST + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
     assert [request.body for request in read_all(head + body)] == [b"hello"]
 
 
 @pytest.mark.parametrize(
     ("head", "is_last"),
     [
-        pytest.param(b"GET / HTTP/1.1\r\n\r\n", False, id="1.1 goes on"),
-        pytest.param(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", True, id="1.1 that closes"),
+        pytest.param(GET + b"\r\n", False, id="1.1 goes on"),
+        pytest.param(GET + b"Connection: close\r\n\r\n", True, id="1.1 that closes"),
         pytest.param(b"GET / HTTP/1.0\r\n\r\n", True, id="1.0 ends"),
         pytest.param(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", False, id="1.0 that goes on"),
     ],
@@ -60,11 +62,12 @@ def test_whether_the_connection_goes_on(head: bytes, is_last: bool) -> None:
     assert [request.is_last for request in read_all(head)] == [is_last]
 
 
-def test_a_client_that_asks_first_is_told_once() -> None:
+def test_a_head_says_whether_the_client_waits_to_be_told_that_it_may_send_the_body() -> None:
     reader = RequestReader()
-    reader.feed(b"POST /p HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n")
+    reader.feed(POST + b"Expect: 100-continue\r\nContent-Length: 1\r\n\r\n")
     assert reader.take() is None
-    assert [reader.take_permission(), reader.take_permission()] == [True, False]
+    assert reader.head is not None
+    assert reader.head.awaits_permission
     reader.feed(b"x")
     request = reader.take()
     assert request is not None
@@ -72,7 +75,7 @@ def test_a_client_that_asks_first_is_told_once() -> None:
 
 
 def test_the_server_may_be_named_in_the_target() -> None:
-    (request,) = read_all(b"GET http://127.0.0.1:80/api/v1?x=y HTTP/1.1\r\n\r\n")
+    (request,) = read_all(b"GET http://127.0.0.1:80/api/v1?x=y HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n")
     assert request.target == "/api/v1?x=y"
 
 
@@ -84,22 +87,30 @@ def test_the_server_may_be_named_in_the_target() -> None:
         pytest.param(b"GET /a b HTTP/1.1\r\n\r\n", 400, id="a space in the path"),
         pytest.param(b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400, id="a header without a colon"),
         pytest.param(b"GET / HTTP/1.1\r\na: b\r\n c\r\n\r\n", 400, id="a header in two lines"),
-        pytest.param(b"GET / HTTP/1.1\r\nContent-Length : 1\r\n\r\n", 400, id="a space before the colon"),
-        pytest.param(b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400, id="a negative length"),
-        pytest.param(b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, id="two lengths"),
+        pytest.param(GET + b"Content-Length : 1\r\n\r\n", 400, id="a space before the colon"),
+        pytest.param(GET + b"Content-Length: -1\r\n\r\n", 400, id="a negative length"),
+        pytest.param(GET + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, id="two lengths"),
         pytest.param(
-            b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, id="a length and chunks"
+            GET + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            400,
+            id="a length and chunks",
         ),
-        pytest.param(b"GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 400, id="another transfer encoding"),
-        pytest.param(b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400, id="a chunk without a size"),
-        pytest.param(b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", 400, id="a chunk too long"),
-        pytest.param(b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n", 413, id="a huge chunk"),
-        pytest.param(b"GET / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (BODY_LIMIT_BYTES + 1), 413, id="a huge body"),
-        pytest.param(b"GET / HTTP/1.1\r\nx: " + b"y" * 70_000, 431, id="headers without end"),
+        pytest.param(GET + b"Transfer-Encoding: gzip\r\n\r\n", 400, id="another transfer encoding"),
+        pytest.param(GET + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\n", 400, id="a chunk without a size"),
+        pytest.param(GET + b"Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", 400, id="a chunk too long"),
         pytest.param(
-            b"GET / HTTP/1.1\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx", 415, id="another packing"
+            GET + b"Transfer-Encoding: chunked\r\n\r\nfffffff\r\n" + b"x" * (BODY_LIMIT_BYTES + 1),
+            413,
+            id="a huge chunk",
         ),
-        pytest.param(b"GET / HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", 400, id="not packed"),
+        pytest.param(GET + b"Content-Length: %d\r\n\r\n" % (BODY_LIMIT_BYTES + 1), 413, id="a huge body"),
+        pytest.param(GET + b"x: " + b"y" * 70_000, 431, id="headers without end"),
+        pytest.param(
+            GET + b"Content-Encoding: br\r\nContent-Length: 1\r\n\r\nx",
+            415,
+            id="another packing",
+        ),
+        pytest.param(GET + b"Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", 400, id="not packed"),
     ],
 )
 def test_what_is_no_request_is_refused(data: bytes, code: int) -> None:
@@ -110,7 +121,7 @@ def test_what_is_no_request_is_refused(data: bytes, code: int) -> None:
 
 def test_a_body_that_unpacks_to_too_much_is_refused() -> None:
     body = gzip.compress(b"\0" * (BODY_LIMIT_BYTES + 1))
-    head = b"POST /p HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    head = POST + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
     with pytest.raises(StatusError) as refused:
         read_all(head + body)
     assert refused.value.code == 413

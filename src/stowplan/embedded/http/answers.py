@@ -1,0 +1,99 @@
+"""Answers as the wire has them; and whatever goes wrong is an answer, too."""
+
+from __future__ import annotations
+
+import json
+import logging
+from http import HTTPStatus
+from typing import Final, Protocol
+
+from stowplan.embedded.errors import StatusError
+from stowplan.embedded.http.requests import Head, Request
+from stowplan.embedded.incoming import Answer, Later, refusal
+from stowplan.embedded.media import JSON
+from stowplan.embedded.users import Certificate, User
+from stowplan.embedded.watching import Watch
+
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+LAST_CHUNK: Final = b"0\r\n\r\n"
+#: Answers are for one reader, and what they say they are.
+_EVERY_HEAD: Final = "Cache-Control: no-cache, private\r\nX-Content-Type-Options: nosniff\r\n"
+_STREAM_HEAD: Final = f"HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\n{_EVERY_HEAD}"
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
+_log = logging.getLogger(__name__)
+
+
+class Admission(Protocol):
+    """What was found out about a request before its body came."""
+
+    @property
+    def user(self) -> User: ...
+
+    @property
+    def problem(self) -> StatusError | None:
+        """Why it is refused; None if it is not."""
+
+
+class Respond(Protocol):
+    """Answers a request of a client with this certificate; `admission` is what `Door.admit` said about its head."""
+
+    def __call__(
+        self, request: Request, certificate: Certificate, admission: Admission | None = None
+    ) -> Answer | Later | Watch: ...
+
+
+class Door(Protocol):
+    """Who answers the requests of connections."""
+
+    def admit(self, head: Head, certificate: Certificate) -> Admission:
+        """Look who asks, before anything is done for them; whoever is refused is to be told by `respond`."""
+
+    @property
+    def respond(self) -> Respond: ...
+
+
+def respond_safely(
+    respond: Respond, request: Request, certificate: Certificate, admission: Admission | None = None
+) -> Answer | Later | Watch:
+    """Answer a request; whatever goes wrong is an answer, too."""
+    try:
+        return respond(request, certificate, admission)
+    except StatusError as error:
+        return refusal(error)
+    except Exception:
+        return failure(request)
+
+
+async def wait_safely(later: Later, request: Request) -> Answer:
+    """Wait for the answer to a request; whatever goes wrong is an answer, too."""
+    try:
+        return await later.work()
+    except StatusError as error:
+        return refusal(error)
+    except Exception:
+        return failure(request)
+
+
+def failure(request: Request) -> Answer:
+    _log.exception("%s %s failed", request.method, request.target)
+    problem = f"{request.method} {request.target} failed: the log of the server says why"
+    return refusal(StatusError(500, "InternalError", problem))
+
+
+def head_of(answer: Answer, *, is_last: bool) -> bytes:
+    phrase = _PHRASES.get(answer.code, "")
+    lines = f"HTTP/1.1 {answer.code} {phrase}\r\nContent-Type: {answer.content_type}\r\n{_EVERY_HEAD}"
+    for warning in answer.warnings:
+        lines += f"Warning: 299 - {json.dumps(warning)}\r\n"
+    if answer.code == HTTPStatus.UNAUTHORIZED:
+        lines += "WWW-Authenticate: Bearer\r\n"
+    if answer.code == HTTPStatus.SERVICE_UNAVAILABLE:
+        lines += "Retry-After: 1\r\n"
+    if is_last:
+        lines += "Connection: close\r\n"
+    return f"{lines}Content-Length: {len(answer.body)}\r\n\r\n".encode("latin-1")
+
+
+def stream_head(*, in_chunks: bool) -> bytes:
+    """What comes before an answer whose length nobody knows yet; where it is not in chunks, closing ends it."""
+    return f"{_STREAM_HEAD}{'Transfer-Encoding: chunked' if in_chunks else 'Connection: close'}\r\n\r\n".encode()
