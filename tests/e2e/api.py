@@ -36,6 +36,7 @@ class ApiError(Exception):
     def __init__(self, status: int, body: bytes) -> None:
         super().__init__(f"{status}: {body.decode(errors='replace')[:2000]}")
         self.status = status
+        self.body = body
 
 
 @dataclass(frozen=True, slots=True)

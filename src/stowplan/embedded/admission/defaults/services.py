@@ -51,6 +51,27 @@ def complete_network_policy(policy: Object) -> None:
                 port["protocol"] = port.get("protocol") or "TCP"
 
 
+def complete_ingress_class(ingress_class: Object) -> None:
+    """Fill in an ingress class: its parameters are the cluster's, if nothing else is said."""
+    parameters = ingress_class.setdefault("spec", {}).get("parameters")
+    if parameters is not None:
+        parameters.setdefault("scope", "Cluster")
+
+
+def complete_endpoints(endpoints: Object) -> None:
+    """Fill in endpoints of the core group."""
+    for subset in endpoints.get("subsets", ()):
+        for port in subset.get("ports", ()):
+            port["protocol"] = port.get("protocol") or "TCP"
+
+
+def complete_endpoint_slice(endpoint_slice: Object) -> None:
+    """Fill in an endpoint slice."""
+    for port in endpoint_slice.get("ports") or ():
+        port.setdefault("name", "")
+        port.setdefault("protocol", "TCP")
+
+
 def complete_ingress(ingress: Object) -> None:
     """Fill in an ingress."""
     if not ingress.get("status"):

@@ -11,17 +11,29 @@ from typing import Final
 
 from stowplan.embedded import keyed_lists
 from stowplan.embedded.admission.validation import (
+    access,
+    admission_policies,
+    api_services,
+    autoscalers,
+    certificate_requests,
     devices,
+    endpoints,
+    flow_control,
     holdings,
+    ingresses,
     jobs,
     metadata,
+    network_policies,
     nodes,
     persistent_volumes,
     pod_updates,
     pods,
     policies,
+    runtime_classes,
     services,
+    storage,
     updates,
+    webhooks,
     workloads,
 )
 from stowplan.embedded.admission.validation.problems import Problems
@@ -45,8 +57,8 @@ def find_problems(
         return problems
     if obj.get("status") != (before or {}).get("status"):
         check_keys(problems, resource, obj)
-    if before is None and resource.qualified == "pods":
-        pods.check_new_pod(problems, obj)
+    if before is None and resource.qualified in _CHECKS_OF_NEW:
+        _CHECKS_OF_NEW[resource.qualified](problems, obj)
     check = _CHECKS.get(resource.qualified)
     if check is not None and not (before is not None and _is_same(obj, before)):
         check(problems, obj)
@@ -66,8 +78,14 @@ def _is_same(obj: Object, before: Object) -> bool:
     """Whether only the metadata changed, or the status of something whose status nobody checks."""
     keys = (obj.keys() | before.keys()) - {"metadata"}
     changed = {key for key in keys if obj.get(key) != before.get(key)}
-    return not changed or (changed == {"status"} and obj.get("kind") not in ("Node", "PodDisruptionBudget"))
+    return not changed or (changed == {"status"} and obj.get("kind") not in _WITH_CHECKED_STATUS)
 
+
+_WITH_CHECKED_STATUS: Final = frozenset(("CertificateSigningRequest", "Node", "PodDisruptionBudget"))
+
+_CHECKS_OF_NEW: Final[Mapping[str, _Check]] = MappingProxyType(
+    {"pods": pods.check_new_pod, "ingresses.networking.k8s.io": ingresses.check_new_ingress}
+)
 
 _CHECKS: Final[Mapping[str, _Check]] = MappingProxyType(
     {
@@ -93,6 +111,33 @@ _CHECKS: Final[Mapping[str, _Check]] = MappingProxyType(
         "cronjobs.batch": jobs.check_cron_job,
         "poddisruptionbudgets.policy": policies.check_budget,
         "priorityclasses.scheduling.k8s.io": policies.check_priority_class,
+        "networkpolicies.networking.k8s.io": network_policies.check_policy,
+        "ingresses.networking.k8s.io": ingresses.check_ingress,
+        "ingressclasses.networking.k8s.io": ingresses.check_class,
+        "endpoints": endpoints.check_endpoints,
+        "endpointslices.discovery.k8s.io": endpoints.check_slice,
+        "servicecidrs.networking.k8s.io": endpoints.check_service_range,
+        "ipaddresses.networking.k8s.io": endpoints.check_service_address,
+        "roles.rbac.authorization.k8s.io": access.check_role,
+        "clusterroles.rbac.authorization.k8s.io": access.check_cluster_role,
+        "rolebindings.rbac.authorization.k8s.io": access.check_role_binding,
+        "clusterrolebindings.rbac.authorization.k8s.io": access.check_cluster_role_binding,
+        "horizontalpodautoscalers.autoscaling": autoscalers.check_autoscaler,
+        "runtimeclasses.node.k8s.io": runtime_classes.check_class,
+        "leases.coordination.k8s.io": runtime_classes.check_lease,
+        "csidrivers.storage.k8s.io": storage.check_driver,
+        "volumeattachments.storage.k8s.io": storage.check_attachment,
+        "volumeattributesclasses.storage.k8s.io": storage.check_attributes,
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhooks.check_webhooks,
+        "validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks.check_webhooks,
+        "mutatingadmissionpolicies.admissionregistration.k8s.io": admission_policies.check_mutating_policy,
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policies.check_mutating_binding,
+        "validatingadmissionpolicies.admissionregistration.k8s.io": admission_policies.check_validating_policy,
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policies.check_validating_binding,
+        "apiservices.apiregistration.k8s.io": api_services.check_api_service,
+        "certificatesigningrequests.certificates.k8s.io": certificate_requests.check_request,
+        "flowschemas.flowcontrol.apiserver.k8s.io": flow_control.check_schema,
+        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": flow_control.check_level,
     }
 )
 
@@ -114,5 +159,16 @@ _COMPARISONS: Final[Mapping[str, _Compare]] = MappingProxyType(
         "daemonsets.apps": updates.check_selector_kept,
         "jobs.batch": updates.check_job_update,
         "priorityclasses.scheduling.k8s.io": updates.check_priority_class_update,
+        "ingressclasses.networking.k8s.io": ingresses.check_class_update,
+        "endpointslices.discovery.k8s.io": endpoints.check_slice_update,
+        "servicecidrs.networking.k8s.io": endpoints.check_service_range_update,
+        "ipaddresses.networking.k8s.io": endpoints.check_service_address_update,
+        "rolebindings.rbac.authorization.k8s.io": access.check_binding_update,
+        "clusterrolebindings.rbac.authorization.k8s.io": access.check_binding_update,
+        "runtimeclasses.node.k8s.io": runtime_classes.check_class_update,
+        "csidrivers.storage.k8s.io": storage.check_driver_update,
+        "volumeattachments.storage.k8s.io": storage.check_attachment_update,
+        "volumeattributesclasses.storage.k8s.io": storage.check_attributes_update,
+        "certificatesigningrequests.certificates.k8s.io": certificate_requests.check_request_update,
     }
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Final
+
+import msgspec
 
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
@@ -19,6 +22,9 @@ _NEEDED: Final = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
 }
+#: Secrets that hold JSON under the one key that they need.
+_WITH_JSON: Final = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
+_ACCOUNT_ANNOTATION: Final = "kubernetes.io/service-account.name"
 
 
 def check_config_map(problems: Problems, config_map: Object) -> None:
@@ -44,6 +50,14 @@ def check_secret(problems: Problems, secret: Object) -> None:
     for key in _NEEDED.get(secret["type"], ()):
         if key not in data:
             problems.required(f"data[{key}]")
+        elif secret["type"] in _WITH_JSON and (found := _json_problem(data[key])):
+            problems.invalid(f"data[{key}]", "<secret contents redacted>", found)
+    if secret["type"] == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
+        problems.required("data[username]")
+        problems.required("data[password]")
+    account = (secret["metadata"].get("annotations") or {}).get(_ACCOUNT_ANNOTATION)
+    if secret["type"] == "kubernetes.io/service-account-token" and not account:
+        problems.required(f"metadata.annotations[{_ACCOUNT_ANNOTATION}]")
 
 
 def check_claim(problems: Problems, claim: Object) -> None:
@@ -60,6 +74,21 @@ def check_claim(problems: Problems, claim: Object) -> None:
         problems.required("spec.resources[storage]")
     elif Quantity.parse(size).sign <= 0:
         problems.invalid("spec.resources[storage]", size, "must be greater than zero")
+
+
+def _json_problem(encoded: str) -> str:
+    """Why something is no JSON, nothing if it is."""
+    content = base64.b64decode(encoded).strip()
+    try:
+        msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        if not content:
+            return "unexpected end of JSON input"
+        first = content[:1].decode(errors="replace")
+        if first in '{["-0123456789tfn':
+            return str(error)
+        return f"invalid character '{first}' looking for beginning of value"
+    return ""
 
 
 def _size(data: dict[str, str]) -> int:

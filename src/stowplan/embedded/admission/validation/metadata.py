@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
+from stowplan.embedded.admission.validation.addresses import address_name
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.resource import Object, Resource
 
 _MOST_ANNOTATION_BYTES: Final = 256 * 1024
 _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 _NAMED_AS_LABELS: Final = frozenset(("namespaces", "services", "statefulsets.apps"))
-_NAMED_AS_SEGMENTS: Final = "rbac.authorization.k8s.io"
+_NAMED_AS_SEGMENTS: Final = frozenset(("apiregistration.k8s.io", "certificates.k8s.io", "rbac.authorization.k8s.io"))
 
 
 def check(problems: Problems, resource: Resource, metadata: Object) -> None:
@@ -56,8 +57,10 @@ def check_annotations(problems: Problems, annotations: Mapping[str, str], path: 
 
 def name_rule(resource: Resource) -> Callable[[str], names.Details]:
     """How objects of a resource may be called."""
-    if resource.group == _NAMED_AS_SEGMENTS:
+    if resource.group in _NAMED_AS_SEGMENTS:
         return names.path_segment
+    if resource.qualified == "ipaddresses.networking.k8s.io":
+        return address_name
     return names.label if resource.qualified in _NAMED_AS_LABELS else names.subdomain
 
 

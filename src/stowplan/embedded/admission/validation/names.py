@@ -10,7 +10,10 @@ from stowplan.model import label_syntax
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_LETTER_FIRST: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_WILDCARD: Final = rf"\*\.{_SUBDOMAIN}"
 _IS_LABEL, _IS_SUBDOMAIN = re.compile(_LABEL), re.compile(_SUBDOMAIN)
+_IS_LETTER_FIRST, _IS_WILDCARD = re.compile(_LETTER_FIRST), re.compile(_WILDCARD)
 _IS_ENVIRONMENT: Final = re.compile(r"[ -<>-~]+")
 _IS_CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _LONGEST_LABEL: Final = 63
@@ -23,6 +26,16 @@ _SUBDOMAIN_RULE: Final = (
 _LABEL_RULE: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
     f"an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+)
+_LETTER_FIRST_RULE: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    f"'{_LETTER_FIRST}')"
+)
+_WILDCARD_RULE: Final = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+    "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', "
+    f"regex used for validation is '{_WILDCARD}')"
 )
 _ENVIRONMENT_RULE: Final = (
     "a valid environment variable name must consist only of printable ASCII characters other than '='"
@@ -49,6 +62,20 @@ def label(name: str) -> Details:
     if _IS_LABEL.fullmatch(name):
         return too_long
     return (*too_long, "must not contain dots" if _IS_SUBDOMAIN.fullmatch(name) else _LABEL_RULE)
+
+
+def label_with_letter(name: str) -> Details:
+    """Versions and other names that begin with a letter: no dots."""
+    too_long = (_too_long(_LONGEST_LABEL),) if len(name) > _LONGEST_LABEL else ()
+    return too_long if _IS_LETTER_FIRST.fullmatch(name) else (*too_long, _LETTER_FIRST_RULE)
+
+
+def host(name: str) -> Details:
+    """Hosts, of which the first part may be a star."""
+    if "*" not in name:
+        return subdomain(name)
+    too_long = (_too_long(_LONGEST_SUBDOMAIN),) if len(name) > _LONGEST_SUBDOMAIN else ()
+    return too_long if _IS_WILDCARD.fullmatch(name) else (*too_long, _WILDCARD_RULE)
 
 
 def path_segment(name: str) -> Details:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from stowplan.embedded import reading
+from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.resource import Object
 from stowplan.model.quantity import Quantity
@@ -63,17 +64,13 @@ def check_volume_update(problems: Problems, volume: Object, before: Object) -> N
 
 def check_class(problems: Problems, storage_class: Object) -> None:
     """Check a storage class."""
-    if not storage_class.get("provisioner"):
-        problems.required("provisioner")
+    provisioner = storage_class.get("provisioner", "").lower()
+    problems.check_name("provisioner", provisioner, names.qualified)
     problems.check_one_of("reclaimPolicy", storage_class["reclaimPolicy"], _POLICIES[::2])
     problems.check_one_of("volumeBindingMode", storage_class["volumeBindingMode"], _BINDING_MODES)
 
 
 def check_class_update(problems: Problems, storage_class: Object, before: Object) -> None:
     """A class keeps what its volumes were made by."""
-    for field in ("parameters", "provisioner"):
-        if storage_class.get(field) != before.get(field):
-            problems.forbidden(field, f"updates to {field} are forbidden.")
-    problems.check_unchanged("reclaimPolicy", storage_class.get("reclaimPolicy"), before.get("reclaimPolicy"))
-    mode, old = storage_class.get("volumeBindingMode"), before.get("volumeBindingMode")
-    problems.check_unchanged("volumeBindingMode", mode, old)
+    for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
+        problems.check_unchanged(field, storage_class.get(field), before.get(field))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.resources import check_amount, check_name
 from stowplan.embedded.admission.validation.selectors import check_label_selector
@@ -84,7 +85,9 @@ def check_limit_range(problems: Problems, limit_range: Object) -> None:
     taken: set[str] = set()
     for index, item in enumerate(limit_range["spec"].get("limits", ())):
         path, kind = f"spec.limits[{index}]", item.get("type", "")
-        if kind not in _LIMIT_TYPES and "/" not in kind:
+        if found := names.qualified(kind):
+            problems.each(f"{path}.type", kind, found)
+        elif kind not in _LIMIT_TYPES and "/" not in kind:
             problems.invalid(f"{path}.type", kind, "must be a standard limit type or fully qualified")
         if kind in taken:
             problems.duplicate(f"{path}.type", kind)
@@ -140,7 +143,8 @@ def _check_order(problems: Problems, name: str, found: dict[str, Quantity], path
     for less, more, place, less_words, more_words in _ORDER:
         if less in found and more in found and found[less] > found[more]:
             detail = f"{less_words} {found[less]} is greater than {more_words} {found[more]}"
-            shown = found[place] if place != "default" or less == "default" else found[less]
+            # Of a default upstream shows what it is compared with.
+            shown = found[place] if place != "default" else found[more if less == place else less]
             problems.invalid(f"{path}.{place}[{name}]", str(shown), detail)
     ratio = found.get("maxLimitRequestRatio")
     if ratio is not None and ratio < Quantity.of(1):

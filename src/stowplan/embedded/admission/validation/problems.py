@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from stowplan.embedded.errors import Cause
@@ -44,6 +44,9 @@ class Problems:
     def too_long(self, path: str, most_bytes: int) -> None:
         self._add("FieldValueTooLong", path, "Too long", f"may not be more than {most_bytes} bytes")
 
+    def too_many(self, path: str, number: int, most: int) -> None:
+        self._add("FieldValueTooMany", path, f"Too many: {number}", f"must have at most {most} items")
+
     def each(self, path: str, value: Any, details: Iterable[str]) -> None:
         """Say several things about one value."""
         for detail in details:
@@ -57,6 +60,20 @@ class Problems:
         """Refuse a value outside a fixed list; a missing one is not looked at."""
         if value is not None and value not in supported:
             self.unsupported(path, value, supported)
+
+    def check_needed_one_of(self, path: str, value: str | None, supported: Iterable[str]) -> None:
+        """Refuse a value that is missing or outside a fixed list."""
+        if not value:
+            self.required(path)
+        else:
+            self.check_one_of(path, value, supported)
+
+    def check_name(self, path: str, name: str, rule: Callable[[str], Iterable[str]]) -> None:
+        """Refuse a name that is missing or against a rule."""
+        if not name:
+            self.required(path)
+        else:
+            self.each(path, name, rule(name))
 
     def check_unchanged(self, path: str, value: Any, before: Any) -> None:
         if value != before:

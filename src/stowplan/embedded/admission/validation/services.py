@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Final
 
-from stowplan.embedded.admission.validation import names
+from stowplan.embedded.admission.validation import addresses, names
 from stowplan.embedded.admission.validation.containers import PROTOCOLS, check_port
 from stowplan.embedded.admission.validation.metadata import check_labels
 from stowplan.embedded.admission.validation.problems import Problems
@@ -14,7 +13,7 @@ from stowplan.embedded.resource import Object
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _AFFINITIES: Final = ("ClientIP", "None")
 _NO_ADDRESS: Final = "None"
-_ADDRESS_RULE: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_TRAFFIC_POLICIES: Final = ("Cluster", "Local")
 
 
 def check_service(problems: Problems, service: Object) -> None:
@@ -24,23 +23,27 @@ def check_service(problems: Problems, service: Object) -> None:
     problems.check_one_of("spec.sessionAffinity", spec["sessionAffinity"], _AFFINITIES)
     check_labels(problems, spec.get("selector", {}), "spec.selector")
     if spec["type"] == "ExternalName":
-        if not spec.get("externalName"):
-            problems.required("spec.externalName")
+        name = spec.get("externalName", "").removesuffix(".")
+        problems.check_name("spec.externalName", name, names.subdomain)
     elif not spec.get("ports") and spec.get("clusterIP") != _NO_ADDRESS:
         problems.required("spec.ports")
     address = spec.get("clusterIP") or _NO_ADDRESS
-    if address != _NO_ADDRESS and not is_address(address):
-        problems.invalid("spec.clusterIPs[0]", address, _ADDRESS_RULE)
+    if address != _NO_ADDRESS and addresses.read_address(address) is None:
+        problems.invalid("spec.clusterIPs[0]", address, addresses.ADDRESS_RULE)
+    _check_traffic(problems, spec)
     _check_ports(problems, spec)
 
 
-def is_address(text: str) -> bool:
-    """Whether a text is an IP address."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
+def _check_traffic(problems: Problems, spec: Object) -> None:
+    """Check by which addresses traffic comes in, and where it goes from there."""
+    for index, text in enumerate(spec.get("externalIPs", ())):
+        path = f"spec.externalIPs[{index}]"
+        if addresses.read_address(text) is None:
+            problems.invalid(path, text, addresses.ADDRESS_RULE)
+        else:
+            addresses.check_endpoint(problems, text, path)
+    for field in ("externalTrafficPolicy", "internalTrafficPolicy"):
+        problems.check_one_of(f"spec.{field}", spec.get(field), _TRAFFIC_POLICIES)
 
 
 def _check_ports(problems: Problems, spec: Object) -> None:

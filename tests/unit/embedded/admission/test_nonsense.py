@@ -1,0 +1,45 @@
+"""Values that make no sense are refused with the field, the type and the words of a real API server."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from stowplan.embedded.errors import StatusError
+from stowplan.embedded.patching.patch import MERGE_PATCH, Patch
+from stowplan.embedded.request import Options, Target
+from stowplan.embedded.resource import Object, Resource
+from tests import nonsense
+from tests.nonsense import Case
+from tests.unit.embedded.admission.doorstep import create, new_api, refusal_of_new
+
+API = new_api()
+
+
+def resource_of(obj: Object) -> Resource:
+    found = API.catalogue.of_kind(obj["apiVersion"], obj["kind"])
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("kind", sorted(nonsense.sound()))
+def test_a_sound_object_is_taken(kind: str) -> None:
+    obj = nonsense.sound()[kind]
+    create(API, resource_of(obj), obj, is_dry_run=True, field_validation="Strict")
+
+
+@pytest.mark.parametrize("case", nonsense.objects())
+def test_nonsense_is_refused(case: Case) -> None:
+    error = refusal_of_new(API, resource_of(case.content), case.content, is_dry_run=True)
+    assert (error.code, nonsense.told(error.status())) == (422, case.refused)
+
+
+@pytest.mark.parametrize("case", nonsense.updates())
+def test_a_change_that_may_not_be_is_refused(case: Case) -> None:
+    api, obj = new_api(), nonsense.sound()[case.kind]
+    resource = resource_of(obj)
+    create(api, resource, obj)
+    target = Target(resource, "default" if resource.is_namespaced else "", obj["metadata"]["name"])
+    with pytest.raises(StatusError) as refused:
+        api.amend(target, Patch(MERGE_PATCH, msgspec.json.encode(case.content)), Options())
+    assert (refused.value.code, nonsense.told(refused.value.status())) == (422, case.refused)
