@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +33,7 @@ class Entrance:
     host: str = "127.0.0.1"
     #: None takes the usual port, or a free one if that is taken.
     port: int | None = None
-    token: str = ""
+    token: str = field(default="", repr=False)
     certificate: str = ""
     key: str = ""
     #: The file of the authority whose client certificates are believed; "" for none.

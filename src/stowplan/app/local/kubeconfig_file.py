@@ -6,7 +6,7 @@ import base64
 import fcntl
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ class Access:
     """Where a cluster is and how it is entered."""
 
     server: str
-    token: str = ""
+    token: str = field(default="", repr=False)
     #: What the server's certificate is checked against, in PEM.
     authority: str = ""
     #: The name that the certificate is for, where that is not the one in the address.
@@ -96,8 +96,9 @@ def yaml_of(access: Access) -> str:
 
 def _put(path: Path, text: str) -> int:
     """Write the file, readable by its owner only: it may hold a token. Return its descriptor, which is locked."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path == DEFAULT_PATH:
+    is_ours = path == DEFAULT_PATH
+    path.parent.mkdir(private_files.FOLDER_MODE if is_ours else 0o777, parents=True, exist_ok=True)
+    if is_ours:
         private_files.close_folder(path.parent)
         # The folder is nobody's work: it must not end up in a repository.
         (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")

@@ -46,7 +46,7 @@ class ServerOptions:
     #: 0 takes a port that is free.
     port: int = 0
     #: What clients send as a bearer token; without one everybody may do everything.
-    token: str = ""
+    token: str = field(default="", repr=False)
     #: Clients who show a certificate that it verifies are known by that.
     tls: ssl.SSLContext | None = None
     #: What tokens of service accounts are signed with; those of another key are unknown.

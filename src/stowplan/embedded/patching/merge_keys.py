@@ -203,6 +203,7 @@ _KINDS: Final[dict[tuple[str, str], Shape]] = {
     ),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _object(roleRef=WHOLE),
     ("rbac.authorization.k8s.io", "RoleBinding"): _object(roleRef=WHOLE),
+    ("resource.k8s.io", "DeviceTaintRule"): _object(status=_CONDITIONS),
     ("resource.k8s.io", "ResourceClaim"): _object(
         status=_struct(
             allocation=_struct(nodeSelector=WHOLE),

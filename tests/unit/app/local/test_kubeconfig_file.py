@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from stowplan.app.local import kubeconfig_file
+from stowplan.app.local.entering import Entrance
 from stowplan.app.local.kubeconfig_file import DEFAULT_PATH, Access, KubeconfigError
+from stowplan.embedded.http.server import ServerOptions
 from stowplan.kube import credentials
 
 
@@ -85,3 +87,16 @@ def test_what_cannot_be_written_is_named_with_the_way_out(tmp_path: Path) -> Non
     problem = "file/kubeconfig: cannot be written: File exists; name a file that can be with --kubeconfig"
     with pytest.raises(KubeconfigError, match=problem):
         kubeconfig_file.publish(tmp_path / "file" / "kubeconfig", Access("http://127.0.0.1:1"))
+
+
+def test_a_token_is_in_no_description_of_what_holds_it() -> None:
+    shown = [repr(Access("http://x", "hush")), repr(Entrance(token="hush")), repr(ServerOptions(token="hush"))]
+    assert [text for text in shown if "hush" in text or "signing_key" in text] == []
+
+
+def test_a_new_folder_of_ours_is_closed_from_the_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kubeconfig_file.write(DEFAULT_PATH, Access("http://127.0.0.1:6443"))
+    assert (stat.S_IMODE(DEFAULT_PATH.parent.stat().st_mode), caplog.messages) == (0o700, [])
