@@ -9,15 +9,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import signal
 import sys
 import tempfile
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
 from tests.fuzz import attack, rounds, server_process, summary
 from tests.fuzz.checker import Checker
 from tests.fuzz.client import carry_out
-from tests.fuzz.rounds import Plan
+from tests.fuzz.rounds import Plan, Report
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,9 +38,17 @@ def main(arguments: list[str] | None = None) -> int:
             )
         checker = Checker(given.findings, given.seed, given.limit)
         plan = Plan(given.seconds, given.seed, given.clients, tuple(variants), given.round_seconds)
-        report = asyncio.run(rounds.run(plan, checker, Path(folder), _say))
+        report = asyncio.run(_until_told(rounds.run(plan, checker, Path(folder), _say)))
     _say(summary.of(report, checker, given.findings))
     return 1 if checker.findings else 0
+
+
+async def _until_told(work: Coroutine[Any, Any, Report]) -> Report:
+    """Let SIGTERM end a run as Ctrl-C does, so that no server is left behind."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await work
 
 
 async def _replay(found: dict[str, Any], folder: Path, variant: str, *, is_alone: bool) -> int:
@@ -87,4 +97,7 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        sys.exit(130)

@@ -43,10 +43,8 @@ class ServerProcess:
         return self.process.returncode is None
 
     def resident_bytes(self) -> int:
-        """How much memory it has that is not files."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
-        found = re.search(r"RssAnon:\s+(\d+) kB", status)
-        return int(found[1]) * 1024 if found else 0
+        """How much memory it has that is not files, with the processes that it started."""
+        return sum(_resident_bytes(pid) for pid in _with_children(self.process.pid))
 
     async def end(self) -> int:
         """Stop it as a user does; return its exit code."""
@@ -60,6 +58,25 @@ class ServerProcess:
         code = await self.process.wait()
         await asyncio.gather(*self._reading)
         return code
+
+
+def _with_children(pid: int) -> list[int]:
+    found = [pid]
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in listed.read_text(encoding="utf-8").split():
+                found += _with_children(int(child))
+    return found
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        # One that has ended meanwhile.
+        return 0
+    found = re.search(r"RssAnon:\s+(\d+) kB", status)
+    return int(found[1]) * 1024 if found else 0
 
 
 async def start(folder: Path, variant: str, hear: Callable[[str], None]) -> ServerProcess:
