@@ -71,8 +71,9 @@ class Checker:
 
     def read_log(self, block: str) -> None:
         """Look at a line of the log, or at a line with the traceback that follows it."""
-        is_bad = _BAD_LINE.search(block) and not block.startswith("I")
-        if is_bad and not _EXPECTED_LINE.search(block):
+        # What a controller was refused, because of what attackers ask for, is a warning in words.
+        is_told = block.startswith("I") or (block.startswith("W") and "Traceback" not in block)
+        if _BAD_LINE.search(block) and not is_told and not _EXPECTED_LINE.search(block):
             self.find(f"log: {_fault_of(block)}", self._meant(block), block)
 
     def _meant(self, block: str) -> Attack | None:

@@ -101,6 +101,9 @@ KeyError: 'fz-1'
         pytest.param(TRACEBACK, ["log: embedded/pages.py:12 version: KeyError: X"], id="a traceback"),
         pytest.param("Task exception was never retrieved\n", ["log: Task exception was never retrieved"], id="a task"),
         pytest.param("I1116 18:53:25.1   1 work.py:146] fz-1 will be tried again: failed\n", [], id="information"),
+        pytest.param(
+            "W1116 18:53:25.1   1 failures.py:48] x: pods fz-1 failed: forbidden\n", [], id="a warning in words"
+        ),
         pytest.param("note: the cluster has 5 nodes\n", [], id="a note"),
     ],
 )
