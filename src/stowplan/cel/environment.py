@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -43,9 +43,18 @@ class ExpressionError(Exception):
     """An expression that cannot be compiled, or that fails."""
 
 
-def environment(variables: Mapping[str, Any], extensions: Sequence[str] = (), more: Sequence[Function] = ()) -> Any:
-    """Make an environment with some variables; `extensions` are further ones of the library, `more` functions."""
-    listed = groupby(sorted([*functions.of_kubernetes(), *more], key=_name), key=_name)
+def environment(
+    variables: Mapping[str, Any],
+    extensions: Sequence[str] = (),
+    more: Sequence[Function] = (),
+    without: Collection[str] = (),
+) -> Any:
+    """Make an environment with some variables; `extensions` are further ones of the library.
+
+    There are `more` functions in it, and others `without` which it does: those that the extensions have.
+    """
+    usual_ones = [function for function in functions.of_kubernetes() if function.name not in without]
+    listed = groupby(sorted([*usual_ones, *more], key=_name), key=_name)
     strict = Function(STRICT_EQUALS.decode(), False, ("dyn", "dyn"), "bool", values.equals)
     declared = [_declare(name, list(group)) for name, group in listed]
     kubernetes = cel.CelExtension("kubernetes", [*declared, _declare(strict.name, [strict])])

@@ -1,6 +1,6 @@
 """The functions that Kubernetes adds to CEL for quantities, versions, patterns, lists and sets.
 
-Those for addresses, URLs and formats, which devices do not have, are in `network.py`. Some go by other names here
+Those for addresses, URLs and formats, which devices do not have, are beside the rules that have them. Some go by other names here
 (`tokens.RENAMED`): the library has `indexOf` for strings alone, and `matches` without bounds for the pattern.
 """
 
@@ -89,7 +89,7 @@ def _of_lists() -> list[Function]:
         Function("distinct", True, ("list",), "list", lists.distinct),
         Function("reverse", True, ("list",), "list", lambda listed: listed[::-1]),
         Function("sort", True, ("list",), "list", lists.sort),
-        Function("lists.range", False, ("int",), "list", lists.count_up),
+        Function("lists.Range", False, ("int",), "list", lists.count_up),
     ]
 
 

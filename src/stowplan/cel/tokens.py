@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 _TOKEN: Final = re.compile(
@@ -14,7 +15,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 #: The library has these itself, and takes no more of that name: for strings alone, or without bounds.
-RENAMED: Final = {"indexOf": "IndexOf", "lastIndexOf": "LastIndexOf", "matches": "Matches"}
+RENAMED: Final = {"indexOf": "IndexOf", "lastIndexOf": "LastIndexOf", "matches": "Matches", "range": "Range"}
 
 
 class Token(NamedTuple):
@@ -45,3 +46,21 @@ def split(expression: str) -> list[Token]:
         if match.lastgroup != "space"
     ]
     return [*found, *[Token("end", "", len(expression), len(expression))] * 10]
+
+
+def literal(token: Token) -> str | None:
+    """Return what a plain string literal says; None for anything harder to read."""
+    if token.kind != "string" or token.text[0] in "bB" or "\\" in token.text or token.text[:3] in ('"""', "'''"):
+        return None
+    return token.text[1:-1]
+
+
+def closing(tokens: Sequence[Token], opening: int) -> int | None:
+    """Return where the bracket is that closes another one."""
+    depth = 0
+    for index in range(opening, len(tokens)):
+        if tokens[index].kind == "other":
+            depth += (tokens[index].text in "([{") - (tokens[index].text in ")]}")
+        if depth == 0:
+            return index
+    return None

@@ -13,7 +13,8 @@ from typing import Final
 # Fields of Any, of CheckedExpr, of Expr and of the kinds of Expr.
 _WRAPPED: Final = 2
 _TYPES, _TREE, _SOURCE, _POSITIONS = 3, 4, 5, 4
-_ID, _SELECT, _CALL, _LIST, _STRUCT, _LOOP = 2, 5, 6, 7, 8, 9
+_ID, _VARIABLE, _SELECT, _CALL, _LIST, _STRUCT, _LOOP = 2, 4, 5, 6, 7, 8, 9
+_FIELD: Final = 2
 _FUNCTION: Final = 2
 _RANGE: Final = 2
 _OPTIONAL: Final = b"optional_type"
@@ -26,12 +27,14 @@ _CHOICE: Final = "_?_:_"
 
 @dataclass(slots=True)
 class Node:
-    """A part of an expression: what it does ("" for a variable or a constant), its type, and its own parts."""
+    """A part of an expression: what it does ("" for a constant or a variable), its type, and its own parts."""
 
     does: str
     type: bytes
     position: int
     parts: list[Node] = field(default_factory=list)
+    #: Of a variable its own, of a selection that of the field, of a loop that of its variable.
+    name: str = ""
 
     @property
     def is_dynamic(self) -> bool:
@@ -88,10 +91,17 @@ def _node(message: bytes, types: dict[int, bytes], positions: dict[int, int]) ->
     id = next((value for number, value in fields if number == _ID), 0)
     node = Node("", types.get(int(id), b""), positions.get(int(id), 0))
     for number, value in fields:
+        if number == _VARIABLE:
+            node.name = _name(bytes(value), 1)
         if number in (_SELECT, _CALL, _LIST, _STRUCT, _LOOP):
             node.does, parts = _parts(number, bytes(value))
+            node.name = _name(bytes(value), 1 if number == _LOOP else _FIELD) if number in (_SELECT, _LOOP) else ""
             node.parts = [_node(part, types, positions) for part in parts]
     return node
+
+
+def _name(message: bytes, number: int) -> str:
+    return next((bytes(value).decode() for each, value in _fields(message) if each == number), "")
 
 
 def _parts(kind: int, message: bytes) -> tuple[str, list[bytes]]:

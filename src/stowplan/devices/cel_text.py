@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from stowplan.cel.tokens import Token, split
+from stowplan.cel.tokens import Token, closing, literal, split
 
 _MAPS: Final = ("attributes", "capacity")
 
@@ -45,10 +45,10 @@ def with_empty_domains(expression: str) -> str:
     for at in _mentions(tokens):
         words = [token.text for token in tokens[at + 1 : at + 5]]
         if words[0] == "." and words[1] in _MAPS and words[2] == "[" and words[3] != "?":
-            closing = _closing(tokens, at + 3)
-            if closing is not None:
+            end = closing(tokens, at + 3)
+            if end is not None:
                 edits.append((tokens[at + 3].start, tokens[at + 3].end, "[?"))
-                edits.append((tokens[closing].start, tokens[closing].end, "].orValue({})"))
+                edits.append((tokens[end].start, tokens[end].end, "].orValue({})"))
     for start, end, text in sorted(edits, reverse=True):
         expression = expression[:start] + text + expression[end:]
     return expression
@@ -64,7 +64,7 @@ def _mentions(tokens: Sequence[Token]) -> Iterator[int]:
 def _read(tokens: Sequence[Token], at: int) -> Read:
     """Return what is read from the token of the field on."""
     field = tokens[at].text
-    domain = _literal(tokens[at + 2])
+    domain = literal(tokens[at + 2])
     if field not in _MAPS or tokens[at + 1].text != "[" or domain is None or tokens[at + 3].text != "]":
         return Read(field)
     return Read(field, domain, _entry(tokens, at + 4))
@@ -77,21 +77,4 @@ def _entry(tokens: Sequence[Token], at: int) -> str | None:
     entry, after = tokens[at + step], tokens[at + step + 1].text
     if opening == "." and entry.kind == "name":
         return None if after == "(" else entry.text
-    return _literal(entry) if opening == "[" and after == "]" else None
-
-
-def _literal(token: Token) -> str | None:
-    """Return what a plain string literal says; None for anything harder to read."""
-    if token.kind != "string" or token.text[0] in "bB" or "\\" in token.text or token.text[:3] in ('"""', "'''"):
-        return None
-    return token.text[1:-1]
-
-
-def _closing(tokens: Sequence[Token], opening: int) -> int | None:
-    depth = 0
-    for index in range(opening, len(tokens)):
-        if tokens[index].kind == "other":
-            depth += (tokens[index].text in "([{") - (tokens[index].text in ")]}")
-        if depth == 0:
-            return index
-    return None
+    return literal(entry) if opening == "[" and after == "]" else None

@@ -45,7 +45,7 @@ SCHEMA: Object = {
                     "type": "array",
                     "x-kubernetes-list-type": "map",
                     "x-kubernetes-list-map-keys": ["name"],
-                    "items": {"type": "object", "properties": {"name": {"type": "string"}}},
+                    "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}},
                 },
                 "either": {
                     "type": "object",
@@ -287,10 +287,9 @@ FIRST_SCHEMA = "spec.versions[0].schema.openAPIV3Schema"
             id="selecting by a list",
         ),
         pytest.param(
-            definition(conversion={"strategy": "Webhook"}),
-            'spec.conversion.strategy: Invalid value: "Webhook": only None is supported here: '
-            "there is nothing that webhooks could run in",
-            id="conversion by a webhook",
+            definition(conversion={"strategy": "Magic"}),
+            'spec.conversion.strategy: Unsupported value: "Magic": supported values: "None", "Webhook"',
+            id="conversion by nobody knows what",
         ),
     ],
 )

@@ -125,6 +125,7 @@ def warnings(resource: Resource, obj: Object, before: Object | None, api: Surrou
     """What is worth telling whoever writes an object though it is taken."""
     yield from stored_only.warnings(resource)
     yield from pod_security.warnings(resource, obj, before, api)
+    yield from intake.warnings(resource, obj)
 
 
 def check_status(resource: Resource, obj: Object) -> None:

@@ -18,6 +18,15 @@ def invalid_value(field: str, value: Any, problem: str) -> Cause:
     return Cause("FieldValueInvalid", field, f"Invalid value: {spelled(value)}: {problem}")
 
 
+def invalid(field: str, value: Any, problem: str) -> Cause:
+    """Complain like `invalid_value`; upstream calls the object as a whole <nil>."""
+    return invalid_value(field or "<nil>", value, problem)
+
+
+def forbidden(field: str, problem: str) -> Cause:
+    return Cause("FieldValueForbidden", field, f"Forbidden: {problem}")
+
+
 def wrong_type(field: str, value: Any, wanted: str) -> Cause:
     """Complain of a value whose type, or format, is not the wanted one; `value` is the type's name or the text."""
     shown = field or "."

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from stowplan.embedded import json_path, reading
+from stowplan.embedded.custom import schema_faults
 from stowplan.embedded.custom.causes import invalid_value, required, unsupported
 from stowplan.embedded.custom.definition import names_of, versions
 from stowplan.embedded.errors import Cause
 from stowplan.embedded.json_path import JsonPath
 from stowplan.embedded.resource import Object
 
-_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_STRATEGIES: Final = ("None", "Webhook")
 _SCOPES: Final = ("Cluster", "Namespaced")
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _SELECTABLE: Final = ("string", "boolean", "integer")
@@ -23,6 +24,30 @@ _SELECTABLE: Final = ("string", "boolean", "integer")
 def faults(definition: Object) -> list[Cause]:
     """List everything that keeps a definition from being served."""
     return [*_naming(definition), *_versions(definition)]
+
+
+def warnings(definition: Object) -> list[str]:
+    """Say what of a definition is stored, but is not acted on."""
+    found: list[str] = []
+    for path, schema in schemas(definition):
+        found += [f'unrecognized format "{name}"' for name in schema_faults.unrecognized_formats(schema)]
+        found += schema_faults.not_evaluated(schema, path)
+    if reading.text(definition, "spec", "conversion", "strategy") == "Webhook":
+        found.append("spec.conversion: no webhook is called here; objects are served by every version as they are")
+    return list(dict.fromkeys(found))
+
+
+def schemas(definition: Object) -> list[tuple[str, Object]]:
+    """The schemas of a definition and where they are; upstream speaks of one that all versions share as its own."""
+    listed = [reading.at(version, "schema", "openAPIV3Schema") for version in versions(definition)]
+    found = [
+        (f"spec.versions[{index}].schema.openAPIV3Schema", schema)
+        for index, schema in enumerate(listed)
+        if isinstance(schema, dict)
+    ]
+    if found and all(schema == listed[0] for schema in listed):
+        return [("spec.validation.openAPIV3Schema", found[0][1])]
+    return found
 
 
 def _naming(definition: Object) -> Iterator[Cause]:
@@ -40,12 +65,9 @@ def _naming(definition: Object) -> Iterator[Cause]:
     for key in ("plural", "singular", "kind", "listKind"):
         if not reading.text(names, key):
             yield required(f"spec.names.{key}")
-    if reading.text(spec, "conversion", "strategy") not in ("", "None"):
-        yield invalid_value(
-            "spec.conversion.strategy",
-            reading.text(spec, "conversion", "strategy"),
-            "only None is supported here: there is nothing that webhooks could run in",
-        )
+    strategy = reading.text(spec, "conversion", "strategy")
+    if strategy not in ("", *_STRATEGIES):
+        yield unsupported("spec.conversion.strategy", strategy, _STRATEGIES)
 
 
 def _versions(definition: Object) -> Iterator[Cause]:
@@ -55,6 +77,8 @@ def _versions(definition: Object) -> Iterator[Cause]:
         named = [reading.text(each, "name") for each in stored]
         yield invalid_value("spec.versions", named, "must have exactly one version marked as storage version")
     seen: set[str] = set()
+    for path, schema in schemas(definition):
+        yield from schema_faults.faults(schema, path)
     for index, version in enumerate(listed):
         field = f"spec.versions[{index}]"
         name = reading.text(version, "name")
@@ -71,10 +95,6 @@ def _version(version: Object, field: str) -> Iterator[Cause]:
     if not isinstance(schema, dict):
         yield required(f"{field}.schema.openAPIV3Schema")
         return
-    path = f"{field}.schema.openAPIV3Schema"
-    if schema.get("type") != "object":
-        yield invalid_value(f"{path}.type", schema.get("type", ""), "must be object at the root")
-    yield from _schema(schema, path)
     yield from _columns(version, field)
     yield from _scale_paths(version, field)
     for index, selected in enumerate(reading.entries(version, "selectableFields")):
@@ -113,45 +133,6 @@ def _scale_paths(version: Object, field: str) -> Iterator[Cause]:
         if _keys(reading.text(scale, name)) is None:
             problem = "must be a simple json path of keys"
             yield invalid_value(f"{field}.subresources.scale.{name}", reading.text(scale, name), problem)
-
-
-def _schema(schema: Any, path: str) -> Iterator[Cause]:
-    if not isinstance(schema, dict):
-        yield invalid_value(path, schema, "must be an object")
-        return
-    yield from _own_faults(schema, path)
-    for name, below in reading.mapping(schema, "properties").items():
-        yield from _schema(below, f"{path}.properties[{name}]")
-    if isinstance(schema.get("additionalProperties"), dict):
-        yield from _schema(schema["additionalProperties"], f"{path}.additionalProperties")
-    if "items" in schema:
-        yield from _schema(schema["items"], f"{path}.items")
-
-
-def _own_faults(schema: Object, path: str) -> Iterator[Cause]:
-    kind = schema.get("type")
-    is_open = reading.is_true(schema, "x-kubernetes-int-or-string") or reading.is_true(
-        schema, "x-kubernetes-preserve-unknown-fields"
-    )
-    if not kind and not is_open:
-        yield required(f"{path}.type", "must not be empty for specified object fields")
-    elif kind and kind not in _TYPES:
-        yield unsupported(f"{path}.type", kind, _TYPES)
-    if kind == "array" and "items" not in schema:
-        yield required(f"{path}.items", "must be specified")
-    pattern = schema.get("pattern")
-    if isinstance(pattern, str):
-        yield from _pattern_fault(pattern, path)
-
-
-def _pattern_fault(pattern: str, path: str) -> Iterator[Cause]:
-    from stowplan.cel import patterns
-
-    try:
-        patterns.check(pattern)
-    except patterns.PatternError as error:
-        problem = f"must be a valid regular expression, but isn't: {error}"
-        yield invalid_value(f"{path}.pattern", pattern, problem)
 
 
 def _type_at(schema: Object, path: str) -> str:

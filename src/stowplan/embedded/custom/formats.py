@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable
 from datetime import date
-from email.utils import parseaddr
 from typing import Final
 
 from stowplan.embedded.resource import Object
 from stowplan.model import duration
 
+_ATOM: Final = r'[^\s@".,;:<>()\[\]\\]+'
+_ADDRESS: Final = re.compile(rf'(?:"(?:[^"\\]|\\.)*"|{_ATOM}(?:\.{_ATOM})*)@(?:{_ATOM}(?:\.{_ATOM})*|\[[^\]\s]*\])')
 _NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 _HEX: Final = "[0-9a-fA-F]"
 _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
@@ -117,30 +119,36 @@ def _is_uri(value: str) -> bool:
     """An absolute URI or an absolute path."""
     if re.search(r"[\x00-\x20\x7f]", value) or re.search(r"%(?![0-9A-Fa-f]{2})", value):
         return False
-    return value.startswith("/") or value == "*" or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:(?!$)", value) is not None
+    found = re.match(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://(?:[^/?#@]*@)?([^/?#]*))?", value)
+    is_absolute = value == "*" or value.startswith("/") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value) is not None
+    return (
+        is_absolute
+        and re.fullmatch(r"(?:\[[^\]]*\]|[^\[\]:]*)(?::[0-9]*)?", found[1] or "" if found else "") is not None
+    )
 
 
 def _is_email(value: str) -> bool:
-    local, at, domain = parseaddr(value)[1].rpartition("@")
-    return bool(at and local and domain) and " " not in parseaddr(value)[1] and not value.endswith((".", "@"))
+    """An address, alone or in angle brackets after a name."""
+    found = re.fullmatch(r"[^<>]*<([^<>]*)>\s*", value)
+    return _ADDRESS.fullmatch(found[1] if found else value.strip()) is not None
 
 
 def _is_hostname(value: str) -> bool:
     if len(value.encode()) > _HOST_MOST or any(len(part.encode()) > _LABEL_MOST for part in value.split(".")):
         return False
     *labels, last = value.split(".")
-    if not labels:
-        return _is_host_label(last)
-    return all(map(_is_host_label, labels)) and len(last) > 1 and last.isalpha()
+    if labels:
+        return all(map(_is_host_label, labels)) and len(last) > 1 and last.isalpha()
+    # A name of one label may have a dash in the second place only; that is upstream's rule.
+    return last[:1] != "-" and _is_host_label(last[:1] + last[1:].removeprefix("-")) and "-" not in last[2:]
 
 
 def _is_host_label(label: str) -> bool:
-    inner = label.replace("-", "")
-    return bool(inner) and label[0] != "-" and label[-1] != "-" and all(map(_is_letter, inner))
+    return label.strip("-") == label != "" and all(map(_is_letter, label.replace("-", "")))
 
 
 def _is_letter(each: str) -> bool:
-    return each.isalpha() or (each.isascii() and each.isdigit()) or (not each.isascii() and not each.isalnum())
+    return each in "0123456789" or unicodedata.category(each)[0] in "LS"
 
 
 def _is_isbn10(value: str) -> bool:

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from stowplan.embedded.custom import checking, faults, structure, uniqueness
+from stowplan.embedded.custom import checking, faults, rule_check, structure, uniqueness
+from stowplan.embedded.custom.causes import invalid
 from stowplan.embedded.custom.resource import CustomResource
 from stowplan.embedded.errors import Cause, bad_request
 from stowplan.embedded.resource import Object, Resource
 
 _DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
+_BLOCKING: Final = frozenset(
+    (
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    )
+)
+_NOT_ASKED: Final = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
 
 
 def unknown_fields(resource: Resource, obj: Object) -> list[str]:
@@ -33,9 +47,18 @@ def problems(resource: Resource, obj: Object, before: Object | None = None) -> l
     return faults.faults(obj) if resource.qualified == _DEFINITIONS else []
 
 
+def warnings(resource: Resource, obj: Object) -> list[str]:
+    """Say what of a definition is stored, but is not acted on."""
+    return faults.warnings(obj) if resource.qualified == _DEFINITIONS else []
+
+
 def _object_problems(resource: CustomResource, obj: Object, before: Object | None) -> list[Cause]:
     found = checking.problems(resource.schema, obj, before)
     # Lists that were wrong before may be wrong still.
     if before is None or next(uniqueness.problems(resource.schema, before), None) is None:
         found += uniqueness.problems(resource.schema, obj)
-    return found
+    if not resource.has_rules:
+        return found
+    if any(cause.reason in _BLOCKING for cause in found):
+        return [*found, invalid("", None, _NOT_ASKED)]
+    return [*found, *rule_check.problems(resource.schema, obj, before)]

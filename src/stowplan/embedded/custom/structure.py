@@ -34,6 +34,11 @@ def unknown_fields(schema: Object, obj: Object) -> list[str]:
     return [field for field, _, _ in _unknown(schema, obj, "", is_object=True)]
 
 
+def unknown_fields_below(schema: Object, value: Any) -> list[str]:
+    """List the fields of a value within an object that its schema does not know."""
+    return [field for field, _, _ in _unknown(schema, value, "", is_object=schema.get(_IS_OBJECT) is True)]
+
+
 def prune(schema: Object, obj: Object) -> None:
     """Take the fields out that the schema does not know."""
     for _, parent, key in list(_unknown(schema, obj, "", is_object=True)):

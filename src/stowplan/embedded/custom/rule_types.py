@@ -1,0 +1,83 @@
+"""What rules read, held against the schema: fields that are not there, and what is no object.
+
+The CEL library knows nothing of the schema, so the types of operators and functions are not checked before a rule is
+evaluated, unless the rule itself says them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from stowplan.cel import tree
+from stowplan.cel.environment import ExpressionError, at
+from stowplan.embedded.custom import rule_values
+from stowplan.embedded.resource import Object
+
+_VALUES: Final = ("self", "oldSelf")
+_TIMES: Final = ("date-time", "date", "duration")
+_NAMES: Final = {"integer": "int", "number": "double", "boolean": "bool", "string": "string", "array": "list"}
+
+
+def reads_times(schema: Object, parsed: tree.Node, text: str, *, is_root: bool) -> bool:
+    """Say whether a rule reads a time or a duration inside an object, which the library cannot be given.
+
+    Raise ExpressionError for a rule that reads what values of the schema cannot have.
+    """
+    reader = _Reader(text, schema, is_root)
+    reader.read(parsed, {})
+    return reader.has_times
+
+
+def loops(node: tree.Node) -> int:
+    """Return how deep the loops of an expression are nested."""
+    below = max(map(loops, node.parts), default=0)
+    # `cel.bind` is a loop over nothing.
+    return below + (node.does == tree.LOOP and node.name != "#unused" and bool(node.parts))
+
+
+class _Reader:
+    def __init__(self, text: str, schema: Object, is_root: bool) -> None:
+        self._text = text
+        self._schema = schema
+        self._is_root = is_root
+        self.has_times = False
+
+    def read(self, node: tree.Node, scope: dict[str, Any]) -> Any:
+        """Return the schema of what a node yields; None if it is not known."""
+        match node.does:
+            case "" if node.name:
+                return scope.get(node.name, self._schema if node.name in _VALUES else None)
+            case "select":
+                return self._select(node, self.read(node.parts[0], scope))
+            case tree.LOOP:
+                return self._loop(node, scope)
+        found = [self.read(part, scope) for part in node.parts]
+        if node.does == "_[_]" and isinstance(found[0], dict):
+            return self._noted(found[0].get("items") or found[0].get("additionalProperties"))
+        return None
+
+    def _loop(self, node: tree.Node, scope: dict[str, Any]) -> None:
+        ranged = self.read(node.parts[0], scope)
+        items = self._noted(ranged.get("items")) if isinstance(ranged, dict) and ranged.get("type") == "array" else None
+        for part in node.parts[1:]:
+            self.read(part, {**scope, node.name: items})
+
+    def _select(self, node: tree.Node, schema: Any) -> Any:
+        if not isinstance(schema, dict) or schema.get("x-kubernetes-int-or-string") is True:
+            return None
+        if isinstance(schema.get("additionalProperties"), dict):
+            return self._noted(schema["additionalProperties"])
+        kind = schema.get("type")
+        if kind in _NAMES:
+            what = f"type '{_NAMES[kind]}' does not support field selection"
+            raise ExpressionError(f"compilation failed: {at(self._text, node.position, what)}")
+        properties = rule_values.properties_of(schema, is_root=self._is_root and schema is self._schema)
+        if node.name not in properties:
+            what = f"undefined field '{node.name}'"
+            raise ExpressionError(f"compilation failed: {at(self._text, node.position, what)}")
+        return self._noted(properties[node.name])
+
+    def _noted(self, schema: Any) -> Any:
+        if isinstance(schema, dict) and schema.get("type") == "string" and schema.get("format") in _TIMES:
+            self.has_times = True
+        return schema

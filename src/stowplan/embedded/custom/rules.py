@@ -1,0 +1,148 @@
+"""The rules of definitions (`x-kubernetes-validations`), compiled by the CEL library and asked of objects.
+
+What a rule may cost is bounded twice: the library takes 10,000 steps through lists in one evaluation, and `MOST_COST`
+bounds all evaluations for an object together. Imported when the first rule is met; `rule_faults` checks rules that are
+written, `rule_types` what they read.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from cel_expr_python import cel
+
+from stowplan.cel import tokens, tree
+from stowplan.cel.environment import DYN, ExpressionError, at, environment, fault, in_other_words
+from stowplan.cel.functions import of_kubernetes
+from stowplan.embedded.custom import rule_types, rule_typing
+from stowplan.embedded.custom.network_functions import of_network
+from stowplan.embedded.resource import Object
+
+#: Everything in an object that rules look at, each time that one does, and each step through a list.
+MOST_COST: Final = 500_000
+_MOST_STEPS: Final = 10_000
+_EVALUATION: Final = 10
+_LONGEST: Final = 100_000
+_EXTENSIONS: Final = ("lists", "sets", "two-var-comprehensions")
+# The library has these itself, with loops that are bounded.
+_OF_EXTENSIONS: Final = frozenset(
+    ("slice", "flatten", "distinct", "reverse", "sort", "sets.contains", "sets.equivalent", "sets.intersects")
+)
+_BY_FORMAT: Final = {"date-time": cel.Type.TIMESTAMP, "date": cel.Type.TIMESTAMP, "duration": cel.Type.DURATION}
+_PYTHON: Final = frozenset(function.name for function in (*of_kubernetes(), *of_network())) | {"dyn"}
+
+
+class NotEvaluatedError(Exception):
+    """A rule that is sound, but that the library cannot be asked; says why."""
+
+
+class BudgetError(Exception):
+    """A rule that was stopped for what it costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A compiled rule or message."""
+
+    program: Any
+    uses_old: bool
+    #: How deep loops are nested.
+    loops: int
+
+    def evaluate(self, variables: Object) -> Any:
+        """Say what it says of values. Raise ExpressionError, or BudgetError."""
+        try:
+            result = self.program.eval(data=variables)
+        except RuntimeError as error:
+            if "Iteration budget exceeded" in str(error):
+                raise BudgetError from error
+            raise ExpressionError(in_other_words(str(error))) from error
+        if result.type().name() == "ERROR":
+            raise ExpressionError(in_other_words(str(result.value())))
+        return result.plain_value()
+
+    def cost(self, size: int) -> int:
+        """Estimate what evaluating it costs, for values of a size."""
+        return int(_EVALUATION + size + (min(_MOST_STEPS, size**self.loops) if self.loops else 0))
+
+
+def compiled(schema: Object, text: str, old: str = "plain", *, is_root: bool = False) -> Expression:
+    """Compile an expression about values of a schema; `old`: oldSelf is the value, "some" or "none".
+
+    Raise ExpressionError if it does not compile, NotEvaluatedError if it cannot be evaluated.
+    """
+    kind = str(schema.get("format")) if schema.get("type") == "string" else ""
+    expression = _compiled(text, kind if kind in _BY_FORMAT else "", old)
+    if rule_types.reads_times(schema, expression.parsed, text, is_root=is_root):
+        raise NotEvaluatedError("it reads a date-time, a date or a duration inside an object or a list")
+    return Expression(expression.program, expression.uses_old, expression.loops)
+
+
+def kind_of(schema: Object, text: str, old: str, *, is_root: bool) -> str:
+    """Return what CEL calls the type of what an expression says, as far as it is known. Raise ExpressionError."""
+    with suppress(NotEvaluatedError):
+        compiled(schema, text, old, is_root=is_root)
+    if old != "plain":
+        return "DYN"
+    variables = rule_typing.variables(schema, is_root=is_root)
+    return rule_typing.kind_of(_make(variables), text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    program: Any
+    parsed: tree.Node
+    uses_old: bool
+    loops: int
+
+
+@lru_cache(maxsize=2048)
+def _compiled(text: str, kind: str, old: str) -> _Compiled:
+    if len(text) > _LONGEST:
+        raise ExpressionError(
+            f"compilation failed: ERROR: <input>:-1:0: expression code point size exceeds limit: "
+            f"size: {len(text)}, limit {_LONGEST}"
+        )
+    try:
+        program = _environment(kind).compile(_with_old(tokens.renamed(text), old))
+    except RuntimeError as error:
+        raise ExpressionError(f"compilation failed: {_in_upstream_words(fault(error))}") from error
+    parsed = tree.read(program.serialize())
+    found = tree.problem(parsed, _PYTHON, has_lists=True)
+    if found is not None:
+        raise ExpressionError(f"compilation failed: {at(text, *found)}")
+    uses_old = any(node.name == "oldSelf" for node in parsed.walk()) or (old != "plain" and "oldSelf" in text)
+    return _Compiled(program, parsed, uses_old, rule_types.loops(parsed))
+
+
+@lru_cache(maxsize=4)
+def _environment(kind: str) -> Any:
+    itself = _BY_FORMAT.get(kind, DYN)
+    return _make({"self": itself, "oldSelf": itself})
+
+
+def _make(variables: dict[str, Any]) -> Any:
+    return environment(variables, _EXTENSIONS, of_network(), without=_OF_EXTENSIONS)
+
+
+def _with_old(text: str, old: str) -> str:
+    """Make what may be missing of the value as it was, where a rule says that it may be."""
+    if old == "plain":
+        return text
+    wrapped = "optional.of(oldSelf)" if old == "some" else "optional.none()"
+    pieces, done = [], 0
+    listed = tokens.split(text)
+    for index, token in enumerate(listed):
+        if token.kind == "name" and token.text == "oldSelf" and (index == 0 or listed[index - 1].text != "."):
+            pieces += [text[done : token.start], wrapped]
+            done = token.end
+    return "".join([*pieces, text[done:]])
+
+
+def _in_upstream_words(words: str) -> str:
+    words = re.sub(r" \(in container ''\)", "", words)
+    return re.sub(r"undeclared reference to '(\w+)'", r"undeclared reference to '\1' (in container '')", words)

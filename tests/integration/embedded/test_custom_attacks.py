@@ -1,0 +1,134 @@
+"""Definitions and custom resources that are made to keep a server busy are answered at once, by a process that stays small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.embedded.server_process import ServerProcess
+from tests.integration.embedded.talking import Caller, Reply
+from tests.unit.embedded.custom.cases import definition, with_spec
+
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_THINGS = "/apis/cases.example.com/v1/namespaces/default/things"
+_SECONDS = 2
+_MEGABYTES = 200
+_RULES = "x-kubernetes-validations"
+_QUADRATIC = {"rule": "self.all(x, self.all(y, x <= y || x > y))"}
+_SPEC = {
+    "type": "object",
+    "properties": {
+        "word": {"type": "string", "pattern": "^(a+)+$"},
+        "words": {"type": "array", "items": {"type": "string", "pattern": "^.{1,1000}$"}},
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "integer"}},
+        "pairs": {"type": "array", "items": {"type": "integer"}, _RULES: [_QUADRATIC]},
+        "choice": {"type": "array", "items": {"type": "integer", "anyOf": [{"minimum": 10 + at} for at in range(500)]}},
+        "found": {"type": "string", _RULES: [{"rule": "self.findAll('(a+)+b').size() == 0"}]},
+        "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ServerProcess(tmp_path_factory.mktemp("server")) as server:
+        _define(server)
+        yield server
+
+
+@pytest.fixture
+def caller(server: ServerProcess) -> Iterator[Caller]:
+    """Whoever attacks: it waits for two seconds, and looks at the server's memory afterwards."""
+    caller = Caller(server.port, seconds=_SECONDS)
+    before = _resident(server.pid)
+    yield caller
+    caller.close()
+    assert _resident(server.pid) - before < _MEGABYTES
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "words"),
+    [
+        pytest.param({"word": "a" * 28 + "b"}, 422, "should match '^(a+)+$'", id="28 characters"),
+        pytest.param({"word": "a" * 28_000 + "b"}, 422, "should match '^(a+)+$'", id="28,000 characters"),
+        pytest.param(
+            {"words": [str(at) for at in range(20_000)]}, 422, "validation stopped", id="a pattern 20,000 times"
+        ),
+        pytest.param({"set": list(range(20_000))}, 201, "", id="a set of 20,000"),
+        pytest.param({"set": [*range(20_000), 7]}, 422, "spec.set[20000]: Duplicate value: 7", id="20,001 in a set"),
+        pytest.param({"pairs": list(range(20_000))}, 422, "running out of cost budget", id="20,000 times 20,000 pairs"),
+        pytest.param({"choice": list(range(20_000))}, 422, "validation stopped", id="20,000 times 500 choices"),
+        pytest.param({"found": "a" * 30_000}, 201, "", id="a search through 30,000 characters"),
+    ],
+)
+def test_an_object_that_takes_long_to_check(caller: Caller, spec: dict[str, Any], code: int, words: str) -> None:
+    reply = caller.post(_THINGS, {**_THING, "spec": spec}, dryRun="All")
+    assert (reply.code, words in reply.text) == (code, True)
+
+
+def test_an_object_that_is_nested_deep(caller: Caller) -> None:
+    nested = '{"a":' * 500 + "1" + "}" * 500
+    body = '{"apiVersion":"cases.example.com/v1","kind":"Thing","metadata":{"name":"x"},"spec":{"open":' + nested + "}}"
+    assert caller.post(_THINGS, body).code == 400
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        pytest.param(
+            {"type": "string", "pattern": r"(a)\1"}, r"invalid escape sequence: `\\\\1`", id="a backreference"
+        ),
+        pytest.param(
+            {"type": "string", "pattern": "((a{900}){900}){900}"}, "expression too large", id="a large pattern"
+        ),
+        pytest.param(
+            {"type": "integer", _RULES: [{"rule": "self > 0 &&" * 20_000}]}, "exceeds limit", id="a long rule"
+        ),
+        pytest.param({"type": "integer", _RULES: [{"rule": "(" * 5000}]}, "compilation failed", id="a deep rule"),
+    ],
+)
+def test_a_definition_that_takes_long_to_check(caller: Caller, schema: dict[str, Any], words: str) -> None:
+    reply = caller.post(_DEFINITIONS, definition("others", with_spec(schema)))
+    assert (reply.code, words in reply.text) == (422, True)
+
+
+def test_a_definition_that_is_nested_deep(caller: Caller) -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(500):
+        schema = with_spec(schema)
+    assert caller.post(_DEFINITIONS, definition("others", schema)).code == 400
+
+
+def test_what_is_not_checked_is_warned_of(caller: Caller) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"at": {"type": "string", "format": "date-time"}, "odd": {"type": "string", "format": "odd"}},
+        _RULES: [{"rule": "self.at < timestamp('2030-01-01T00:00:00Z')"}],
+    }
+    reply = caller.post(_DEFINITIONS, definition("others", with_spec(schema)), dryRun="All")
+    assert reply.code == 201
+    assert [warning.split('"', 1)[1] for warning in reply.warnings] == [
+        r'unrecognized format \"odd\""',
+        "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule is not evaluated here: "
+        'it reads a date-time, a date or a duration inside an object or a list"',
+    ]
+
+
+_THING: dict[str, Any] = {"apiVersion": "cases.example.com/v1", "kind": "Thing", "metadata": {"name": "x"}}
+
+
+def _define(server: ServerProcess) -> Reply:
+    caller = Caller(server.port)
+    reply = caller.post(_DEFINITIONS, definition("things", with_spec(_SPEC)))
+    caller.close()
+    assert reply.code == 201, reply.text
+    return reply
+
+
+def _resident(pid: int) -> int:
+    """What a process has of memory, in megabytes."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024
