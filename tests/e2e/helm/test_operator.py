@@ -70,6 +70,7 @@ def test_an_upgrade_changes_a_custom_resource(operator: Helm) -> None:
     [
         pytest.param("gadget.size=99", "spec.size in body should be less than or equal to 9", id="a-maximum"),
         pytest.param("gadget.host=nowhere", "spec.host in body should match '^([a-z0-9-]+\\.)+test$'", id="a-pattern"),
+        pytest.param("gadget.most=2,gadget.size=3", "size must not exceed most", id="a-rule"),
     ],
 )
 def test_an_upgrade_that_breaks_the_schema_is_rolled_back(operator: Helm, setting: str, complaint: str) -> None:
