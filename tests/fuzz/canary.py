@@ -33,15 +33,24 @@ class Canary:
 
     async def sing(self) -> None:
         """Go on until cancelled. Raise OverdueError or AssertionError if the server no longer does what it should."""
-        headers = {"Authorization": f"Bearer {self.address.token or 'x'}", "Content-Type": "application/json"}
-        base = f"http://127.0.0.1:{self.address.port}"
-        async with aiohttp.ClientSession(base, headers=headers, timeout=_TIMEOUT) as session:
+        async with self._session() as session:
             number = 0
             while True:
                 await self._check_ready(session)
                 if await self._place(session, f"canary-{number}"):
                     number += 1
                 await asyncio.sleep(_EVERY_SECONDS)
+
+    async def sing_once(self) -> None:
+        """See that the server is ready and one pod is bound."""
+        async with self._session() as session:
+            await self._check_ready(session)
+            assert await self._place(session, "canary-again"), "the canary's pod is gone"
+
+    def _session(self) -> aiohttp.ClientSession:
+        headers = {"Authorization": f"Bearer {self.address.token or 'x'}", "Content-Type": "application/json"}
+        base = f"http://127.0.0.1:{self.address.port}"
+        return aiohttp.ClientSession(base, headers=headers, timeout=_TIMEOUT)
 
     async def _check_ready(self, session: aiohttp.ClientSession) -> None:
         loop = asyncio.get_running_loop()

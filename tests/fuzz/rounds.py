@@ -14,7 +14,7 @@ import aiohttp
 
 from tests.fuzz import server_process
 from tests.fuzz.attack import Attack, request
-from tests.fuzz.canary import Canary
+from tests.fuzz.canary import Canary, OverdueError
 from tests.fuzz.checker import Checker
 from tests.fuzz.cleaning import Cleaner
 from tests.fuzz.client import Address, carry_out
@@ -25,6 +25,8 @@ from tests.fuzz.server_process import ServerProcess
 
 _ROUNDS: Final = 8
 _LEAST_ROUND_SECONDS: Final = 3.0
+#: Attacks whose objects are there when a server is started again.
+_LEFT: Final = 300
 _SETTLE_SECONDS: Final = 1.0
 #: However many pods workloads ask for, so many there may be in a namespace.
 _MOST_PODS: Final = "60"
@@ -60,13 +62,27 @@ async def run(plan: Plan, checker: Checker, folder: Path, say: Say) -> Report:
         server = await server_process.start(folder / variant, variant, checker.read_log)
         try:
             report.memory[variant] = await _Siege(plan, variant, server, checker, report).run(say)
-        except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
+            server = await _restarted(server, folder / variant, variant, checker)
+        except (OSError, TimeoutError, aiohttp.ClientError, AssertionError, OverdueError, ValueError) as error:
             checker.find(f"{variant}: a plain request between the rounds failed: {type(error).__name__}: {error}", None)
         finally:
             code = await server.end()
         if code != 0:
             checker.find(f"{variant}: the server ended with code {code}", None)
     return report
+
+
+async def _restarted(server: ServerProcess, folder: Path, variant: str, checker: Checker) -> ServerProcess:
+    """See that a server that keeps its data comes up again with what attackers have left in it."""
+    if "--data" not in server_process.VARIANTS[variant] or not server.is_running:
+        return server
+    await prepare(server.address)
+    for number in range(_LEFT):
+        await carry_out(families.make(Random(f"{checker.seed}/left/{number}")), server.address, checker.limit_seconds)
+    await server.end()
+    again = await server_process.start(folder, variant, checker.read_log)
+    await Canary(again.address, checker.limit_seconds).sing_once()
+    return again
 
 
 async def prepare(address: Address) -> None:

@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 from tests.fuzz.attack import Attack
-from tests.fuzz.generators import bodies, sound, wire
+from tests.fuzz.generators import bodies, bulk, sound, wire
 
 FAMILIES: Final[tuple[tuple[Callable[[Random], Attack], int], ...]] = (
     (sound.sowing, 10),
@@ -22,6 +22,9 @@ FAMILIES: Final[tuple[tuple[Callable[[Random], Attack], int], ...]] = (
     (wire.raw, 4),
     (wire.watch, 4),
     (wire.pages, 3),
+    (bulk.protobuf, 3),
+    (bulk.bulk, 1),
+    (bulk.custom_bulk, 1),
     (wire.pipeline, 1),
     (wire.halves, 1),
 )
