@@ -51,3 +51,10 @@ def test_names_of_ours_are_in_one_domain() -> None:
 )
 def test_machine_paths_are_recognised(directory: str, is_machine_path: bool) -> None:
     assert bool(MACHINE_PATH.search(directory.format("tmp"))) is is_machine_path
+
+
+def test_every_test_that_the_documentation_names_is_there() -> None:
+    documents = (*Path("docs").rglob("*.md"), Path("README.md"), Path("CONTRIBUTING.md"))
+    named = {found for path in documents for found in re.findall(r"`(tests/[\w/.]+\.py)`", text_of(path))}
+    assert len(named) > 20
+    assert [path for path in sorted(named) if not Path(path).is_file()] == []
