@@ -1,7 +1,7 @@
 """The functions that Kubernetes adds to CEL for quantities, versions, patterns, lists and sets.
 
-Those for addresses, URLs and formats, which devices do not have, are beside the rules that have them. Some go by other names here
-(`tokens.RENAMED`): the library has `indexOf` for strings alone, and `matches` without bounds for the pattern.
+Those for addresses and URLs, which devices do not have, are beside the rules of custom resources. Some go by other
+names here (`tokens.RENAMED`): the library has `indexOf` for strings alone, `matches` without bounds for the pattern.
 """
 
 from __future__ import annotations
