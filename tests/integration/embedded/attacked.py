@@ -16,6 +16,8 @@ from tests.integration.embedded.talking import Caller
 
 #: What attacks took before there were limits was many times this.
 TIMEOUT_SECONDS = 15.0
+#: What a server under attack may have.
+MOST_MEGABYTES = 200
 TOKEN = "secret"
 
 

@@ -11,10 +11,9 @@ from contextlib import closing
 
 import pytest
 
-from tests.integration.embedded.attacked import Target, attacked
+from tests.integration.embedded.attacked import MOST_MEGABYTES, Target, attacked
 from tests.integration.embedded.talking import CONFIG_MAPS, PODS, config_map
 
-MOST_MEGABYTES = 200
 YAML = "application/yaml"
 
 

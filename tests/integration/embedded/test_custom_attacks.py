@@ -6,16 +6,14 @@ The server is a process of its own, so that its memory can be looked at.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import pytest
 
+from tests.integration.embedded.attacked import MOST_MEGABYTES, Target, attacked
 from tests.integration.embedded.talking import Caller
-from tests.integration.embedded.test_attacks_by_body import MOST_MEGABYTES, Target
 from tests.unit.embedded.custom.cases import definition, with_spec
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -41,18 +39,10 @@ _SPEC = {
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    folder = tmp_path_factory.mktemp("attacked")
-    command = [sys.executable, "-m", "tests.integration.embedded.server_process", str(folder)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        target = Target(int(process.stdout.readline()), process.pid)
+    with attacked(tmp_path_factory.mktemp("attacked")) as target:
         with closing(target.caller()) as caller:
             assert caller.post(_DEFINITIONS, definition("things", with_spec(_SPEC))).code == 201
         yield target
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture
