@@ -9,9 +9,12 @@ import pytest
 from stowplan.embedded.resource import Object, Resource
 from tests.unit.embedded.controllers.small_cluster import (
     CRON_JOBS,
+    DAEMON_SETS,
     DEPLOYMENTS,
     EVENTS,
     JOBS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
     SmallCluster,
     tell,
 )
@@ -53,6 +56,20 @@ def test_a_deployment_with_a_condition_without_a_type_is_scaled() -> None:
         await cluster.pass_time(5)
         assert len(cluster.pods(app="web")) == 3
         assert failures(cluster, "web") == set()
+
+    tell(story)
+
+
+@pytest.mark.parametrize("of", [DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS], ids=lambda of: str(of.kind))
+def test_a_workload_that_lacks_what_is_filled_in_today_is_rolled_out_once(of: Resource) -> None:
+    async def story(cluster: SmallCluster) -> None:
+        metadata = {"name": "web", "namespace": "default", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        plain = {"apiVersion": of.api_version, "kind": of.kind, "metadata": metadata, "spec": workload("web")}
+        cluster.api.store.write(of, plain)
+        await cluster.pass_time(60)
+        assert {pod["status"]["phase"] for pod in cluster.pods(app="web")} == {"Running"}
+        assert len(cluster.api.list(REPLICA_SETS)) == (1 if of is DEPLOYMENTS else 0)
+        assert len(cluster.api.list(resource("controllerrevisions.apps"))) == (0 if of is DEPLOYMENTS else 1)
 
     tell(story)
 
