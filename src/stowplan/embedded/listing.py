@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ from stowplan.embedded.stored import Stored
 EXACT: Final = "Exact"
 NOT_OLDER: Final = "NotOlderThan"
 _LATEST: Final = -1
+#: So many objects are looked at while others wait, and of more so many at a time.
+_MANY: Final = 2_000
+_AT_A_TIME: Final = 2_000
 _TOKEN_TOO_OLD: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
@@ -66,20 +70,52 @@ def select(target: Target, request: Incoming) -> Selection:
 
 def read_page(store: Store, target: Target, request: Incoming) -> Page:
     """List as a request asks. Raise StatusError if it cannot be done so."""
-    _check(request)
-    selection, limit = select(target, request), max(0, request.number("limit") or 0)
-    shelf, namespace = store.shelf(target.resource), _namespace(target)
-    version, start = _beginning(store, target, request, is_paged=limit > 0)
-    if version is None:
-        found, version = shelf.after(start, namespace), store.version
-    else:
-        found = shelf.was_after(version, start, namespace)
+    selection, limit = select(target, request), _limit(request)
+    found, version = _found(store, target, request)
     items, is_more = _take(found, selection, limit)
     if not is_more:
         return Page(items, version)
     remaining = _count(found) + 1 if selection.is_everything else None
-    token = _Token(version, items[-1].key, storage_key(target.resource))
-    return Page(items, version, _encode(token), remaining)
+    return Page(items, version, _token(target, version, items), remaining)
+
+
+def is_long(store: Store, target: Target, request: Incoming) -> bool:
+    """Whether so much has to be looked at that others should not wait for it."""
+    if store.shelf(target.resource).count(_namespace(target)) <= _MANY:
+        return False
+    has_selectors = bool(request.text("labelSelector") or request.text("fieldSelector"))
+    return has_selectors or not _limit(request)
+
+
+async def read_long_page(store: Store, target: Target, request: Incoming) -> Page:
+    """List the objects of one moment, while others get their turn. Raise StatusError as `read_page` does."""
+    selection, limit = select(target, request), _limit(request)
+    found, version = _found(store, target, request)
+    snapshot, items = list(found), list[Stored]()
+    for start in range(0, len(snapshot), _AT_A_TIME):
+        await asyncio.sleep(0)
+        items += [stored for stored in snapshot[start : start + _AT_A_TIME] if selection.matches(stored)]
+        if limit and len(items) > limit:
+            return Page(items[:limit], version, _token(target, version, items[:limit]))
+    return Page(items, version)
+
+
+def _limit(request: Incoming) -> int:
+    return max(0, request.number("limit") or 0)
+
+
+def _token(target: Target, version: int, items: list[Stored]) -> str:
+    return _encode(_Token(version, items[-1].key, storage_key(target.resource)))
+
+
+def _found(store: Store, target: Target, request: Incoming) -> tuple[Iterator[Stored], int]:
+    """What there is to choose from, and as of which version."""
+    _check(request)
+    shelf, namespace = store.shelf(target.resource), _namespace(target)
+    version, start = _beginning(store, target, request, is_paged=_limit(request) > 0)
+    if version is None:
+        return shelf.after(start, namespace), store.version
+    return shelf.was_after(version, start, namespace), version
 
 
 def read_version(request: Incoming) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -15,6 +17,8 @@ from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.stored import Stored
 
 _ENCODER: Final = msgspec.json.Encoder()
+#: How many objects are rendered while others wait.
+_AT_A_TIME: Final = 200
 _META: Final = "meta.k8s.io/v1"
 
 
@@ -46,13 +50,23 @@ class Rendering:
         return _ENCODER.encode(obj)
 
     def page(self, page: Page) -> bytes:
-        if self.form is Form.OBJECT:
-            return self._joined(page, self.resource.list_kind, self.resource.api_version)
-        if self.form is Form.TABLE:
-            objects = [forms.to_serve(self.resource, stored) for stored in page.items]
-            return _ENCODER.encode(self._table(objects, page.metadata()))
-        partial = Rendering(self.resource, Form.METADATA, self.now)
-        return partial._joined(page, Form.METADATA_LIST.value, _META)
+        return b"".join(self.parts(page))
+
+    async def long_page(self, page: Page) -> bytes:
+        """The same, while others get their turn."""
+        parts = []
+        for part in self.parts(page):
+            parts.append(part)
+            await asyncio.sleep(0)
+        return b"".join(parts)
+
+    def parts(self, page: Page) -> Iterator[bytes]:
+        """A list, some objects at a time."""
+        yield self._opening(page)
+        for start in range(0, len(page.items), _AT_A_TIME):
+            items = self._items(page.items[start : start + _AT_A_TIME])
+            yield b"," + items if start else items
+        yield b"]}"
 
     def row(self, stored: Stored, *, with_columns: bool) -> bytes:
         """An object as a table of its own, as watches send it; only the first has to name the columns."""
@@ -62,10 +76,25 @@ class Rendering:
             table["columnDefinitions"] = None
         return _ENCODER.encode(table)
 
-    def _joined(self, page: Page, kind: str, api_version: str) -> bytes:
-        head = {"kind": kind, "apiVersion": api_version, "metadata": page.metadata()}
-        items = b",".join([self.stored(stored) for stored in page.items])
-        return b'%b,"items":[%b]}' % (_ENCODER.encode(head)[:-1], items)
+    def _opening(self, page: Page) -> bytes:
+        if self.form is Form.TABLE:
+            head, items = self._table([], page.metadata()), b"rows"
+            del head["rows"]
+        else:
+            is_whole, items = self.form is Form.OBJECT, b"items"
+            head = {
+                "kind": self.resource.list_kind if is_whole else Form.METADATA_LIST.value,
+                "apiVersion": self.resource.api_version if is_whole else _META,
+                "metadata": page.metadata(),
+            }
+        return b'%b,"%b":[' % (_ENCODER.encode(head)[:-1], items)
+
+    def _items(self, items: list[Stored]) -> bytes:
+        if self.form is Form.OBJECT:
+            return b",".join([forms.bytes_to_serve(self.resource, stored) for stored in items])
+        objects = [forms.to_serve(self.resource, stored) for stored in items]
+        shown = self._table(objects, {})["rows"] if self.form is Form.TABLE else [_partial(obj) for obj in objects]
+        return _ENCODER.encode(shown)[1:-1]
 
     def _table(self, objects: list[Object], metadata: Object) -> Object:
         table = tables.as_table(self.resource, objects, self.now, self.include_object)

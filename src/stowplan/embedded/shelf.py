@@ -44,6 +44,12 @@ class Shelf:
             return [] if space is None else list(space.objects.values())
         return [stored for space in self._spaces.values() for stored in space.objects.values()]
 
+    def count(self, namespace: str | None = None) -> int:
+        if namespace is not None:
+            space = self._spaces.get(namespace)
+            return 0 if space is None else len(space.objects)
+        return sum(len(space.objects) for space in self._spaces.values())
+
     def after(self, key: Key, namespace: str | None = None) -> Iterator[Stored]:
         """The objects behind a key, in the order of their keys."""
         for each in sorted(self._spaces) if namespace is None else [namespace]:

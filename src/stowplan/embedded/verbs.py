@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -19,6 +21,7 @@ from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.deletion import DeleteOptions
 from stowplan.embedded.errors import StatusError, bad_request, method_not_allowed, not_found
 from stowplan.embedded.incoming import Answer, Incoming, Later, refusal
+from stowplan.embedded.listing import Page
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
 from stowplan.embedded.rendering import Rendering
 from stowplan.embedded.request import Options, Target
@@ -29,6 +32,8 @@ from stowplan.embedded.subresources import binding, eviction, scale
 from stowplan.embedded.token_requests import TOKEN_REQUEST
 from stowplan.embedded.watching import Watch
 
+#: How many objects of a collection are deleted while others wait.
+_DELETED_AT_A_TIME: Final = 50
 _ON_OBJECTS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _ON_COLLECTIONS: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 #: What deleting these returns is the object, for everything else a word about it.
@@ -106,7 +111,13 @@ class Verbs:
             return self._delete_all(target, request, rendering)
         if request.flag("watch"):
             return self._watch(target, request, rendering)
+        if listing.is_long(self._api.store, target, request):
+            return Later(partial(self._list_long, target, request, rendering))
         return Answer(200, rendering.page(listing.read_page(self._api.store, target, request)))
+
+    async def _list_long(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+        page = await listing.read_long_page(self._api.store, target, request)
+        return Answer(200, await rendering.long_page(page))
 
     def _on_part(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
         _check_part(target)
@@ -178,13 +189,25 @@ class Verbs:
             return Answer(200, msgspec.json.encode(_success(target.resource, removal.obj)))
         return Answer(200, rendering.obj(removal.obj))
 
-    def _delete_all(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+    def _delete_all(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Later:
         how, options = _delete_options(request)
         page = listing.read_page(self._api.store, target, request)
-        for stored in page.items:
-            if self._api.store.get(target.resource, *stored.key) is not None:
-                self._api.remove(Target(target.resource, *stored.key), how, options)
+        if len(page.items) > _DELETED_AT_A_TIME:
+            return Later(partial(self._delete_very_many, page, how, options, rendering))
+        self._delete_these(page.items, how, options, rendering)
         return Answer(200, rendering.page(page))
+
+    async def _delete_very_many(self, page: Page, how: DeleteOptions, options: Options, rendering: Rendering) -> Answer:
+        for start in range(0, len(page.items), _DELETED_AT_A_TIME):
+            self._delete_these(page.items[start : start + _DELETED_AT_A_TIME], how, options, rendering)
+            await asyncio.sleep(0)
+        return Answer(200, await rendering.long_page(page))
+
+    def _delete_these(self, items: list[Stored], how: DeleteOptions, options: Options, rendering: Rendering) -> None:
+        resource = rendering.resource
+        for stored in items:
+            if self._api.store.get(resource, *stored.key) is not None:
+                self._api.remove(Target(resource, *stored.key), how, options)
 
     def _on_part_of(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
         match request.method, target.subresource:

@@ -28,6 +28,8 @@ from stowplan.embedded.watching import Watch
 _LONGEST_AHEAD_BYTES: Final = 64 * 1024
 #: What waits in this process for a client that does not read; of a watch so much is written at a time.
 _UNREAD_BYTES: Final = 16 * 1024
+#: What is sent at once of an answer that comes later.
+_LARGE_BYTES: Final = 64 * 1024
 _log = logging.getLogger(__name__)
 
 
@@ -239,8 +241,24 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _send_later(self, later: Later, request: Request) -> None:
         answer = await wait_safely(later, request)
-        self._send(answer, request)
+        if len(answer.body) <= _LARGE_BYTES or request.method == "HEAD":
+            self._send(answer, request)
+        else:
+            await self._send_large(answer, request)
         self._free()
+
+    async def _send_large(self, answer: Answer, request: Request) -> None:
+        """Send as the client reads; copied at once, it would be there twice, and others would wait for that."""
+        self._release()
+        self._write(answers.head_of(answer, is_last=request.is_last))
+        body = memoryview(answer.body)
+        for start in range(0, len(body), _LARGE_BYTES):
+            self._write(body[start : start + _LARGE_BYTES])
+            await asyncio.sleep(0)
+            if not self._may_write.is_set():
+                await self._may_write.wait()
+        if request.is_last:
+            self.close()
 
     def _send(self, answer: Answer, request: Request) -> None:
         self._release()
@@ -282,7 +300,7 @@ class Connection(asyncio.BufferedProtocol):
             if not self._may_write.is_set():
                 await self._may_write.wait()
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes | memoryview) -> None:
         if self._transport is not None:
             self._transport.write(data)
 
