@@ -18,9 +18,9 @@ from stowplan.embedded import admission, definitions, deletion, forms, metadata,
 from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.deletion import DeleteOptions
-from stowplan.embedded.errors import already_exists, not_found
+from stowplan.embedded.errors import StatusError, already_exists, not_found
 from stowplan.embedded.identity import Draw, make_name
-from stowplan.embedded.patching.patch import APPLY_PATCH, Author, Patch
+from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, Author, Patch
 from stowplan.embedded.request import TRUSTED, Options, Target
 from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.store import Feed, Store, Stored
@@ -29,6 +29,8 @@ from stowplan.model.timestamps import format_time
 #: A PUT creates these if they are not there.
 CREATED_BY_UPDATE: Final = frozenset(("endpoints", "events", "leases.coordination.k8s.io", "limitranges"))
 _NAMING_TRIES: Final = 8
+#: What etcd takes, and with it a real API server.
+_MOST_STORED_BYTES: Final = 1536 * 1024
 
 Objects = list[Object]
 
@@ -99,17 +101,46 @@ class Api:
         target = Target(resource, namespace, name)
         return self.remove(target, deletion.read_options(options), Options(is_dry_run=dry_run, is_trusted=True)).obj
 
-    def insert(self, target: Target, obj: Object, options: Options) -> Object:
-        """Create an object from one that is the server's own to change."""
+    def ready_new(self, target: Target, obj: Object, options: Options) -> None:
+        """See to what a new object needs that depends on nothing else, in place; this may be done in a thread."""
         resource = target.resource
         meta = self._receive(target, obj, options)
-        metadata.complete_new(meta, format_time(self.now()), self._draw)
-        self._name(target, meta)
+        metadata.clear_new(meta)
         parts.without_status(resource, obj)
-        parts.count_generation(resource, obj, None)
         if options.is_tracked:
             admission.fill_in(resource, obj)
             patching.note_creation(resource, obj, self._author(target, options))
+
+    def ready(self, target: Target, wanted: Object | Patch, before: Object, options: Options) -> Object:
+        """What a change makes of an object, as far as that depends on nothing else; this may be done in a thread."""
+        resource = target.resource
+        obj = patching.apply(resource, before, wanted) if isinstance(wanted, Patch) else wanted
+        meta = self._receive(target, obj, options)
+        if isinstance(wanted, Patch):
+            # A small patch may make much of a small object, by copying.
+            if wanted.media_type == JSON_PATCH:
+                check_size(obj)
+            meta.setdefault("resourceVersion", before["metadata"]["resourceVersion"])
+        metadata.check_version(target, meta, before["metadata"])
+        obj = parts.changed(resource, obj, before, target.subresource)
+        metadata.carry_over(obj["metadata"], before["metadata"])
+        metadata.check_finalizers(resource, obj["metadata"], before["metadata"])
+        is_applied = isinstance(wanted, Patch) and wanted.media_type == APPLY_PATCH
+        if not is_applied and patching.is_tracked(before, obj):
+            # What is filled in was not removed by whoever left it out.
+            admission.fill_in(resource, obj)
+            patching.note_update(resource, before, obj, self._author(target, options))
+        return obj
+
+    def insert(self, target: Target, obj: Object, options: Options) -> Object:
+        """Create an object from one that is the server's own to change."""
+        resource = target.resource
+        if not options.is_ready:
+            self.ready_new(target, obj, options)
+        meta = obj["metadata"]
+        metadata.complete_new(meta, format_time(self.now()), self._draw)
+        self._name(target, meta)
+        parts.count_generation(resource, obj, None)
         self._admit(resource, obj, None, options)
         self._write(resource, obj, options)
         return obj
@@ -117,27 +148,24 @@ class Api:
     def replace(self, target: Target, obj: Object, options: Options) -> Object:
         """Replace an object, or the part that the target names, by one that is the server's own to change."""
         resource = target.resource
-        meta = self._receive(target, obj, options)
         stored = self.store.get(resource, target.namespace, target.name)
-        if stored is None and resource.qualified in CREATED_BY_UPDATE and not target.subresource:
-            meta.pop("resourceVersion", None)
-            return self.insert(target, obj, options)
-        before = forms.to_serve(resource, stored or self._found(target))
-        metadata.check_version(target, meta, before["metadata"])
-        return self._put(target, obj, before, options)
+        if stored is None and creates_by_update(target):
+            return self.insert(target, without_version(obj), options)
+        if stored is None:
+            # What is wrong with the object itself is said first.
+            self._receive(target, obj, options)
+            raise not_found(resource, target.name)
+        before = forms.to_serve(resource, stored)
+        return self.settle(target, self.ready(target, obj, before, options), before, options)
 
     def amend(self, target: Target, patch: Patch, options: Options) -> Object:
         """Change an object, or the part that the target names, as a patch says."""
         resource = target.resource
         stored = self.store.get(resource, target.namespace, target.name)
         if stored is None:
-            return self._apply_new(target, patch, options)
+            return self.insert(target, self.apply_new(target, patch), replace(options, is_tracked=False))
         before = forms.to_serve(resource, stored)
-        obj = patching.apply(resource, before, patch)
-        meta = self._receive(target, obj, options)
-        meta.setdefault("resourceVersion", before["metadata"]["resourceVersion"])
-        metadata.check_version(target, meta, before["metadata"])
-        return self._put(target, obj, before, options, is_applied=patch.media_type == APPLY_PATCH)
+        return self.settle(target, self.ready(target, patch, before, options), before, options)
 
     def remove(self, target: Target, how: DeleteOptions, options: Options) -> Removal:
         """Delete an object, or mark it so that whoever still has something to do for it does it."""
@@ -161,13 +189,14 @@ class Api:
             options.warnings.extend(admission.check_fields(resource, obj, options.field_validation))
         return metadata.place(target, obj)
 
-    def _apply_new(self, target: Target, patch: Patch, options: Options) -> Object:
-        """Server-side apply creates what is not there; any other patch needs something to patch."""
+    def apply_new(self, target: Target, patch: Patch) -> Object:
+        """Server-side apply creates what is not there; any other patch needs something to patch.
+
+        Who applies owns what it said, and not what is filled in: such an object is not tracked in another way.
+        """
         if patch.media_type != APPLY_PATCH or target.subresource:
             raise not_found(target.resource, target.name)
-        # Who applies owns what it said, and not what is filled in.
-        untracked = replace(options, is_tracked=False)
-        return self.insert(target, patching.apply(target.resource, None, patch), untracked)
+        return patching.apply(target.resource, None, patch)
 
     def _name(self, target: Target, meta: Object) -> None:
         """Make up a name where one is wanted. Raise StatusError if there is none, or one that is taken."""
@@ -180,17 +209,9 @@ class Api:
                 return
         raise already_exists(resource, meta["name"])
 
-    def _put(
-        self, target: Target, obj: Object, before: Object, options: Options, *, is_applied: bool = False
-    ) -> Object:
+    def settle(self, target: Target, obj: Object, before: Object, options: Options) -> Object:
+        """Make a change that is ready."""
         resource = target.resource
-        obj = parts.changed(resource, obj, before, target.subresource)
-        metadata.carry_over(obj["metadata"], before["metadata"])
-        metadata.check_finalizers(resource, obj["metadata"], before["metadata"])
-        if not is_applied and patching.is_tracked(before, obj):
-            # What is filled in was not removed by whoever left it out.
-            admission.fill_in(resource, obj)
-            patching.note_update(resource, before, obj, self._author(target, options))
         # What this process itself reports needs nobody's permission.
         if not (options.is_trusted and target.subresource == parts.STATUS):
             self._admit(resource, obj, before, options)
@@ -209,7 +230,7 @@ class Api:
     def _admit(self, resource: Resource, obj: Object, before: Object | None, options: Options) -> None:
         if before is None:
             admission.credit(resource, obj, options.requester)
-        admission.prepare(resource, obj, before, self)
+        admission.prepare(resource, obj, before, self, is_filled_in=options.is_ready)
         admission.validate(resource, obj, before, self)
         if not options.is_trusted:
             options.warnings.extend(admission.warnings(resource, obj, before, self))
@@ -245,5 +266,27 @@ class Api:
         return stored
 
 
+def creates_by_update(target: Target) -> bool:
+    """Whether a PUT creates what is not there."""
+    return target.resource.qualified in CREATED_BY_UPDATE and not target.subresource
+
+
+def without_version(obj: Object) -> Object:
+    """An object that is to be created, though whoever sent it thought that it was there."""
+    if isinstance(obj.get("metadata"), dict):
+        obj["metadata"].pop("resourceVersion", None)
+    return obj
+
+
 def _copy(obj: Object) -> Object:
     return msgspec.json.decode(msgspec.json.encode(obj), type=dict[str, Any])
+
+
+def check_size(obj: Object) -> None:
+    """Refuse an object that is larger than a real API server could keep; who owns its fields is not counted."""
+    meta = obj.get("metadata")
+    owners = meta.get("managedFields") if isinstance(meta, dict) else None
+    size = len(msgspec.json.encode(obj)) - (len(msgspec.json.encode(owners)) if owners else 0)
+    if size > _MOST_STORED_BYTES:
+        problem = f"the object takes {size} bytes of storage: limit is {_MOST_STORED_BYTES}"
+        raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {problem}")

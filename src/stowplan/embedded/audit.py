@@ -19,6 +19,7 @@ from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.identity import Draw, make_uid
 from stowplan.embedded.incoming import Answer, Incoming, is_long_yaml
+from stowplan.embedded.media import JSON
 from stowplan.embedded.request import Target
 from stowplan.embedded.resource import Object
 from stowplan.embedded.watching import Watch
@@ -28,6 +29,7 @@ _KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Meta
 _UNAUTHORIZED: Final = 401
 _VERBS: Final = {"HEAD": "get", "POST": "create", "PUT": "update"}
 
+_LONGEST_READ_AGAIN_BYTES: Final = 64 * 1024
 _log = logging.getLogger(__name__)
 
 
@@ -126,13 +128,30 @@ def _reference(request: Incoming, target: Target) -> Object:
     return {key: value for key, value in found.items() if value}
 
 
+class _Metadata(msgspec.Struct):
+    name: str = ""
+
+
+class _Named(msgspec.Struct):
+    """As much of an object as is written down, which is read quickly however large the object is."""
+
+    metadata: _Metadata
+
+
 def _new_name(request: Incoming) -> str:
     """The name of an object that is to be created."""
-    # A body that could not be read in time is not read again.
-    if request.method != "POST" or is_long_yaml(request):
+    if request.method != "POST":
         return ""
     try:
+        if request.content_type.partition(";")[0].strip().lower() == JSON:
+            return _READER.decode(request.body).metadata.name
+        # A body that takes long to read is not read twice.
+        if is_long_yaml(request) or len(request.body) > _LONGEST_READ_AGAIN_BYTES:
+            return ""
         name = (request.content().get("metadata") or {}).get("name")
-    except (StatusError, AttributeError):
+    except (StatusError, AttributeError, ValueError, RecursionError):
         return ""
     return name if isinstance(name, str) else ""
+
+
+_READER: Final = msgspec.json.Decoder(_Named)

@@ -56,13 +56,17 @@ def place(target: Target, obj: Object) -> Object:
     return metadata
 
 
-def complete_new(metadata: Object, creation_time: str, draw: Draw) -> None:
-    """Give a new object what only the server gives."""
+def clear_new(metadata: Object) -> None:
+    """Take off a new object what only the server gives."""
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     for key in _OWN:
         metadata.pop(key, None)
     metadata.pop("resourceVersion", None)
+
+
+def complete_new(metadata: Object, creation_time: str, draw: Draw) -> None:
+    """Give a new object what only the server gives."""
     metadata["uid"] = make_uid(draw)
     metadata["creationTimestamp"] = creation_time
 

@@ -36,6 +36,8 @@ class Options:
     is_tracked: bool = False
     #: Whether the object has the form of its kind for sure, because it was made in this process.
     is_trusted: bool = False
+    #: Whether what depends on the request and the object alone has been seen to, by `Api.ready` or `Api.ready_new`.
+    is_ready: bool = False
     #: What the client is to be told beside the answer; added to on the way.
     warnings: list[str] = field(default_factory=list)
     #: Refuses what its author may not write; None if everybody may.

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded import deletion, listing, media, pages, patching, paths, reviews, watching
+from stowplan.embedded import deletion, large_changes, listing, media, pages, patching, paths, reviews, watching
 from stowplan.embedded.admission import shapes
 from stowplan.embedded.api import CREATED_BY_UPDATE, Api
 from stowplan.embedded.authentication import Authenticator
@@ -21,6 +21,7 @@ from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.deletion import DeleteOptions
 from stowplan.embedded.errors import StatusError, bad_request, method_not_allowed, not_found
 from stowplan.embedded.incoming import Answer, Incoming, Later, refusal
+from stowplan.embedded.large_changes import LargeChanges
 from stowplan.embedded.listing import Page
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
 from stowplan.embedded.rendering import Rendering
@@ -34,6 +35,8 @@ from stowplan.embedded.watching import Watch
 
 #: How many objects of a collection are deleted while others wait.
 _DELETED_AT_A_TIME: Final = 50
+#: Of what is not kept as it came: questions, bindings, options.
+_LARGEST_QUESTION_BYTES: Final = 64 * 1024
 _ON_OBJECTS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _ON_COLLECTIONS: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 #: What deleting these returns is the object, for everything else a word about it.
@@ -67,6 +70,7 @@ class Verbs:
         self._authorizer = authorizer
         self._has_watch_list = has_watch_list
         self._reviews = Reviews(api, authenticator, authorizer)
+        self._large = LargeChanges(api)
 
     def answer(self, request: Incoming) -> Answer | Later | Watch:
         """Answer a request; one that is refused is answered with a Status."""
@@ -119,7 +123,7 @@ class Verbs:
         page = await listing.read_long_page(self._api.store, target, request)
         return Answer(200, await rendering.long_page(page))
 
-    def _on_part(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+    def _on_part(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Later:
         _check_part(target)
         return self._on_part_of(target, request, rendering)
 
@@ -136,7 +140,7 @@ class Verbs:
             # A watch that cannot begin where it should is told so in its own language.
             return Answer(200, watching.error_line(error))
 
-    def _create(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+    def _create(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Later:
         if target.resource.is_namespaced and not target.namespace:
             raise method_not_allowed("create", target.resource)
         if reviews.is_review(target.resource):
@@ -144,20 +148,33 @@ class Verbs:
             return Answer(201, rendering.obj(self._reviews.answer(target, question, request.user)))
         options = self._options(target, request)
         if target.resource.qualified == "bindings":
-            return self._granted(binding.bind(self._api, target, request.content(), options))
+            return self._granted(binding.bind(self._api, target, _small(request), options))
+        if large_changes.is_large(request.body, None, has_owners=options.is_tracked):
+            return Later(partial(self._create_later, target, request, rendering, options))
         obj = self._api.insert(target, request.content(), options)
-        return Answer(201, rendering.obj(obj), warnings=tuple(options.warnings))
+        return _made(201, rendering, obj, options)
 
-    def _change(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+    async def _create_later(self, target: Target, request: Incoming, rendering: Rendering, options: Options) -> Answer:
+        return _made(201, rendering, await self._large.create(target, request.content, options), options)
+
+    def _change(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Later:
         options = self._options(target, request)
-        existed = self._api.store.get(target.resource, target.namespace, target.name) is not None
-        if self._authorizer is not None and not existed and _creates(target, request):
+        stored = self._api.store.get(target.resource, target.namespace, target.name)
+        if self._authorizer is not None and stored is None and _creates(target, request):
             self._authorizer.check_creation(request)
+        if large_changes.is_large(request.body, stored, has_owners=_is_apply(request)):
+            return Later(partial(self._change_later, target, request, rendering, options))
         if request.method == "PUT":
             obj = self._api.replace(target, request.content(), options)
         else:
             obj = self._api.amend(target, self._patch(target, request, options), options)
-        return Answer(200 if existed else 201, rendering.obj(obj), warnings=tuple(options.warnings))
+        return _made(201 if stored is None else 200, rendering, obj, options)
+
+    async def _change_later(self, target: Target, request: Incoming, rendering: Rendering, options: Options) -> Answer:
+        existed = self._api.store.get(target.resource, target.namespace, target.name) is not None
+        wanted = request.content if request.method == "PUT" else self._patch(target, request, options)
+        obj = await self._large.change(target, wanted, options)
+        return _made(200 if existed else 201, rendering, obj, options)
 
     def _options(self, target: Target, request: Incoming) -> Options:
         """How a change is to be made, and what has to be asked before."""
@@ -209,16 +226,16 @@ class Verbs:
             if self._api.store.get(resource, *stored.key) is not None:
                 self._api.remove(Target(resource, *stored.key), how, options)
 
-    def _on_part_of(self, target: Target, request: Incoming, rendering: Rendering) -> Answer:
+    def _on_part_of(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Later:
         match request.method, target.subresource:
             case "GET", "approval" | "finalize" | "status":
                 return Answer(200, rendering.stored(self._found(target)))
             case "PUT" | "PATCH", "approval" | "finalize" | "status":
                 return self._change(target, request, rendering)
             case "POST", "binding":
-                return self._granted(binding.bind(self._api, target, request.content(), request.options()))
+                return self._granted(binding.bind(self._api, target, _small(request), request.options()))
             case "POST", "eviction":
-                return self._granted(eviction.evict(self._api, target, request.content(), request.options()))
+                return self._granted(eviction.evict(self._api, target, _small(request), request.options()))
             case "GET" | "PUT" | "PATCH", "scale":
                 return Answer(200, replace(rendering, resource=scale.SCALES).obj(self._scale(target, request)))
             case "POST", "token":
@@ -237,12 +254,12 @@ class Verbs:
             return scale.read(self._api, target)
         options = request.options()
         if request.method == "PUT":
-            return scale.replace(self._api, target, request.content(), options)
+            return scale.replace(self._api, target, _small(request), options)
         return scale.amend(self._api, target, self._patch(target, request, options), options)
 
     def _question(self, resource: Resource, request: Incoming) -> Object:
         """What is only answered, and not kept."""
-        obj = request.content()
+        obj = _small(request)
         shapes.read(resource, obj)
         return obj
 
@@ -251,6 +268,18 @@ class Verbs:
         if stored is None:
             raise not_found(target.resource, target.name)
         return stored
+
+
+def _made(code: int, rendering: Rendering, obj: Object, options: Options) -> Answer:
+    return Answer(code, rendering.obj(obj), warnings=tuple(options.warnings))
+
+
+def _small(request: Incoming) -> Object:
+    """What a request says that is not to be kept: nothing of that kind is large, so it is read at once."""
+    if len(request.body) > _LARGEST_QUESTION_BYTES:
+        problem = f"Request entity too large: limit is {_LARGEST_QUESTION_BYTES} for what is not kept"
+        raise StatusError(413, "RequestEntityTooLarge", problem)
+    return request.content()
 
 
 def _verb(verbs: dict[str, str], target: Target, request: Incoming) -> str:
@@ -283,7 +312,7 @@ def _delete_options(request: Incoming) -> tuple[DeleteOptions, Options]:
     """How to delete: the body says it, the query where there is no body."""
     content: Object = {}
     if request.body.strip():
-        content = request.content()
+        content = _small(request)
     else:
         for name in ("gracePeriodSeconds", "orphanDependents", "propagationPolicy"):
             if request.text(name):

@@ -51,6 +51,10 @@ __all__ = [
     "warnings",
 ]
 
+#: So many fields that a kind does not have are told; an object may have a hundred thousand. Each warning is a header,
+#: of which some clients take a hundred at most.
+_MOST_TOLD: Final = 100
+_MOST_WARNINGS: Final = 50
 _STRICT: Final = "Strict"
 _IGNORE: Final = "Ignore"
 _WITH_QUOTA_ON_UPDATE: Final = frozenset(("persistentvolumeclaims", "pods", "services"))
@@ -61,10 +65,10 @@ def check_fields(resource: Resource, obj: Object, field_validation: str) -> list
 
     Raise StatusError 400 for a value of the wrong type, and in strict mode for a field that the kind does not have.
     """
-    unknown = [*shapes.read(resource, obj), *intake.unknown_fields(resource, obj)]
+    unknown = [*shapes.read(resource, obj), *intake.unknown_fields(resource, obj)][:_MOST_TOLD]
     if unknown and field_validation == _STRICT:
         raise shapes.strict_error(resource, unknown)
-    return [] if field_validation == _IGNORE else [f'unknown field "{path}"' for path in unknown]
+    return [] if field_validation == _IGNORE else [f'unknown field "{path}"' for path in unknown[:_MOST_WARNINGS]]
 
 
 def credit(resource: Resource, obj: Object, requester: User | None) -> None:
@@ -73,11 +77,14 @@ def credit(resource: Resource, obj: Object, requester: User | None) -> None:
         certificate_requests.credit(obj, requester)
 
 
-def prepare(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> None:
+def prepare(
+    resource: Resource, obj: Object, before: Object | None, api: Surroundings, *, is_filled_in: bool = False
+) -> None:
     """Fill in an object on its way in, in place. Raise StatusError if it cannot be read or has no place to be."""
     if before is None:
         namespaces.check_home(resource, obj, api)
-    fill_in(resource, obj)
+    if not is_filled_in:
+        fill_in(resource, obj)
     if resource.is_custom:
         return
     if before is None:

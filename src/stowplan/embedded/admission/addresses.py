@@ -80,11 +80,14 @@ def _check_address(resource: Resource, service: Object, others: list[Object]) ->
 
 def _assign_node_ports(resource: Resource, service: Object, others: list[Object]) -> None:
     taken = set(_node_ports(others))
+    free = (each for each in _NODE_PORTS if each not in taken)
     for index, port in enumerate(service["spec"].get("ports", ())):
         number = port.get("nodePort")
         if not number:
-            number = next((each for each in _NODE_PORTS if each not in taken), 0)
-            port["nodePort"] = number
+            number = port["nodePort"] = next(free, 0)
+            if not number:
+                message = "Internal error: failed to allocate a nodePort: range is full"
+                raise _refused(resource, service, f"spec.ports[{index}].nodePort", message)
         elif number in taken:
             message = f"Invalid value: {number}: provided port is already allocated"
             raise _refused(resource, service, f"spec.ports[{index}].nodePort", message)

@@ -41,7 +41,7 @@ def index(position: int) -> str:
 def encode(fields: FieldSet) -> Object:
     """Write a set in the `fieldsV1` form."""
     root: Object = {}
-    for path in sorted(fields):
+    for path in fields:
         node = root
         for element in path:
             node = node.setdefault(element, {})
@@ -50,8 +50,8 @@ def encode(fields: FieldSet) -> Object:
 
 
 def _without_needless_marks(node: Object) -> Object:
-    """Keep the mark of a path that is owned only where it has children too."""
-    children = {name: _without_needless_marks(child) for name, child in node.items() if name != _SELF}
+    """Keep the mark of a path that is owned only where it has children too; put what is there in order."""
+    children = {name: _without_needless_marks(node[name]) for name in sorted(node) if name != _SELF}
     return {_SELF: {}, **children} if children and _SELF in node else children
 
 

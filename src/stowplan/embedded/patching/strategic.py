@@ -55,11 +55,12 @@ def _retained(original: Object, patch: Object) -> Object:
     retained = patch[_RETAIN_KEYS]
     if not isinstance(retained, list):
         raise bad_request("invalid patch format of retainKeys")
+    names = {name for name in retained if isinstance(name, str)}
     for name, value in patch.items():
         is_content = value is not None and not name.startswith((_DELETE_FROM, _ORDER, _RETAIN_KEYS))
-        if is_content and name not in retained:
+        if is_content and name not in names:
             raise bad_request("invalid patch format of retainKeys")
-    return {name: value for name, value in original.items() if name in retained}
+    return {name: value for name, value in original.items() if name in names}
 
 
 def _named(directive: str, of_what: str) -> str:

@@ -134,3 +134,37 @@ def test_built_in_kinds_are_listed() -> None:
         "apps/v1.Deployment",
     ]
     assert message_of("v1", "Thing") is None
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A field that has bytes; short ones, so that each length is one byte."""
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def body(content: bytes, kind: bytes = b"Pod") -> bytes:
+    return b"k8s\0" + field(1, field(1, b"v1") + field(2, kind)) + field(2, content)
+
+
+@pytest.mark.parametrize(
+    ("sent", "problem"),
+    [
+        pytest.param(body(field(1, field(1, b"\xff"))), "text that is not UTF-8", id="a name that is no text"),
+        pytest.param(body(b"", b"\xff"), "text that is not UTF-8", id="a kind that is no text"),
+        pytest.param(body(b"\x08\x01"), "a number is where a message or text should be", id="a number for a message"),
+        pytest.param(body(b"\x0b"), "field 1 has the unknown wire type 3", id="a group"),
+        pytest.param(body(b"\xff" * 20), "a number does not end", id="a number without end"),
+        pytest.param(body(field(1, b"abc"))[:-2], "field 2 ends after the message does", id="what breaks off"),
+        pytest.param(b"k8s\0\x0a" + b"\xff" * 8 + b"\x7f", "field 1 ends after", id="a length of 2 to the 63"),
+    ],
+)
+def test_what_lies_about_itself_is_refused(sent: bytes, problem: str) -> None:
+    with pytest.raises(MalformedMessageError, match=problem):
+        reading.read(sent)
+
+
+def test_fields_that_are_not_known_are_left_out() -> None:
+    assert reading.read(body(b"\xf8\x7f\x01" + field(1, field(1, b"p")))) == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+    }

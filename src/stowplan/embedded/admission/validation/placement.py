@@ -25,10 +25,11 @@ _MATCH_ALL: Final = 'operator must be Exists when `key` is empty, which means "m
 def check_spread_constraints(problems: Problems, constraints: list[Object], path: str) -> None:
     """Check topology spread constraints, each of which must differ from the others."""
     pairs = [(each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")) for each in constraints]
+    last = {pair: index for index, pair in enumerate(pairs)}
     for index, constraint in enumerate(constraints):
         place = f"{path}[{index}]"
         _check_constraint(problems, constraint, place)
-        if pairs[index] in pairs[index + 1 :]:
+        if last[pairs[index]] > index:
             key, outcome = pairs[index]
             problems.duplicate(f"{place}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {outcome}}}")
 
