@@ -181,7 +181,7 @@ class Verbs:
         options = request.options()
         if self._authorizer is None:
             return options
-        return replace(options, guard=escalation.guard(self._authorizer, request.user, target.resource))
+        return replace(options, guard=escalation.guard(self._authorizer, request.user, target))
 
     def _patch(self, target: Target, request: Incoming, options: Options) -> Patch:
         is_apply = _is_apply(request)

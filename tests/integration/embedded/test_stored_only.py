@@ -99,11 +99,16 @@ def test_a_request_for_a_certificate_is_approved_by_its_own_path_alone(caller: C
     post(caller, request)
     approved = {"status": {"conditions": [{"type": "Approved", "status": "True", "reason": "Known"}]}}
     assert "conditions" not in caller.patch(f"{REQUESTS}/approved", approved).content["status"]
+    by_status = caller.patch(f"{REQUESTS}/approved/status", approved)
+    assert by_status.code == 422
+    assert 'updates may not add a condition of type "Approved"' in by_status.content["message"]
     answer = caller.patch(f"{REQUESTS}/approved/approval", approved)
     assert answer.code == 200
     (condition,) = answer.content["status"]["conditions"]
     assert condition["type"] == "Approved"
     assert condition["lastUpdateTime"] == condition["lastTransitionTime"]
+    removed = caller.patch(f"{REQUESTS}/approved/approval", {"status": {"conditions": []}})
+    assert 'updates may not remove a condition of type "Approved"' in removed.content["message"]
     table = "application/json;as=Table;g=meta.k8s.io;v=v1"
     cells = caller.get(f"{REQUESTS}/approved", table).content["rows"][0]["cells"]
     assert cells[2:] == ["example.com/signer", "kubernetes-admin", "60m", "Approved"]

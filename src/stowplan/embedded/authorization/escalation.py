@@ -1,6 +1,7 @@
 """Nobody grants what he has not got: whoever writes a role or a binding needs all that it allows.
 
-Who may `escalate` a role, or `bind` it, needs not; nor does who may do everything.
+Who may `escalate` a role, or `bind` it, needs not; nor does who may do everything. Who approves a request for a
+certificate needs the trust of its signer.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from stowplan.embedded.authorization.policy import GROUP, Key
 from stowplan.embedded.authorization.question import Question
 from stowplan.embedded.authorization.rules import ALL, Rule, read_rules
 from stowplan.embedded.errors import StatusError, forbidden, not_found
+from stowplan.embedded.parts import APPROVAL
+from stowplan.embedded.request import Target
 from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.users import MASTERS, User
 
@@ -23,12 +26,28 @@ Guard = Callable[[Resource, Object], None]
 _EVERYTHING: Final = (Question(ALL, ALL, ALL), Question(ALL, path=ALL))
 
 
-def guard(authorizer: Authorizer, user: User, resource: Resource) -> Guard | None:
-    """What has to be asked before a user writes an object; None if nothing has."""
-    if resource.group != GROUP or MASTERS in user.groups:
+def guard(authorizer: Authorizer, user: User, target: Target) -> Guard | None:
+    """What has to be asked before a user writes an object, or a part of it; None if nothing has."""
+    resource = target.resource
+    if MASTERS in user.groups:
+        return None
+    if target.subresource == APPROVAL:
+        return lambda resource, obj: _check_approval(authorizer, user, resource, obj)
+    if resource.group != GROUP:
         return None
     check = _check_role if resource.plural in ("roles", "clusterroles") else _check_binding
     return lambda resource, obj: check(authorizer, user, resource, obj)
+
+
+def _check_approval(authorizer: Authorizer, user: User, resource: Resource, request: Object) -> None:
+    """Who approves what a signer is to sign needs that signer's trust, or that of all of its domain."""
+    signer = request["spec"].get("signerName", "")
+    for name in (signer, f"{signer.partition('/')[0]}/*"):
+        question = Question("approve", resource.group, "signers", name=name)
+        if authorizer.decide(user, question).is_allowed:
+            return
+    problem = f'user not permitted to approve requests with signerName "{signer}"'
+    raise forbidden(resource, request["metadata"]["name"], problem)
 
 
 def _check_role(authorizer: Authorizer, user: User, resource: Resource, role: Object) -> None:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import functools
+import operator
+from collections.abc import Iterator
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -43,3 +50,24 @@ def test_a_change_that_may_not_be_is_refused(case: Case) -> None:
     with pytest.raises(StatusError) as refused:
         api.amend(target, Patch(MERGE_PATCH, msgspec.json.encode(case.content)), Options())
     assert (refused.value.code, nonsense.told(refused.value.status())) == (422, case.refused)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place within an object."""
+    yield path
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in members:
+        yield from places(member, (*path, key))
+
+
+@pytest.mark.parametrize("kind", sorted(nonsense.sound()))
+@pytest.mark.parametrize("junk", [[{}], "", "%*/"], ids=repr)
+def test_whatever_stands_in_a_field_the_object_is_taken_or_refused(kind: str, junk: Any) -> None:
+    obj = nonsense.sound()[kind]
+    for *path, last in (place for place in places(obj) if len(place) > 1):
+        spoilt = copy.deepcopy(obj)
+        place = functools.reduce(operator.getitem, path, spoilt)
+        place[last] = copy.deepcopy(junk)
+        # Anything but a refusal ends the test.
+        with contextlib.suppress(StatusError):
+            create(API, resource_of(obj), spoilt, is_dry_run=True)

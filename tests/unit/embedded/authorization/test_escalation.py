@@ -10,6 +10,7 @@ from stowplan.embedded.api import Api
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.authorization.escalation import guard
 from stowplan.embedded.errors import StatusError
+from stowplan.embedded.request import Target
 from stowplan.embedded.resource import Object
 from stowplan.embedded.users import ADMIN, User
 from tests.unit.embedded.admission.doorstep import new_api
@@ -40,7 +41,7 @@ def with_mary(*more: dict[str, Any]) -> Api:
 def write(api: Api, plural: str, obj: Object, user: User = MARY) -> None:
     of = resource(f"{plural}.{GROUP}")
     metadata = {"name": "new", **({"namespace": "default"} if of.is_namespaced else {})}
-    check = guard(Authorizer(api.store), user, of)
+    check = guard(Authorizer(api.store), user, Target(of))
     assert check is not None
     check(of, {"metadata": metadata, **obj})
 
@@ -153,4 +154,27 @@ def test_a_role_that_is_not_there_is_not_bound() -> None:
     ],
 )
 def test_nothing_is_asked_of(user: User, of: Any) -> None:
-    assert guard(Authorizer(new_api().store), user, of) is None
+    assert guard(Authorizer(new_api().store), user, Target(of)) is None
+
+
+@pytest.mark.parametrize(
+    ("signers", "is_allowed"),
+    [
+        pytest.param("example.com/signer", True, id="this signer"),
+        pytest.param("example.com/*", True, id="all of its domain"),
+        pytest.param("other.com/signer", False, id="another signer"),
+    ],
+)
+def test_who_approves_a_certificate_needs_the_trust_of_its_signer(signers: str, is_allowed: bool) -> None:
+    of = resource("certificatesigningrequests.certificates.k8s.io")
+    api = with_mary(rule("approve", "signers", "certificates.k8s.io", names=signers))
+    check = guard(Authorizer(api.store), MARY, Target(of, "", "jane", "approval"))
+    assert check is not None
+    request = {"metadata": {"name": "jane"}, "spec": {"signerName": "example.com/signer"}}
+    if is_allowed:
+        check(of, request)
+        return
+    with pytest.raises(
+        StatusError, match=r'user not permitted to approve requests with signerName "example\.com/signer"'
+    ):
+        check(of, request)

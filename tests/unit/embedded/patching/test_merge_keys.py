@@ -21,6 +21,9 @@ KINDS = {
     "ResourceClaim": "resource.k8s.io",
     "CSINode": "storage.k8s.io",
     "PodDisruptionBudget": "policy",
+    "MutatingWebhookConfiguration": "admissionregistration.k8s.io",
+    "ValidatingAdmissionPolicy": "admissionregistration.k8s.io",
+    "APIService": "apiregistration.k8s.io",
 }
 
 
@@ -37,6 +40,10 @@ def shape_at(path: str) -> Shape:
     ("path", "merge_key", "keys"),
     [
         ("Pod.spec.containers", "name", ("name",)),
+        ("MutatingWebhookConfiguration.webhooks", "name", ("name",)),
+        ("MutatingWebhookConfiguration.webhooks[].matchConditions", "name", ("name",)),
+        ("ValidatingAdmissionPolicy.spec.variables", "name", ("name",)),
+        ("APIService.status.conditions", "type", ("type",)),
         ("Pod.spec.initContainers", "name", ("name",)),
         ("Pod.spec.ephemeralContainers", "name", ("name",)),
         ("Pod.spec.containers[].ports", "containerPort", ("containerPort", "protocol")),
