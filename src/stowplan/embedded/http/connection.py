@@ -65,6 +65,8 @@ class Connection(asyncio.BufferedProtocol):
         self.since = self._loop.time()
         self._may_write = asyncio.Event()
         self._may_write.set()
+        #: Whether no request is answered for now: another one is, or the client does not read.
+        self._is_taken = False
         #: What a client that does not read has left unread, and since when it is so much.
         self._unread = (0, 0.0)
 
@@ -104,6 +106,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._may_write.clear()
+        self._is_taken = True
         if self._transport is not None:
             self._unread = self._transport.get_write_buffer_size(), self._loop.time()
             if self._busy is None:
@@ -112,6 +115,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._may_write.set()
+        self._is_taken = self._busy is not None
         # Whoever has read something is not idle.
         self.since = self._loop.time()
         if self._transport is not None and not self._transport.is_closing():
@@ -153,16 +157,13 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def _serve(self, data: memoryview, now: float) -> None:
-        if self._is_taken():
+        if self._is_taken:
             self._ahead += data
             self._limit_ahead()
             return
         self._reader.feed(data)
         if self._answer_all() or self._phase is _Phase.IDLE:
             self.since = now
-
-    def _is_taken(self) -> bool:
-        return self._busy is not None or not self._may_write.is_set()
 
     def _limit_ahead(self) -> None:
         if len(self._ahead) <= _LONGEST_AHEAD_BYTES or self._transport is None:
@@ -176,13 +177,13 @@ class Connection(asyncio.BufferedProtocol):
     def _read_on(self) -> None:
         """Ask for more, unless there is a reason not to."""
         is_full = len(self._ahead) > _LONGEST_AHEAD_BYTES
-        if self._transport is not None and not (self._is_waiting_for_room or is_full or self._is_taken()):
+        if self._transport is not None and not (self._is_waiting_for_room or is_full or self._is_taken):
             self._transport.resume_reading()
 
     def _answer_all(self) -> int:
         """Answer every request that has arrived in full; say how many these were."""
         count = 0
-        while self._transport is not None and not self._is_taken() and self._phase is not _Phase.END:
+        while self._transport is not None and not self._is_taken and self._phase is not _Phase.END:
             try:
                 request = self._reader.take()
             except StatusError as error:
@@ -238,6 +239,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_watched = isinstance(answer, Watch)
         work = self._stream(answer, request) if isinstance(answer, Watch) else self._send_later(answer, request)
         self._busy = self._loop.create_task(work)
+        self._is_taken = True
 
     async def _send_later(self, later: Later, request: Request) -> None:
         answer = await wait_safely(later, request)
@@ -307,6 +309,7 @@ class Connection(asyncio.BufferedProtocol):
     def _free(self) -> None:
         """Go on with what has arrived while the connection was taken."""
         self._busy, self._is_watched = None, False
+        self._is_taken = not self._may_write.is_set()
         self.since = self._loop.time()
         self._answer_all()
         self._read_on()

@@ -13,6 +13,8 @@ from functools import partial
 from typing import Final, cast
 from urllib.parse import parse_qsl
 
+import msgspec
+
 from stowplan.embedded import pages, paths, service_tokens
 from stowplan.embedded.api import Api
 from stowplan.embedded.audit import AuditLog
@@ -129,8 +131,7 @@ def check_address(options: ServerOptions) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Admission:
+class _Admission(msgspec.Struct, frozen=True):
     """Who asks, and why that is refused, if it is."""
 
     user: User
