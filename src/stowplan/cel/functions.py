@@ -1,7 +1,7 @@
 """The functions that Kubernetes adds to CEL for quantities, versions, patterns, lists and sets.
 
 Those for addresses and URLs, which devices do not have, are beside the rules of custom resources. Some go by other
-names here (`tokens.RENAMED`): the library has `indexOf` for strings alone, `matches` without bounds for the pattern.
+names here (`tokens.RENAMED`): the library has `indexOf` for strings alone, and `matches` and `replace` without bounds.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from stowplan.cel.versions import Version, VersionError
 from stowplan.model.quantity import Quantity, QuantityError
 
 _MOST_INCLUDED: Final = 48
+# How long a string may become by replacing parts of it.
+_LONGEST: Final = 3 * 1024 * 1024
+COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 
 
 class Function(NamedTuple):
@@ -60,6 +63,8 @@ def of_kubernetes() -> list[Function]:
         Function("isLessThan", True, ("dyn", "dyn"), "bool", _comparing("isLessThan", lambda order: order < 0)),
         Function("Matches", False, ("string", "string"), "bool", _matches),
         Function("Matches", True, ("string", "string"), "bool", _matches),
+        Function("Replace", True, ("string", "string", "string"), "string", _replace),
+        Function("Replace", True, ("string", "string", "string", "int"), "string", _replace),
         Function("find", True, ("string", "string"), "string", _find),
         Function("findAll", True, ("string", "string"), "strings", _find_all),
         Function("findAll", True, ("string", "string", "int"), "strings", _find_all),
@@ -172,6 +177,13 @@ def _as_integer(number: Quantity) -> int:
 
 def _as_float(number: Quantity) -> float:
     return float(number.value) if _is_integer(number) else number.milli_value / 1000
+
+
+def _replace(text: str, old: str, new: str, most: int = -1) -> str:
+    found = text.count(old) if most < 0 else min(text.count(old), most)
+    if len(text) + found * len(new) > _LONGEST:
+        raise ValueError(COST_EXCEEDED)
+    return text.replace(old, new, most)
 
 
 def _find(text: str, pattern: str) -> str:

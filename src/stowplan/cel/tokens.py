@@ -15,7 +15,13 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 #: The library has these itself, and takes no more of that name: for strings alone, or without bounds.
-RENAMED: Final = {"indexOf": "IndexOf", "lastIndexOf": "LastIndexOf", "matches": "Matches", "range": "Range"}
+RENAMED: Final = {
+    "indexOf": "IndexOf",
+    "lastIndexOf": "LastIndexOf",
+    "matches": "Matches",
+    "range": "Range",
+    "replace": "Replace",
+}
 
 
 class Token(NamedTuple):

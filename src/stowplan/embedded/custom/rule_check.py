@@ -131,7 +131,7 @@ class _Walk:
                 self._expressions[known] = rules.compiled(schema, reading.text(rule, key), old, is_root=is_root)
         return self._expressions[known]
 
-    def _ask(self, expression: Expression, seen: Object, size: int) -> bool | str:
+    def _ask(self, expression: Expression, seen: Object, size: tuple[int, int]) -> bool | str:
         """Say whether a rule holds; a string says why it fails to tell."""
         try:
             answer = self._evaluate(expression, seen, size)
@@ -151,17 +151,17 @@ class _Walk:
         if expression is None or (expression.uses_old and "oldSelf" not in seen):
             return ""
         try:
-            said = self._evaluate(expression, seen, 1)
+            said = self._evaluate(expression, seen, (1, 0))
         except ValueError:
             return ""
         words = said.strip() if isinstance(said, str) else ""
         return "" if "\n" in words or len(words.encode()) > _LONGEST_MESSAGE else words
 
-    def _evaluate(self, expression: Expression, seen: Object, size: int) -> Any:
+    def _evaluate(self, expression: Expression, seen: Object, size: tuple[int, int]) -> Any:
         from stowplan.cel.environment import ExpressionError
         from stowplan.embedded.custom import rules
 
-        self._cost_left -= expression.cost(size)
+        self._cost_left -= expression.cost(*size)
         if self._cost_left < 0:
             raise _OutOfBudgetError
         try:

@@ -6,6 +6,7 @@ evaluated, unless the rule itself says them.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from stowplan.cel import tree
@@ -14,6 +15,7 @@ from stowplan.embedded.custom import rule_values
 from stowplan.embedded.resource import Object
 
 _VALUES: Final = ("self", "oldSelf")
+_MOST_ITEMS: Final = 10_000
 _TIMES: Final = ("date-time", "date", "duration")
 _NAMES: Final = {"integer": "int", "number": "double", "boolean": "bool", "string": "string", "array": "list"}
 
@@ -33,6 +35,24 @@ def loops(node: tree.Node) -> int:
     below = max(map(loops, node.parts), default=0)
     # `cel.bind` is a loop over nothing.
     return below + (node.does == tree.LOOP and node.name != "#unused" and bool(node.parts))
+
+
+def items(node: tree.Node) -> int:
+    """Return how many items the longest list has that an expression makes itself."""
+    own = _MOST_ITEMS if node.does == "lists.Range" else len(node.parts) if node.does == "list" else 0
+    return max([own, *map(items, node.parts)])
+
+
+def growth(node: tree.Node) -> int:
+    """Return how many times longer than what it reads something can become by being added up."""
+    below = [growth(part) for part in node.parts]
+    # `map` and `filter` collect what they find by adding it to a result.
+    if node.does == "_+_" and node.parts[0].name != "@result":
+        return sum(below)
+    if node.does == tree.LOOP:
+        # What is bound or looped over is read again in each of the parts.
+        return math.prod(below)
+    return max(below, default=1)
 
 
 class _Reader:

@@ -77,19 +77,20 @@ def converted(schema: Object, value: Any, *, is_root: bool = False) -> Any:
     return value
 
 
-def size(value: Any) -> int:
-    """Return how much there is of a value: one for each part of it, more for long strings."""
-    parts, pending = 0, [value]
+def size(value: Any) -> tuple[int, int]:
+    """Return how many parts a value has, more for long strings, and how long the longest string is."""
+    parts, longest, pending = 0, 0, [value]
     while pending:
         each = pending.pop()
         parts += 1
         if isinstance(each, str):
             parts += len(each) // _CHARACTERS_A_NODE
+            longest = max(longest, len(each))
         elif isinstance(each, dict):
             pending.extend(each.values())
         elif isinstance(each, list):
             pending.extend(each)
-    return parts
+    return parts, longest
 
 
 def _mapping(schema: Object, value: Object, is_root: bool) -> Object:

@@ -20,12 +20,15 @@ from stowplan.cel.environment import DYN, ExpressionError, at, environment, faul
 from stowplan.cel.functions import of_kubernetes
 from stowplan.embedded.custom import rule_types, rule_typing
 from stowplan.embedded.custom.network_functions import of_network
+from stowplan.embedded.custom.pattern_meter import PatternMeter
 from stowplan.embedded.resource import Object
 
 #: Everything in an object that rules look at, each time that one does, and each step through a list.
 MOST_COST: Final = 500_000
 _MOST_STEPS: Final = 10_000
 _EVALUATION: Final = 10
+_CHARACTERS: Final = 1000
+_MOST_GROWTH: Final = 64
 _LONGEST: Final = 100_000
 _EXTENSIONS: Final = ("lists", "sets", "two-var-comprehensions")
 # The library has these itself, with loops that are bounded.
@@ -52,22 +55,30 @@ class Expression:
     uses_old: bool
     #: How deep loops are nested.
     loops: int
+    #: How long it is, and how many items its own lists have.
+    length: int
+    items: int
+    meter: PatternMeter
 
     def evaluate(self, variables: Object) -> Any:
         """Say what it says of values. Raise ExpressionError, or BudgetError."""
+        self.meter.reset()
         try:
             result = self.program.eval(data=variables)
         except RuntimeError as error:
             if "Iteration budget exceeded" in str(error):
                 raise BudgetError from error
             raise ExpressionError(in_other_words(str(error))) from error
+        if self.meter.is_exceeded:
+            raise BudgetError
         if result.type().name() == "ERROR":
             raise ExpressionError(in_other_words(str(result.value())))
         return result.plain_value()
 
-    def cost(self, size: int) -> int:
-        """Estimate what evaluating it costs, for values of a size."""
-        return int(_EVALUATION + size + (min(_MOST_STEPS, size**self.loops) if self.loops else 0))
+    def cost(self, size: int, longest: int) -> int:
+        """Estimate what evaluating it costs, for values of a size of which the longest string has a length."""
+        steps = min(_MOST_STEPS, max(size, self.items) ** self.loops) if self.loops else 1
+        return int(_EVALUATION + size + steps + (self.length + steps) * longest // _CHARACTERS)
 
 
 def compiled(schema: Object, text: str, old: str = "plain", *, is_root: bool = False) -> Expression:
@@ -79,7 +90,15 @@ def compiled(schema: Object, text: str, old: str = "plain", *, is_root: bool = F
     expression = _compiled(text, kind if kind in _BY_FORMAT else "", old)
     if rule_types.reads_times(schema, expression.parsed, text, is_root=is_root):
         raise NotEvaluatedError("it reads a date-time, a date or a duration inside an object or a list")
-    return Expression(expression.program, expression.uses_old, expression.loops)
+    items = rule_types.items(expression.parsed)
+    return Expression(
+        expression.program,
+        expression.uses_old,
+        expression.loops,
+        len(text),
+        items,
+        _meter(kind if kind in _BY_FORMAT else ""),
+    )
 
 
 def kind_of(schema: Object, text: str, old: str, *, is_root: bool) -> str:
@@ -89,7 +108,7 @@ def kind_of(schema: Object, text: str, old: str, *, is_root: bool) -> str:
     if old != "plain":
         return "DYN"
     variables = rule_typing.variables(schema, is_root=is_root)
-    return rule_typing.kind_of(_make(variables), text)
+    return rule_typing.kind_of(_make(variables, PatternMeter()), text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +131,8 @@ def _compiled(text: str, kind: str, old: str) -> _Compiled:
     except RuntimeError as error:
         raise ExpressionError(f"compilation failed: {_in_upstream_words(fault(error))}") from error
     parsed = tree.read(program.serialize())
+    if rule_types.growth(parsed) > _MOST_GROWTH:
+        raise ExpressionError("compilation failed: the rule adds up too much, in variables that it binds or loops over")
     found = tree.problem(parsed, _PYTHON, has_lists=True)
     if found is not None:
         raise ExpressionError(f"compilation failed: {at(text, *found)}")
@@ -122,11 +143,18 @@ def _compiled(text: str, kind: str, old: str) -> _Compiled:
 @lru_cache(maxsize=4)
 def _environment(kind: str) -> Any:
     itself = _BY_FORMAT.get(kind, DYN)
-    return _make({"self": itself, "oldSelf": itself})
+    return _make({"self": itself, "oldSelf": itself}, _meter(kind))
 
 
-def _make(variables: dict[str, Any]) -> Any:
-    return environment(variables, _EXTENSIONS, of_network(), without=_OF_EXTENSIONS)
+@lru_cache(maxsize=4)
+def _meter(kind: str) -> PatternMeter:
+    """What the patterns of one environment cost; each has its own."""
+    return PatternMeter()
+
+
+def _make(variables: dict[str, Any], meter: PatternMeter) -> Any:
+    more = [*of_network(), *meter.functions()]
+    return environment(variables, _EXTENSIONS, more, without=_OF_EXTENSIONS | {each.name for each in meter.functions()})
 
 
 def _with_old(text: str, old: str) -> str:

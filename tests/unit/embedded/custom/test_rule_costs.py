@@ -1,0 +1,57 @@
+"""What rules cost is bounded: in steps, in the patterns they use, and in how long they make strings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.cel.environment import ExpressionError
+from stowplan.embedded.custom import rule_check, rules
+from stowplan.embedded.resource import Object
+
+_STRING = {"type": "string"}
+_STRINGS = {"type": "array", "items": _STRING}
+_OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+def _problems(schema: Object, rule: str, value: Any) -> list[str]:
+    spec = {**schema, "x-kubernetes-validations": [{"rule": rule}]}
+    found = rule_check.problems({"type": "object", "properties": {"spec": spec}}, {"metadata": {}, "spec": value}, None)
+    return [cause.message for cause in found]
+
+
+@pytest.mark.parametrize(
+    ("schema", "rule", "value"),
+    [
+        pytest.param(_STRINGS, "self.all(x, self.all(y, true))", ["a"] * 20_000, id="every pair of 20,000"),
+        pytest.param(_STRINGS, "self.all(x, x.matches('^.{1,253}$'))", [str(at) for at in range(9000)], id="patterns"),
+        pytest.param(_STRINGS, "self.map(x, self[0]).join('') != ''", ["x" * 1_000_000, *"a" * 9000], id="a long text"),
+    ],
+)
+def test_a_rule_is_stopped_when_it_costs_too_much(schema: Object, rule: str, value: Any) -> None:
+    assert _problems(schema, rule, value) == [f'Invalid value: "array": {_OUT_OF_BUDGET}']
+
+
+def test_replacing_makes_no_string_too_long() -> None:
+    rule = "self" + ".replace('', 'xxxxxxxxxx')" * 12 + " != ''"
+    what = "operation cancelled: actual cost limit exceeded"
+    assert _problems(_STRING, rule, "abc") == [f'Invalid value: "string": {what} evaluating rule: {rule}']
+
+
+def test_a_rule_that_adds_up_too_much_does_not_compile() -> None:
+    rule = "cel.bind(a, self+self+self+self, cel.bind(b, a+a+a+a, cel.bind(c, b+b+b+b, (c+c+c+c).size() > 0)))"
+    with pytest.raises(ExpressionError, match="adds up too much"):
+        rules.compiled(_STRING, rule)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "self.all(x, x.matches('^[a-z0-9]+$'))",
+        "self.map(x, x).map(x, x).map(x, x).map(x, x).map(x, x).map(x, x).map(x, x).size() == self.size()",
+        "'a' + self[0] + 'b' + self[1] != ''",
+    ],
+)
+def test_usual_rules_cost_little(rule: str) -> None:
+    assert _problems(_STRINGS, rule, [str(at) for at in range(1000)]) == []
