@@ -20,7 +20,7 @@ _COMBINED: Final = ("allOf", "anyOf", "oneOf")
 _OF_STRUCTURE: Final = (
     *("description", "type", "title", "default", "nullable", "x-kubernetes-embedded-resource"),
     *("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"),
-    *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"),
+    *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type", "x-kubernetes-validations"),
 )
 _METADATA: Final = frozenset(("name", "generateName"))
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
