@@ -19,6 +19,8 @@ from tests.fuzz.client import Address
 
 #: The most changes that the log of one resource keeps.
 LOG_LENGTH: Final = 75_000
+#: Of large objects it keeps fewer.
+LOG_BYTES: Final = 192 * 2**20
 #: What a change takes beside the object, and one of a custom resource, which is not counted, altogether.
 _CHANGE_BYTES: Final = 900
 _UNCOUNTED_BYTES: Final = 2500
@@ -67,7 +69,7 @@ class ChangeMeter:
         total, counted = 0.0, sum(self._changes.values())
         for path, changes in self._changes.items():
             kept = min(1.0, LOG_LENGTH / max(1, changes))
-            total += kept * (self._bytes[path] + changes * _CHANGE_BYTES)
+            total += min(LOG_BYTES, kept * (self._bytes[path] + changes * _CHANGE_BYTES))
         return int(total + max(0, version - counted) * _UNCOUNTED_BYTES)
 
     async def _follow(self, session: aiohttp.ClientSession, path: str) -> None:

@@ -15,16 +15,22 @@ from stowplan.embedded.telling import Telling
 
 #: Changes that a log keeps at least; it is cut when it is half as long again.
 KEPT_CHANGES: Final = 50_000
+#: Of large objects it keeps fewer, so that whoever writes them over and over does not fill the memory.
+KEPT_BYTES: Final = 128 * 2**20
+#: About what a label takes beside its text.
+_LABEL_BYTES: Final = 200
 
 
 class ChangeLog:
     """The latest changes, oldest first. It knows every change after version `floor`."""
 
-    def __init__(self, floor: int, kept: int = KEPT_CHANGES) -> None:
+    def __init__(self, floor: int, kept: int = KEPT_CHANGES, kept_bytes: int = KEPT_BYTES) -> None:
         self.floor = floor
         self._changes: list[Change] = []
         self._dropped = 0
         self._kept = kept
+        self._kept_bytes = kept_bytes
+        self._bytes = 0
         self._within = Telling()
         self._outside = Telling()
 
@@ -39,8 +45,9 @@ class ChangeLog:
 
     def append(self, change: Change) -> None:
         self._changes.append(change)
-        if len(self._changes) > self._kept * 3 // 2:
-            self._drop(len(self._changes) - self._kept)
+        self._bytes += _size(change)
+        if len(self._changes) > self._kept * 3 // 2 or self._bytes > self._kept_bytes * 3 // 2:
+            self._cut()
         self._within.tell()
         self._outside.tell()
 
@@ -60,7 +67,18 @@ class ChangeLog:
         """Who tells of changes: however many clients listen, those within this process do not wait for them."""
         return self._outside if is_outside else self._within
 
+    def _cut(self) -> None:
+        """Drop what is too much, but never the last change."""
+        count, left = 0, self._bytes
+        while count < len(self._changes) - 1 and (len(self._changes) - count > self._kept or left > self._kept_bytes):
+            left -= _size(self._changes[count])
+            count += 1
+        self._bytes = left
+        self._drop(count)
+
     def _drop(self, count: int) -> None:
+        if count == 0:
+            return
         self.floor = self._changes[count - 1].version
         self._dropped += count
         del self._changes[:count]
@@ -115,6 +133,10 @@ class Feed:
         if self._namespace is None:
             return changes
         return [change for change in changes if change.stored.namespace == self._namespace]
+
+
+def _size(change: Change) -> int:
+    return len(change.stored.body) + _LABEL_BYTES * len(change.stored.labels)
 
 
 def too_old(version: int, current: int) -> StatusError:

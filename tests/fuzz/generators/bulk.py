@@ -44,7 +44,7 @@ def _contents(rng: Random, size: int, meta: dict[str, Any]) -> dict[str, Any]:
         case 1:
             return {"data": {str(number): "" for number in range(size // 15)}}
         case 2:
-            return {"metadata": meta | {"labels": {f"l{number}": "" for number in range(size // 15)}}}
+            return {"metadata": meta | {"labels": {f"l{number}": "" for number in range(min(size // 15, 500))}}}
         case 3:
             return {"metadata": meta | {"finalizers": [f"a.b/{number}" for number in range(size // 15)]}}
         case 4:
