@@ -84,10 +84,11 @@ class ChangeMeter:
 
 
 def judge_growth(rounds: list[Measured]) -> str | None:
-    """Say what is wrong if memory has grown, from the first round to the last, by more than what is remembered."""
+    """Say what is wrong if memory has grown, once warm, by more than what is remembered."""
     if len(rounds) < 2:
         return None
-    first, last = rounds[0], rounds[-1]
+    # The first quarter warms up: processes that are started, pools that are filled.
+    first, last = rounds[len(rounds) // 4], rounds[-1]
     grown = last.resident_bytes - first.resident_bytes
     allowed = (last.log_bytes - first.log_bytes) * _ROUNDING + _SLACK_BYTES
     if grown <= allowed:

@@ -166,6 +166,8 @@ def measured(*pairs: tuple[int, int]) -> list[Measured]:
         pytest.param(measured((80, 1), (280, 201)), False, id="as much as is remembered"),
         pytest.param(measured((80, 1), (300, 1)), True, id="much for nothing"),
         pytest.param(measured((80, 1), (300, 1), (82, 1)), False, id="it came back"),
+        pytest.param(measured((80, 1), (200, 1), (200, 1), (201, 1)), False, id="it only warmed up"),
+        pytest.param(measured((80, 1), (200, 1), (260, 1), (320, 1)), True, id="it goes on and on"),
     ],
 )
 def test_growth_is_judged(rounds: list[Measured], is_fault: bool) -> None:
