@@ -23,8 +23,7 @@ _ALLOWED: Final = frozenset((503,))
 _FUTURE: Final = b"ResourceVersionTooLarge"
 #: The scheduler's word on pods that attackers delete while they are bound, or that want devices by senseless rules.
 _EXPECTED_LINE: Final = re.compile(
-    r"Error scheduling pod; retrying.*(not found|been modified|is forbidden|is invalid|CEL (compile|runtime) error)", re.DOTALL
-    re.DOTALL,
+    r"Error scheduling pod; retrying.*(not found|been modified|is forbidden|is invalid|CEL \w+ error)", re.DOTALL
 )
 _BAD_LINE: Final = re.compile(
     r"Traceback|Exception|Error\b|failed|never retrieved|never awaited|Unclosed|Fatal", re.IGNORECASE
