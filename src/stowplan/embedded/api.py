@@ -83,12 +83,12 @@ class Api:
     ) -> Object:
         """Create an object; the caller's stays as it was."""
         return self.insert(
-            Target(resource, namespace), _copy(obj), Options(is_dry_run=dry_run, user=user, is_trusted=True)
+            Target(resource, namespace), copy(obj), Options(is_dry_run=dry_run, user=user, is_trusted=True)
         )
 
     def update(self, resource: Resource, namespace: str, name: str, obj: Object, subresource: str = "") -> Object:
         """Replace an object, or one part of it; the caller's stays as it was."""
-        return self.replace(Target(resource, namespace, name, subresource), _copy(obj), TRUSTED)
+        return self.replace(Target(resource, namespace, name, subresource), copy(obj), TRUSTED)
 
     def patch(self, resource: Resource, namespace: str, name: str, patch: Patch, subresource: str = "") -> Object:
         """Change an object, or one part of it, as a patch says."""
@@ -134,16 +134,29 @@ class Api:
 
     def insert(self, target: Target, obj: Object, options: Options) -> Object:
         """Create an object from one that is the server's own to change."""
-        resource = target.resource
         if not options.is_ready:
             self.ready_new(target, obj, options)
+        self.complete_new(target, obj, options)
+        self._admit(target.resource, obj, None, options)
+        self._write(target.resource, obj, options)
+        return obj
+
+    def complete_new(self, target: Target, obj: Object, options: Options) -> None:
+        """Give a new object that is ready what the server and the cluster give it, in place."""
         meta = obj["metadata"]
         metadata.complete_new(meta, format_time(self.now()), self._draw)
         self._name(target, meta)
-        parts.count_generation(resource, obj, None)
-        self._admit(resource, obj, None, options)
-        self._write(resource, obj, options)
-        return obj
+        parts.count_generation(target.resource, obj, None)
+        admission.credit(target.resource, obj, options.requester)
+        self.complete(target, obj, None, options)
+
+    def complete(self, target: Target, obj: Object, before: Object | None, options: Options) -> None:
+        """Fill in a change that is ready with what depends on the cluster, in place."""
+        admission.prepare(target.resource, obj, before, self, is_filled_in=options.is_ready)
+
+    def check(self, target: Target, obj: Object, before: Object | None) -> None:
+        """Refuse what breaks a rule of its kind. Raise StatusError; this may be done in a thread."""
+        admission.check(target.resource, obj, before, self.gates)
 
     def replace(self, target: Target, obj: Object, options: Options) -> Object:
         """Replace an object, or the part that the target names, by one that is the server's own to change."""
@@ -174,7 +187,8 @@ class Api:
         if not options.is_trusted:
             admission.check_deletion(resource, target.name)
         deletion.check_preconditions(target, before["metadata"], how)
-        obj = _copy(before)
+        # What is marked is the metadata, and what is in it is put there anew.
+        obj = {**before, "metadata": {**before["metadata"]}}
         if deletion.begin(resource, obj, how, self.now()):
             return Removal(obj, is_gone=self._erase(target, options))
         if obj != before:
@@ -214,6 +228,7 @@ class Api:
         resource = target.resource
         # What this process itself reports needs nobody's permission.
         if not (options.is_trusted and target.subresource == parts.STATUS):
+            self.complete(target, obj, before, options)
             self._admit(resource, obj, before, options)
         # A report is no wish: a Deployment's annotations come by this way too.
         if target.subresource != parts.STATUS:
@@ -228,9 +243,8 @@ class Api:
         return Author(options.field_manager, target.subresource, self.now(), schema_of(target.resource))
 
     def _admit(self, resource: Resource, obj: Object, before: Object | None, options: Options) -> None:
-        if before is None:
-            admission.credit(resource, obj, options.requester)
-        admission.prepare(resource, obj, before, self, is_filled_in=options.is_ready)
+        if not options.is_checked:
+            admission.check(resource, obj, before, self.gates)
         admission.validate(resource, obj, before, self)
         if not options.is_trusted:
             options.warnings.extend(admission.warnings(resource, obj, before, self))
@@ -278,15 +292,14 @@ def without_version(obj: Object) -> Object:
     return obj
 
 
-def _copy(obj: Object) -> Object:
+def copy(obj: Object) -> Object:
+    """An object like another, down to the last part."""
     return msgspec.json.decode(msgspec.json.encode(obj), type=dict[str, Any])
 
 
 def check_size(obj: Object) -> None:
-    """Refuse an object that is larger than a real API server could keep; who owns its fields is not counted."""
-    meta = obj.get("metadata")
-    owners = meta.get("managedFields") if isinstance(meta, dict) else None
-    size = len(msgspec.json.encode(obj)) - (len(msgspec.json.encode(owners)) if owners else 0)
+    """Refuse an object that is larger than a real API server could keep, who owns its fields included."""
+    size = len(msgspec.json.encode(obj))
     if size > _MOST_STORED_BYTES:
         problem = f"the object takes {size} bytes of storage: limit is {_MOST_STORED_BYTES}"
         raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {problem}")

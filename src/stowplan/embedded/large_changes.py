@@ -1,7 +1,8 @@
 """Changes of large objects: what depends on the request and the object alone is worked out in a thread beforehand.
 
-Reading, checking and tracking a megabyte takes seconds, and nobody should wait for that. The change itself is made as
-any other, at once and on the loop, provided that the object is still the one that it was worked out for.
+Reading, checking and tracking a megabyte takes seconds, and nobody should wait for that. What the cluster fills in is
+filled into a draft on the loop, so that the draft can be checked beside it. The change itself is made as any other, at
+once and on the loop, provided that the object is still the one that it was worked out for.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-from stowplan.embedded import admission, forms
-from stowplan.embedded.api import Api, check_size, creates_by_update, without_version
+from stowplan.embedded import admission, forms, paths
+from stowplan.embedded.api import Api, check_size, copy, creates_by_update, without_version
 from stowplan.embedded.errors import conflict, not_found
 from stowplan.embedded.metadata import CHANGED_MEANWHILE
 from stowplan.embedded.patching.patch import Patch
@@ -49,7 +50,12 @@ class LargeChanges:
     async def create(self, target: Target, content: Callable[[], Object], options: Options) -> Object:
         """Create an object, which `content` reads. Raise StatusError."""
         obj = await self._beside(partial(self._ready_new, target, content, options))
-        return self._api.insert(target, obj, replace(options, is_ready=True))
+        ready = replace(options, is_ready=True)
+        draft = await self._beside(partial(copy, obj))
+        self._api.complete_new(target, draft, ready)
+        await self._beside(partial(self._api.check, target, draft, None))
+        self._check_served(target)
+        return self._api.insert(target, obj, replace(ready, is_checked=True))
 
     async def change(self, target: Target, wanted: Callable[[], Object] | Patch, options: Options) -> Object:
         """Replace an object by one that `wanted` reads, or patch it. Raise StatusError."""
@@ -60,9 +66,11 @@ class LargeChanges:
             # A try that came to nothing has left its warnings.
             options.warnings.clear()
             obj, before = await self._beside(partial(self._ready, target, wanted, stored, options))
+            await self._check(target, obj, before, options)
             now = self._stored(target)
             if now is stored:
-                return self._api.settle(target, obj, before, replace(options, is_ready=True))
+                self._check_served(target)
+                return self._api.settle(target, obj, before, replace(options, is_ready=True, is_checked=True))
             if now is None:
                 raise not_found(target.resource, target.name)
             stored = now
@@ -93,6 +101,17 @@ class LargeChanges:
         admission.fill_in(target.resource, obj)
         check_size(obj)
         return obj, before
+
+    async def _check(self, target: Target, obj: Object, before: Object, options: Options) -> None:
+        draft = await self._beside(partial(copy, obj))
+        self._api.complete(target, draft, before, replace(options, is_ready=True))
+        await self._beside(partial(self._api.check, target, draft, before))
+
+    def _check_served(self, target: Target) -> None:
+        """A definition may have been deleted meanwhile, and its resource with it."""
+        resource = target.resource
+        if self._api.catalogue.find(resource.group, resource.version, resource.plural) is None:
+            raise paths.nothing_there()
 
     def _stored(self, target: Target) -> Stored | None:
         return self._api.store.get(target.resource, target.namespace, target.name)

@@ -38,6 +38,8 @@ class Options:
     is_trusted: bool = False
     #: Whether what depends on the request and the object alone has been seen to, by `Api.ready` or `Api.ready_new`.
     is_ready: bool = False
+    #: Whether it is known to break no rule of its kind, by `Api.check`.
+    is_checked: bool = False
     #: What the client is to be told beside the answer; added to on the way.
     warnings: list[str] = field(default_factory=list)
     #: Refuses what its author may not write; None if everybody may.

@@ -82,7 +82,7 @@ def test_others_are_answered_while_a_large_object_is_applied(shared: Cluster, ca
 
     def apply() -> None:
         with closing(Caller(shared.port)) as applying:
-            replies.append(applying.patch(f"{PODS}/applied", large_pod("applied", 8000), APPLY, fieldManager="a"))
+            replies.append(applying.patch(f"{PODS}/applied", large_pod("applied", 3000), APPLY, fieldManager="a"))
 
     thread = threading.Thread(target=apply)
     thread.start()

@@ -41,6 +41,7 @@ from stowplan.embedded.users import User
 
 __all__ = [
     "account",
+    "check",
     "check_deletion",
     "check_fields",
     "check_status",
@@ -105,15 +106,19 @@ def fill_in(resource: Resource, obj: Object) -> None:
         defaults.complete(resource, obj)
 
 
-def validate(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> None:
-    """Refuse an object that breaks a rule of its kind or of its namespace."""
-    problems = validation.find_problems(resource, obj, before, api.gates)
+def check(resource: Resource, obj: Object, before: Object | None, gates: frozenset[str]) -> None:
+    """Refuse an object that breaks a rule of its kind. Raise StatusError 422; nothing else is looked at."""
+    problems = validation.find_problems(resource, obj, before, gates)
     causes = [*problems.causes, *intake.problems(resource, obj, before)]
     if resource.qualified == "namespaces":
         causes += pod_security.label_problems(obj, before)
     if causes:
         # What several rules complain about in the same words is said once.
         raise invalid(resource, obj["metadata"].get("name", ""), list(dict.fromkeys(causes)))
+
+
+def validate(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> None:
+    """Refuse an object that breaks a rule of its namespace, or of the cluster."""
     if resource.is_custom or not (before is None or resource.qualified in _WITH_QUOTA_ON_UPDATE):
         return
     match resource.qualified:
