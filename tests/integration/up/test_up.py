@@ -288,14 +288,20 @@ def test_ctrl_c_cuts_off_what_has_not_been_decided(tmp_path: Path) -> None:
             assert (process.returncode, said, problems) == (130, "", "")
 
 
+def make_private(folder: Path) -> Path:
+    """Make a folder with an empty database that nobody else may look into, so that nothing has to be said of that."""
+    folder.mkdir(0o700)
+    (folder / "cluster.db").touch(0o600)
+    return folder / "cluster.db"
+
+
 def make_corrupt(folder: Path) -> None:
-    (folder / "data").mkdir()
-    (folder / "data" / "cluster.db").write_bytes(b"SQLite format 3\0" + b"not really" * 500)
+    database = make_private(folder / "data")
+    database.write_bytes(b"SQLite format 3\0" + b"not really" * 500)
 
 
 def make_foreign(folder: Path) -> None:
-    (folder / "data").mkdir()
-    with closing(sqlite3.connect(folder / "data" / "cluster.db")) as connection:
+    with closing(sqlite3.connect(make_private(folder / "data"))) as connection:
         connection.execute("CREATE TABLE objects (something TEXT)")
 
 
