@@ -65,11 +65,14 @@ class Schedule:
     every: timedelta | None = None
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """The first moment after this one, in UTC; None if there is none in years."""
-        if self.every is not None:
-            return (moment + self.every).replace(microsecond=0)
-        local = moment.astimezone(self.zone)
-        return next((found for found in self._moments(local) if found > moment), None)
+        """The first moment after this one, in UTC; None if there is none in years, or before dates end."""
+        try:
+            if self.every is not None:
+                return (moment + self.every).replace(microsecond=0)
+            local = moment.astimezone(self.zone)
+            return next((found for found in self._moments(local) if found > moment), None)
+        except OverflowError:
+            return None
 
     def _moments(self, local: datetime) -> Iterator[datetime]:
         day = local.date()

@@ -38,6 +38,11 @@ def test_a_time_zone_moves_the_moment() -> None:
     assert parse("0 9 * * *", "Europe/Berlin").next_after(NOON) == datetime(2026, 1, 2, 8, 0, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("text", ["0 9 * * *", "0 0 1 1 *", "@every 48h"])
+def test_where_dates_end_there_is_no_next_moment(text: str) -> None:
+    assert parse(text).next_after(datetime(9999, 12, 31, 12, tzinfo=UTC)) is None
+
+
 def test_the_hour_that_a_change_of_clocks_leaves_out_does_not_come() -> None:
     before = datetime(2026, 3, 28, 12, 0, tzinfo=UTC)
     # On March 29th the clocks of Berlin go from two to three.

@@ -72,7 +72,8 @@ class CronJobs:
         """Take Jobs that ended or are gone out of the active ones."""
         status = claimant.obj["status"]
         running = {job["metadata"]["uid"] for job in jobs if not is_finished(job)}
-        noted = {reference["uid"] for reference in status.get("active") or []}
+        # Whoever wrote the status may have left that out.
+        noted = {reference.get("uid") for reference in status.get("active") or []}
         for job in jobs:
             uid, name = job["metadata"]["uid"], job["metadata"]["name"]
             if uid in noted and uid not in running:

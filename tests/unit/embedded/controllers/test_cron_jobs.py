@@ -90,3 +90,13 @@ def test_what_was_missed_for_longer_than_the_deadline_is_not_made_up_for() -> No
         assert job_names(cluster) == []
 
     tell(story)
+
+
+def test_a_status_that_names_a_job_without_its_uid_stops_nothing() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        told = {**cluster.create(CRON_JOBS, "tick", spec()), "status": {"active": [{"name": "x"}]}}
+        cluster.api.update(CRON_JOBS, "default", "tick", told, subresource="status")
+        await cluster.pass_time(65)
+        assert len(job_names(cluster)) == 1
+
+    tell(story)
