@@ -44,6 +44,8 @@ class Plan:
     variants: tuple[str, ...]
     #: Of one round; 0 for a part of the time.
     round_seconds: float = 0.0
+    #: Of each client, in one round that ends with them; 0 for as many as there is time for.
+    most_attacks: int = 0
 
 
 @dataclass(slots=True)
@@ -123,7 +125,7 @@ class _Siege:
         await cleaner.remember()
         loop, found = asyncio.get_running_loop(), list[Measured]()
         end = loop.time() + seconds
-        while loop.time() < end:
+        while loop.time() < end and not (self.plan.most_attacks and found):
             await prepare(self.server.address)
             await self._attack(Random(f"{self.plan.seed}/{self.variant}/{len(found)}"), loop.time() + length)
             if not self.server.is_running:
@@ -149,8 +151,9 @@ class _Siege:
         self.report.ready_seconds += canary.ready
 
     async def _client(self, rng: Random, end: float) -> None:
-        loop = asyncio.get_running_loop()
-        while loop.time() < end and self.server.is_running:
+        loop, left = asyncio.get_running_loop(), self.plan.most_attacks or -1
+        while left and loop.time() < end and self.server.is_running:
+            left -= 1
             attack = families.make(rng)
             self.checker.begin(attack)
             try:

@@ -1,4 +1,4 @@
-"""The fuzzer itself works: a few seconds of it, always from the same seed, find nothing."""
+"""The fuzzer itself works: some attacks of one client, always the same in the same order, find nothing."""
 
 import asyncio
 from pathlib import Path
@@ -9,13 +9,14 @@ from tests.fuzz.rounds import Plan
 from tests.limits import LIMIT_SECONDS
 
 
-def test_a_few_seconds_of_attacks_find_nothing(tmp_path: Path) -> None:
+def test_two_hundred_attacks_find_nothing(tmp_path: Path) -> None:
     checker = Checker(tmp_path / "findings", seed=1, limit_seconds=LIMIT_SECONDS)
-    plan = Plan(seconds=6.0, seed=1, clients=6, variants=("plain",), round_seconds=3.0)
+    plan = Plan(LIMIT_SECONDS, seed=1, clients=1, variants=("plain",), round_seconds=LIMIT_SECONDS, most_attacks=200)
     report = asyncio.run(rounds.run(plan, checker, tmp_path, lambda _: None))
     assert checker.findings == {}, summary.of(report, checker, tmp_path)
-    # It did attack, however slow the machine is, and pods of the canary were bound meanwhile.
-    assert len(checker.families) >= 5
-    assert checker.codes["2xx"] > 0
+    # It did attack, and pods of the canary were bound meanwhile.
+    assert sum(checker.families.values()) == 200
+    assert len(checker.families) >= 10
+    assert checker.codes["2xx"] > 50
     assert report.placed_seconds
     assert report.memory["plain"]
