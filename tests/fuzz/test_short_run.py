@@ -17,6 +17,6 @@ def test_two_hundred_attacks_find_nothing(tmp_path: Path) -> None:
     # It did attack, and pods of the canary were bound meanwhile.
     assert sum(checker.families.values()) == 200
     assert len(checker.families) >= 10
-    assert checker.codes["2xx"] > 50
+    assert checker.codes["2xx"] > 20
     assert report.placed_seconds
     assert report.memory["plain"]
