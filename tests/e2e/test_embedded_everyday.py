@@ -222,7 +222,7 @@ def test_a_kustomization_is_shown_compared_applied_and_deleted(kubectl: Kubectl,
         assert compared.returncode == 1, compared.stderr
         assert "-  replicas: 2\n+  replicas: 1" in compared.stdout
     kubectl("delete", "-k", str(tmp_path), "--timeout=300s")
-    assert kubectl("get", "deployments,configmaps", "-o", "name") == "configmap/kube-root-ca.crt\n"
+    assert kubectl("get", "deployments,configmaps", "-o", "name") == "configmap/kube-root-ca.crt"
 
 
 def test_a_deployment_is_changed_piece_by_piece(kubectl: Kubectl) -> None:
