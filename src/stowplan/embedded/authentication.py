@@ -22,15 +22,19 @@ _DELETED: Final = b'"deletionTimestamp"'
 class Authenticator:
     """Knows who asks one server; `token` is the one that opens it, if it is not open to everybody.
 
-    Tokens of service accounts are those that `signer` signs.
+    Tokens of service accounts are those that `signer` signs. `admin_token` is the administrator's too, and needed by
+    nobody.
 
     Where names decide something (`is_strict`), credentials that are nobody's are refused instead of ignored, and who
     shows none where a token is needed is nobody in particular.
     """
 
-    def __init__(self, api: Api, signer: Signer, token: str = "", *, is_strict: bool = False) -> None:
+    def __init__(
+        self, api: Api, signer: Signer, token: str = "", *, admin_token: str = "", is_strict: bool = False
+    ) -> None:
         self._api = api
         self._token = token.encode()
+        self._admin_tokens = [one.encode() for one in (token, admin_token) if one]
         self._is_strict = is_strict
         self.signer = signer
 
@@ -50,7 +54,8 @@ class Authenticator:
 
     def of_token(self, token: str, audiences: Iterable[str] = (ISSUER,)) -> User | None:
         """Whose a token is, if it is meant for one of these audiences; None if it is nobody's."""
-        if self._token and hmac.compare_digest(token.encode(errors="replace"), self._token):
+        shown = token.encode(errors="replace")
+        if any(hmac.compare_digest(shown, known) for known in self._admin_tokens):
             return ADMIN
         claims = self.signer.read(token)
         if claims is None or not set(claims.audiences) & set(audiences) or not self._is_valid(claims):

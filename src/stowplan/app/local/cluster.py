@@ -95,6 +95,7 @@ class LocalCluster:
     def __init__(self, options: ClusterOptions) -> None:
         self._options = options
         check_entrance(options.entrance)
+        self._entrance = entering.with_admin_token(options.entrance)
         self._audit = _audit_log(options.audit_log)
         self._database = Database(Path(options.data)) if options.data else None
         key = service_tokens.new_key()
@@ -119,7 +120,7 @@ class LocalCluster:
         """Let controllers work, and serve the API; the scheduler is made, but does nothing yet."""
         plan = await self._plan()
         self._rest.start(self.broken)
-        entrance = self._options.entrance
+        entrance = self._entrance
         entering.publish_authority(self.api, entrance)
         self._serving = await entering.open_to_clients(self.api, entrance, self._server_options())
         self._rest.announce(self._serving.host, self._serving.port, self.broken)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import ssl
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,6 +41,16 @@ class Entrance:
     client_authority: str = ""
     #: What it is called by beside its address, `localhost` and the names of its certificate.
     allowed_hosts: tuple[str, ...] = ()
+    #: What the kubeconfig shows where no token is needed: kubectl asks for a name and a password, over TLS, if it has
+    #: nothing to show.
+    admin_token: str = field(default="", repr=False)
+
+
+def with_admin_token(entrance: Entrance) -> Entrance:
+    """Return an entrance that knows the one who has its kubeconfig; the token is drawn anew each time."""
+    if entrance.token or not entrance.certificate:
+        return entrance
+    return replace(entrance, admin_token=secrets.token_urlsafe())
 
 
 def check_entrance(entrance: Entrance) -> None:
@@ -68,8 +79,15 @@ async def open_to_clients(api: Api, entrance: Entrance, beyond: ServerOptions) -
 
 
 def _server_options(entrance: Entrance, port: int, beyond: ServerOptions) -> ServerOptions:
-    tls, names = tls_of(entrance), names_of(entrance)
-    return replace(beyond, host=entrance.host, port=port, token=entrance.token, tls=tls, names=names)
+    return replace(
+        beyond,
+        host=entrance.host,
+        port=port,
+        token=entrance.token,
+        admin_token=entrance.admin_token,
+        tls=tls_of(entrance),
+        names=names_of(entrance),
+    )
 
 
 def names_of(entrance: Entrance) -> tuple[str, ...]:
@@ -128,7 +146,7 @@ def access_to(url: str, entrance: Entrance) -> Access:
     if not entrance.certificate:
         return Access(server, entrance.token)
     authority = authority_of(entrance)
-    return Access(server, entrance.token, authority, _certified_name(authority))
+    return Access(server, entrance.token or entrance.admin_token, authority, _certified_name(authority))
 
 
 def authority_of(entrance: Entrance) -> str:

@@ -49,6 +49,8 @@ class ServerOptions:
     port: int = 0
     #: What clients send as a bearer token; without one everybody may do everything.
     token: str = field(default="", repr=False)
+    #: What the administrator may send as one, though nobody has to.
+    admin_token: str = field(default="", repr=False)
     #: Clients who show a certificate that it verifies are known by that.
     tls: ssl.SSLContext | None = None
     #: What tokens of service accounts are signed with; those of another key are unknown.
@@ -146,7 +148,13 @@ class _Door:
         self._catalogue = api.catalogue
         self._authorizer = options.authorizer
         signer = service_tokens.Signer(options.signing_key)
-        self._authenticator = Authenticator(api, signer, options.token, is_strict=options.authorizer is not None)
+        self._authenticator = Authenticator(
+            api,
+            signer,
+            options.token,
+            admin_token=options.admin_token,
+            is_strict=options.authorizer is not None,
+        )
         self._verbs = Verbs(api, self._authenticator, options.authorizer, has_watch_list=options.has_watch_list)
         self._audit = options.audit
         self.yaml_workers = YamlWorkers()

@@ -90,7 +90,11 @@ def test_what_cannot_be_written_is_named_with_the_way_out(tmp_path: Path) -> Non
 
 
 def test_a_token_is_in_no_description_of_what_holds_it() -> None:
-    shown = [repr(Access("http://x", "hush")), repr(Entrance(token="hush")), repr(ServerOptions(token="hush"))]
+    shown = [
+        repr(Access("http://x", "hush")),
+        repr(Entrance(token="hush", admin_token="hush")),
+        repr(ServerOptions(token="hush", admin_token="hush")),
+    ]
     assert [text for text in shown if "hush" in text or "signing_key" in text] == []
 
 
