@@ -73,13 +73,21 @@ def check_daemon_set(problems: Problems, daemon_set: Object) -> None:
     else:
         check_template(problems, spec["template"], _TEMPLATE)
     _check_counts(problems, spec, "minReadySeconds", "revisionHistoryLimit")
-    strategy = spec["updateStrategy"]
-    if strategy["type"] not in ("RollingUpdate", "OnDelete"):
-        problems.unsupported("spec.updateStrategy", _go_strategy(strategy), ("RollingUpdate", "OnDelete"))
-    rolling = strategy.get("rollingUpdate")
-    if rolling and is_nothing(rolling["maxUnavailable"]) and is_nothing(rolling["maxSurge"]):
-        path = "spec.updateStrategy.rollingUpdate.maxUnavailable"
-        problems.required(path, "cannot be 0 when maxSurge is 0")
+    _check_daemon_strategy(problems, spec["updateStrategy"])
+
+
+def _check_daemon_strategy(problems: Problems, strategy: Object) -> None:
+    match strategy["type"]:
+        case "OnDelete":
+            pass
+        case "RollingUpdate":
+            # Filled in for this type only.
+            rolling = strategy["rollingUpdate"]
+            if is_nothing(rolling["maxUnavailable"]) and is_nothing(rolling["maxSurge"]):
+                path = "spec.updateStrategy.rollingUpdate.maxUnavailable"
+                problems.required(path, "cannot be 0 when maxSurge is 0")
+        case _:
+            problems.unsupported("spec.updateStrategy", _go_strategy(strategy), ("RollingUpdate", "OnDelete"))
 
 
 def check_replication_controller(problems: Problems, controller: Object) -> None:
