@@ -132,9 +132,13 @@ class _Walk:
         return self._expressions[known]
 
     def _ask(self, expression: Expression, seen: Object, size: tuple[int, int]) -> bool | str:
-        """Say whether a rule holds; a string says why it fails to tell."""
+        """Say whether a rule holds; a string says why it fails to tell. One that cannot be asked refuses nothing."""
+        from stowplan.embedded.custom.rules import NotEvaluatedError
+
         try:
             answer = self._evaluate(expression, seen, size)
+        except NotEvaluatedError:
+            return True
         except ValueError as error:
             words = str(error)
             if words.startswith("no such overload"):
@@ -145,6 +149,8 @@ class _Walk:
 
     def _message(self, schema: Object, rule: Object, seen: Object, before: Any, is_root: bool) -> str:
         """What the rule's own expression says of a value that breaks it; nothing if it has none, or it fails."""
+        from stowplan.embedded.custom.rules import NotEvaluatedError
+
         if not reading.text(rule, "messageExpression"):
             return ""
         expression = self._expression(schema, rule, "messageExpression", before, is_root)
@@ -152,7 +158,7 @@ class _Walk:
             return ""
         try:
             said = self._evaluate(expression, seen, (1, 0))
-        except ValueError:
+        except (ValueError, NotEvaluatedError):
             return ""
         words = said.strip() if isinstance(said, str) else ""
         return "" if "\n" in words or len(words.encode()) > _LONGEST_MESSAGE else words

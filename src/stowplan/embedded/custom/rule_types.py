@@ -7,15 +7,20 @@ evaluated, unless the rule itself says them.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 from stowplan.cel import tree
 from stowplan.cel.environment import ExpressionError, at
+from stowplan.embedded import reading
 from stowplan.embedded.custom import rule_values
 from stowplan.embedded.resource import Object
 
 _VALUES: Final = ("self", "oldSelf")
 _MOST_ITEMS: Final = 10_000
+#: `self.?field` and `self[?"field"]`.
+_OPTIONAL: Final = ("_?._", "_[?_]")
 _TIMES: Final = ("date-time", "date", "duration")
 _NAMES: Final = {"integer": "int", "number": "double", "boolean": "bool", "string": "string", "array": "list"}
 
@@ -27,7 +32,7 @@ def reads_times(schema: Object, parsed: tree.Node, text: str, *, is_root: bool) 
     """
     reader = _Reader(text, schema, is_root)
     reader.read(parsed, {})
-    return reader.has_times
+    return reader.has_times or (reader.is_unsure and not set(re.findall(r"\w+", text)).isdisjoint(_time_names(schema)))
 
 
 def loops(node: tree.Node) -> int:
@@ -55,12 +60,30 @@ def growth(node: tree.Node) -> int:
     return max(below, default=1)
 
 
+def _time_names(schema: Any, name: str | None = None) -> Iterator[str]:
+    """Yield the names of the properties that are times, or lists or maps of them, on any level, as rules spell them."""
+    if not isinstance(schema, dict):
+        return
+    if name is not None and _is_time(schema):
+        yield name
+    for below in (schema.get("items"), schema.get("additionalProperties")):
+        yield from _time_names(below, name)
+    for key, below in reading.mapping(schema, "properties").items():
+        yield from _time_names(below, rule_values.escaped(key))
+
+
+def _is_time(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("type") == "string" and schema.get("format") in _TIMES
+
+
 class _Reader:
     def __init__(self, text: str, schema: Object, is_root: bool) -> None:
         self._text = text
         self._schema = schema
         self._is_root = is_root
         self.has_times = False
+        #: Whether a field is read of something of which the schema is not known.
+        self.is_unsure = False
 
     def read(self, node: tree.Node, scope: dict[str, Any]) -> Any:
         """Return the schema of what a node yields; None if it is not known."""
@@ -72,6 +95,7 @@ class _Reader:
             case tree.LOOP:
                 return self._loop(node, scope)
         found = [self.read(part, scope) for part in node.parts]
+        self.is_unsure = self.is_unsure or node.does in _OPTIONAL
         if node.does == "_[_]" and isinstance(found[0], dict):
             return self._noted(found[0].get("items") or found[0].get("additionalProperties"))
         return None
@@ -84,6 +108,7 @@ class _Reader:
 
     def _select(self, node: tree.Node, schema: Any) -> Any:
         if not isinstance(schema, dict) or schema.get("x-kubernetes-int-or-string") is True:
+            self.is_unsure = True
             return None
         if isinstance(schema.get("additionalProperties"), dict):
             return self._noted(schema["additionalProperties"])
@@ -98,6 +123,5 @@ class _Reader:
         return self._noted(properties[node.name])
 
     def _noted(self, schema: Any) -> Any:
-        if isinstance(schema, dict) and schema.get("type") == "string" and schema.get("format") in _TIMES:
-            self.has_times = True
+        self.has_times = self.has_times or _is_time(schema)
         return schema

@@ -63,18 +63,9 @@ def is_typed(schema: Any) -> bool:
 
 def converted(schema: Object, value: Any, *, is_root: bool = False) -> Any:
     """Return a value as rules see it."""
-    if isinstance(value, dict):
-        return _mapping(schema, value, is_root)
-    if isinstance(value, list):
-        items = reading.mapping(schema, "items")
-        return [converted(items, each) for each in value]
     if isinstance(value, str):
         return _text(schema, value)
-    if isinstance(value, int) and not isinstance(value, bool) and schema.get("type") == "number":
-        return float(value)
-    if isinstance(value, float) and schema.get("type") == "integer":
-        return int(value)
-    return value
+    return _part(schema, value, is_root=is_root)
 
 
 def size(value: Any) -> tuple[int, int]:
@@ -93,10 +84,27 @@ def size(value: Any) -> tuple[int, int]:
     return parts, longest
 
 
+def _part(schema: Object, value: Any, *, is_root: bool = False) -> Any:
+    if isinstance(value, dict):
+        return _mapping(schema, value, is_root)
+    if isinstance(value, list):
+        items = reading.mapping(schema, "items")
+        return [_part(items, each) for each in value]
+    if isinstance(value, str):
+        found = _text(schema, value)
+        # The library takes times as variables alone. Rules can hold these against each other, but not read them.
+        return str(found) if isinstance(found, datetime | timedelta) else found
+    if isinstance(value, int) and not isinstance(value, bool) and schema.get("type") == "number":
+        return float(value)
+    if isinstance(value, float) and schema.get("type") == "integer":
+        return int(value)
+    return value
+
+
 def _mapping(schema: Object, value: Object, is_root: bool) -> Object:
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
-        return {key: converted(additional, each) for key, each in value.items()}
+        return {key: _part(additional, each) for key, each in value.items()}
     properties = reading.mapping(schema, "properties")
     if is_root or schema.get("x-kubernetes-embedded-resource") is True:
         properties = {**properties, **_OBJECT}
@@ -107,7 +115,7 @@ def _mapping(schema: Object, value: Object, is_root: bool) -> Object:
             continue
         if each is None and below.get("nullable") is not True:
             continue
-        found[name] = converted(below, each)
+        found[name] = _part(below, each)
     return found
 
 

@@ -30,6 +30,8 @@ _EVALUATION: Final = 10
 _CHARACTERS: Final = 1000
 _MOST_GROWTH: Final = 64
 _LONGEST: Final = 100_000
+#: What the library says of a value that it cannot be given inside an object or a list.
+_NO_VALUE: Final = "Non-CEL value type"
 _EXTENSIONS: Final = ("lists", "sets", "two-var-comprehensions")
 # The library has these itself, with loops that are bounded.
 _OF_EXTENSIONS: Final = frozenset(
@@ -61,17 +63,21 @@ class Expression:
     meter: PatternMeter
 
     def evaluate(self, variables: Object) -> Any:
-        """Say what it says of values. Raise ExpressionError, or BudgetError."""
+        """Say what it says of values. Raise ExpressionError, BudgetError, or NotEvaluatedError for what CEL has not."""
         self.meter.reset()
         try:
             result = self.program.eval(data=variables)
         except RuntimeError as error:
             if "Iteration budget exceeded" in str(error):
                 raise BudgetError from error
+            if _NO_VALUE in str(error):
+                raise NotEvaluatedError(str(error)) from error
             raise ExpressionError(in_other_words(str(error))) from error
         if self.meter.is_exceeded:
             raise BudgetError
         if result.type().name() == "ERROR":
+            if _NO_VALUE in str(result.value()):
+                raise NotEvaluatedError(str(result.value()))
             raise ExpressionError(in_other_words(str(result.value())))
         return result.plain_value()
 
