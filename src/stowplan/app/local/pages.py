@@ -5,15 +5,17 @@ Without a token the server is on loopback only, and everybody there may read, we
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from aiohttp import web
+from aiohttp import HttpVersion10, web
 
+from stowplan.app.local.page_connections import PageConnection, count_as_busy
 from stowplan.app.serving.authentication import Authenticator
 from stowplan.app.serving.authorization import AccessSettings, Authorizer
 from stowplan.app.serving.connection_log import connection_log
@@ -21,11 +23,14 @@ from stowplan.app.serving.guard import Guard, Handler
 from stowplan.app.serving.identity import MASTERS, AccessRequest, Decision, User
 from stowplan.app.serving.routes import Pages, routes_of
 from stowplan.embedded.errors import StatusError
+from stowplan.embedded.http.connections import Connections, Limits
 from stowplan.embedded.http.origin import HEADERS, OwnOrigin
 
 #: Where kube-scheduler once served without TLS.
 USUAL_PORT: Final = 10251
 _SHUTDOWN_SECONDS: Final = 0.5
+#: Few read the pages: a browser, a collector of metrics.
+_MOST_CONNECTIONS: Final = 500
 _FOR_NOBODY: Final = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
 _ADMIN: Final = User("kubernetes-admin", (MASTERS,))
 
@@ -36,8 +41,10 @@ class PagesServer:
 
     port: int
     _runner: web.AppRunner
+    _listener: asyncio.Server
 
     async def close(self) -> None:
+        self._listener.close()
         await self._runner.cleanup()
 
 
@@ -49,21 +56,45 @@ class PagesOptions:
     token: str
     tls: ssl.SSLContext | None
     names: tuple[str, ...] = ()
+    limits: Limits = field(default=Limits(connections=_MOST_CONNECTIONS))
 
 
 async def serve_pages(pages: Pages, options: PagesOptions) -> PagesServer:
     """Serve on the usual port, or on a free one if that is taken."""
-    host, tls = options.host, options.tls
-    door = _Door(OwnOrigin("https" if tls else "http", host, options.names))
-    app = web.Application(middlewares=[door.admit, make_guard(options.token).admit])
+    door = _Door(OwnOrigin("https" if options.tls else "http", options.host, options.names))
+    app = web.Application(middlewares=[count_as_busy, door.admit, make_guard(options.token).admit])
     app.add_routes(routes_of(pages))
-    runner = web.AppRunner(app, access_log=None, logger=connection_log(), shutdown_timeout=_SHUTDOWN_SECONDS)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        logger=connection_log(),
+        shutdown_timeout=_SHUTDOWN_SECONDS,
+        lingering_time=options.limits.linger_seconds,
+    )
     await runner.setup()
+    listener = await _listen(runner, options)
+    return PagesServer(int(listener.sockets[0].getsockname()[1]), runner, listener)
+
+
+async def _listen(runner: web.AppRunner, options: PagesOptions) -> asyncio.Server:
+    server, connections = runner.server, Connections(options.limits)
+    assert server is not None
+    loop = asyncio.get_running_loop()
+    handshake = options.limits.handshake_seconds if options.tls else None
+
+    async def listen(port: int) -> asyncio.Server:
+        return await loop.create_server(
+            lambda: PageConnection(server(), connections),
+            options.host,
+            port,
+            ssl=options.tls,
+            ssl_handshake_timeout=handshake,
+        )
+
     try:
-        await web.TCPSite(runner, host, USUAL_PORT, ssl_context=tls).start()
+        return await listen(USUAL_PORT)
     except OSError:
-        await web.TCPSite(runner, host, 0, ssl_context=tls).start()
-    return PagesServer(int(runner.addresses[0][1]), runner)
+        return await listen(0)
 
 
 class _Door:
@@ -75,6 +106,9 @@ class _Door:
     @web.middleware
     async def admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         given = request.headers
+        if request.version < HttpVersion10:
+            # Without a version, as before HTTP/1.0: whoever asks so may have been made to by a page of somebody else.
+            return web.Response(status=400, text="400 Bad Request: malformed HTTP version", headers=_FOR_NOBODY)
         try:
             self._origin.check({name: ", ".join(given.getall(name)) for name in HEADERS if name in given})
         except StatusError as error:
