@@ -23,8 +23,6 @@ from stowplan.embedded.resource import Object, Resource
 FIELD_MANAGER: Final = "stowplan"
 #: What a server writes for itself and its clients, and what means nothing to another one.
 _LEFT_BEHIND: Final = ("resourceVersion", "selfLink", "managedFields")
-#: A definition has to be applied to be served.
-_ALWAYS_APPLIED: Final = ("CustomResourceDefinition",)
 
 
 class Applier:
@@ -38,7 +36,12 @@ class Applier:
         """Say whether an object is one that some server has completed, so that it can be taken over."""
         metadata = manifest.content.get("metadata") or {}
         is_complete = metadata.get("uid") and metadata.get("creationTimestamp")
-        return bool(is_complete) and manifest.kind not in _ALWAYS_APPLIED
+        # A definition has to be applied to be served.
+        return bool(is_complete) and not manifest.is_definition
+
+    def is_served(self, manifest: Manifest) -> bool:
+        """Say whether the cluster knows the kind of an object."""
+        return self._api.catalogue.of_kind(manifest.content["apiVersion"], manifest.kind) is not None
 
     def apply(self, manifest: Manifest) -> list[str]:
         """Create an object, or change it to what the manifest says, and return what the cluster warns of.

@@ -59,6 +59,7 @@ async def _read(paths: Sequence[str], gates: FeatureGates) -> FileCluster:
     ours = [one for one in manifests if _is_only_ours(api, one)]
     served = [one for one in manifests if one not in ours]
     applier = Applier(api, keeps_status=True)
+    starting_cluster.define(applier, served, progress)
     _note_leftovers(applier, served, found.notes)
     contents = await _contents(served, progress)
     starting_cluster.put_copied(applier, contents, progress)
@@ -107,7 +108,7 @@ def _refuse_twins(manifests: Sequence[Manifest]) -> None:
 
 def _note_leftovers(applier: Applier, manifests: Sequence[Manifest], notes: list[str]) -> None:
     for one in manifests:
-        if applier.is_from_a_server(one):
+        if applier.is_from_a_server(one) and applier.is_served(one):
             # Of another version, perhaps: what is not known here cannot count, but need not be a mistake.
             notes += [f"{one.title}: {told} is left out" for told in applier.unknown_fields(one)]
         if one.kind == "CronJob":

@@ -47,6 +47,11 @@ class Manifest:
         return str(self.content["kind"])
 
     @property
+    def is_definition(self) -> bool:
+        """Whether it defines a kind, without which objects of that kind mean nothing."""
+        return self.kind == "CustomResourceDefinition"
+
+    @property
     def is_needed_by_others(self) -> bool:
         """Whether other objects may need it to be there."""
         return self.kind in _FIRST

@@ -1,5 +1,5 @@
-"""What an embedded cluster begins with: a copy of another one, nodes of some shapes, a storage class, and manifests, in
-this order.
+"""What an embedded cluster begins with: definitions of kinds, a copy of another cluster, nodes of some shapes, a
+storage class, and manifests, in this order.
 
 A cluster that was kept on disk begins with what it had: only the manifests are applied again.
 """
@@ -7,6 +7,7 @@ A cluster that was kept on disk begins with what it had: only the manifests are 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from stowplan.embedded.controllers.volume_provisioning import standard_class
 from stowplan.embedded.following.storage import DEFAULT_CLASS
 
 T = TypeVar("T")
+#: What the cluster warns of, by kind and words, and of which manifests.
+_Warned = dict[tuple[str, str], list[Manifest]]
 
 DEFAULT_NODES: Final = 100
 #: Objects put in before everybody else has a turn.
@@ -88,10 +91,19 @@ def _offers_volumes(copied: Iterable[Manifest], manifests: Iterable[Manifest]) -
     )
 
 
+def define(applier: Applier, manifests: Iterable[Manifest], progress: Progress) -> None:
+    """Let the cluster know the kinds that are defined, before anything of one is put in."""
+    warned: _Warned = {}
+    for manifest in _followed(progress, "defining kinds", (one for one in manifests if one.is_definition)):
+        _apply(applier, manifest, warned)
+    _tell(warned, progress)
+
+
 def put_copied(applier: Applier, contents: Contents, progress: Progress) -> None:
     """Put in what was somewhere before, and the nodes. Nothing else may be at work on the cluster yet."""
     seen = [manifest for manifest in contents.copied if applier.is_from_a_server(manifest)]
-    for manifest in _followed(progress, "copying objects", seen):
+    _note_unserved(applier, seen, progress)
+    for manifest in _followed(progress, "copying objects", filter(applier.is_served, seen)):
         applier.take_over(manifest)
     for manifest in contents.classes:
         applier.apply(manifest)
@@ -103,10 +115,10 @@ async def put_new(
     applier: Applier, contents: Contents, progress: Progress, quiet: Callable[[], Awaitable[None]]
 ) -> None:
     """Put in what no server has seen, while the cluster is at work; `quiet` waits until that has caught up."""
-    written = [manifest for manifest in contents.copied if not applier.is_from_a_server(manifest)]
-    found = manifest_files.in_order([*written, *contents.manifests])
+    written = [one for one in contents.copied if not (one.is_definition or applier.is_from_a_server(one))]
+    found = manifest_files.in_order([*written, *(one for one in contents.manifests if not one.is_definition)])
     first = [manifest for manifest in found if manifest.is_needed_by_others]
-    warned: dict[tuple[str, str], list[Manifest]] = {}
+    warned: _Warned = {}
     for manifest in _followed(progress, "preparing", first):
         _apply(applier, manifest, warned)
     for manifest in written:
@@ -118,12 +130,24 @@ async def put_new(
         _apply(applier, manifest, warned)
         if number % _BURST == _BURST - 1:
             await asyncio.sleep(0)
+    _tell(warned, progress)
+
+
+def _note_unserved(applier: Applier, manifests: Iterable[Manifest], progress: Progress) -> None:
+    """Say of which kinds nothing is copied: a dump may have objects of kinds that it does not define."""
+    unserved = Counter((one.content["apiVersion"], one.kind) for one in manifests if not applier.is_served(one))
+    for (version, kind), count in unserved.items():
+        what = f"{count} of kind {kind} of {version}"
+        progress.note(f"not copied: {what}, which this cluster does not serve; give its CustomResourceDefinition, too")
+
+
+def _tell(warned: _Warned, progress: Progress) -> None:
     for (_, warning), manifests in warned.items():
         others = f" and {len(manifests) - 1} more" if len(manifests) > 1 else ""
         progress.note(f"{manifests[0].title}{others}: {warning}")
 
 
-def _apply(applier: Applier, manifest: Manifest, warned: dict[tuple[str, str], list[Manifest]]) -> None:
+def _apply(applier: Applier, manifest: Manifest, warned: _Warned) -> None:
     """Apply a manifest; what the cluster warns of is kept by kind, for it says the same of each object of one."""
     for warning in applier.apply(manifest):
         warned.setdefault((manifest.kind, warning), []).append(manifest)

@@ -115,6 +115,7 @@ async def _open(options: UpOptions, view: View) -> LocalCluster:
     try:
         contents = await starting_cluster.read(options.beginning, view, cluster.has_data)
         applier = Applier(cluster.api)
+        starting_cluster.define(applier, (*contents.copied, *contents.manifests), view)
         starting_cluster.put_copied(applier, contents, view)
         await cluster.start()
         quiet = Settling(cluster).quiet
