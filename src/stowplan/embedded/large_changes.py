@@ -19,6 +19,7 @@ from stowplan.embedded.api import Api, check_size, copy, creates_by_update, with
 from stowplan.embedded.errors import conflict, not_found
 from stowplan.embedded.metadata import CHANGED_MEANWHILE
 from stowplan.embedded.patching.patch import Patch
+from stowplan.embedded.protobuf import reading as protobuf
 from stowplan.embedded.request import Options, Target
 from stowplan.embedded.resource import Object
 from stowplan.embedded.stored import Stored
@@ -26,6 +27,8 @@ from stowplan.embedded.stored import Stored
 #: Smaller ones are seen to at once, within 50 ms; keeping book of who owns each field takes many times longer.
 _LARGE_BYTES: Final = 64 * 1024
 _LARGE_WITH_OWNERS_BYTES: Final = 8 * 1024
+#: What is binary is read in Python, and says more in as many bytes.
+_SLOWER_BINARY: Final = 4
 #: The rest waits: threads take turns, and each has an object in memory that is many times its size in JSON.
 _THREADS: Final = 2
 _TRIES: Final = 5
@@ -34,10 +37,14 @@ T = TypeVar("T")
 
 def is_large(body: bytes, stored: Stored | None, *, has_owners: bool) -> bool:
     """Whether a change takes so long that it is to be worked out beforehand."""
-    size = max(len(body), len(stored.body) if stored is not None else 0)
+    size = max(_weight(body), len(stored.body) if stored is not None else 0)
     if size <= _LARGE_WITH_OWNERS_BYTES:
         return False
     return size > _LARGE_BYTES or has_owners or (stored is not None and b'"managedFields":[' in stored.body)
+
+
+def _weight(body: bytes) -> int:
+    return len(body) * _SLOWER_BINARY if protobuf.is_binary(body) else len(body)
 
 
 class LargeChanges:

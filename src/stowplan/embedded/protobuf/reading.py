@@ -12,7 +12,7 @@ import msgspec
 
 from stowplan.embedded.protobuf import wire
 from stowplan.embedded.protobuf.table import Field, message_of, messages
-from stowplan.embedded.protobuf.wire import MalformedMessageError
+from stowplan.embedded.protobuf.wire import MalformedMessageError, Walk
 from stowplan.embedded.resource import Object
 from stowplan.model.timestamps import format_micro_time, format_time
 
@@ -22,20 +22,30 @@ _TYPE, _CONTENT = 1, 2
 _API_VERSION, _KIND = 1, 2
 _KEY, _VALUE = 1, 2
 _DEEPEST: Final = 100
+#: Many times what an object of a megabyte has that anybody would write, and read in half a second.
+MOST_FIELDS: Final = 200_000
+#: What is around an object, and says of which kind it is, has four fields, and two.
+_MOST_AROUND: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def is_binary(body: bytes) -> bool:
+    """Whether a body begins like an object in protobuf."""
+    return body.startswith(_MAGIC)
 
 
 def read(body: bytes) -> Object:
     """Read an object. Raise MalformedMessageError if it cannot be read, or is of a kind that is not known."""
-    if not body.startswith(_MAGIC):
+    if not is_binary(body):
         raise MalformedMessageError("the body does not begin like a Kubernetes object in protobuf")
-    parts = dict(wire.fields(body[len(_MAGIC) :]))
-    header = dict(wire.fields(_bytes(parts.get(_TYPE, b""))))
+    around = Walk(_MOST_AROUND)
+    parts = dict(around.fields(body[len(_MAGIC) :]))
+    header = dict(around.fields(_bytes(parts.get(_TYPE, b""))))
     api_version, kind = _text(header.get(_API_VERSION, b"")), _text(header.get(_KIND, b""))
     message = message_of(api_version, kind) or _common(kind)
     if message is None:
         raise MalformedMessageError(f'{kind} of "{api_version}" cannot be read from protobuf: send it as JSON')
-    content = _message(message, _bytes(parts.get(_CONTENT, b"")), 0)
+    content = _message(message, _bytes(parts.get(_CONTENT, b"")), 0, Walk(MOST_FIELDS))
     return {"apiVersion": api_version, "kind": kind, **content}
 
 
@@ -44,22 +54,22 @@ def _common(kind: str) -> str | None:
     return message_of("meta/v1", kind)
 
 
-def _message(name: str, data: bytes, depth: int) -> Object:
+def _message(name: str, data: bytes, depth: int, walk: Walk) -> Object:
     if depth > _DEEPEST:
         raise MalformedMessageError("the object is nested too deeply")
     known = messages()[name]
     result: Object = {}
-    for number, raw in wire.fields(data):
+    for number, raw in walk.fields(data):
         field = known.get(number)
         if field is None:
             continue
         if field.is_map:
-            key, value = _entry(field, raw, depth)
+            key, value = _entry(field, raw, depth, walk)
             result.setdefault(field.name, {})[key] = value
         elif field.is_list:
-            result.setdefault(field.name, []).append(_value(field.type, raw, depth))
+            result.setdefault(field.name, []).append(_value(field.type, raw, depth, walk))
         else:
-            _set(result, field, _value(field.type, raw, depth))
+            _set(result, field, _value(field.type, raw, depth, walk))
     return result
 
 
@@ -70,16 +80,19 @@ def _set(result: Object, field: Field, value: Any) -> None:
         result[field.name] = value
 
 
-def _entry(field: Field, raw: int | bytes, depth: int) -> tuple[str, Any]:
-    parts = dict(wire.fields(_bytes(raw)))
-    return _text(parts.get(_KEY, b"")), _value(field.type, parts.get(_VALUE, b""), depth)
+def _entry(field: Field, raw: int | bytes, depth: int, walk: Walk) -> tuple[str, Any]:
+    parts = dict(walk.fields(_bytes(raw)))
+    return _text(parts.get(_KEY, b"")), _value(field.type, parts.get(_VALUE, b""), depth, walk)
 
 
-def _value(type_name: str, raw: int | bytes, depth: int) -> Any:
+def _value(type_name: str, raw: int | bytes, depth: int, walk: Walk) -> Any:
     read_simple = _SIMPLE.get(type_name)
     if read_simple is not None:
         return read_simple(raw)
-    return _message(type_name, _bytes(raw), depth + 1)
+    read_small = _SMALL.get(type_name)
+    if read_small is not None:
+        return read_small(raw, walk)
+    return _message(type_name, _bytes(raw), depth + 1, walk)
 
 
 def _bytes(raw: int | bytes) -> bytes:
@@ -108,8 +121,8 @@ def _double(raw: int | bytes) -> float:
     return float(struct.unpack("<d", data)[0])
 
 
-def _moment(raw: int | bytes) -> datetime | None:
-    parts = dict(wire.fields(_bytes(raw)))
+def _moment(raw: int | bytes, walk: Walk) -> datetime | None:
+    parts = dict(walk.fields(_bytes(raw)))
     if not parts:
         return None
     seconds, nanoseconds = _number(parts.get(1, 0)), _number(parts.get(2, 0))
@@ -119,34 +132,34 @@ def _moment(raw: int | bytes) -> datetime | None:
         raise MalformedMessageError("a time is too far from now to be written") from None
 
 
-def _time(raw: int | bytes) -> str | None:
-    moment = _moment(raw)
+def _time(raw: int | bytes, walk: Walk) -> str | None:
+    moment = _moment(raw, walk)
     return None if moment is None else format_time(moment)
 
 
-def _micro_time(raw: int | bytes) -> str | None:
-    moment = _moment(raw)
+def _micro_time(raw: int | bytes, walk: Walk) -> str | None:
+    moment = _moment(raw, walk)
     return None if moment is None else format_micro_time(moment)
 
 
-def _int_or_text(raw: int | bytes) -> int | str:
-    parts = dict(wire.fields(_bytes(raw)))
+def _int_or_text(raw: int | bytes, walk: Walk) -> int | str:
+    parts = dict(walk.fields(_bytes(raw)))
     return _text(parts.get(3, b"")) if _number(parts.get(1, 0)) else _number(parts.get(2, 0))
 
 
-def _only_text(raw: int | bytes) -> str:
+def _only_text(raw: int | bytes, walk: Walk) -> str:
     """A message whose one field is text, such as a quantity."""
-    return _text(dict(wire.fields(_bytes(raw))).get(1, b""))
+    return _text(dict(walk.fields(_bytes(raw))).get(1, b""))
 
 
-def _items(raw: int | bytes) -> list[str]:
-    return [_text(value) for number, value in wire.fields(_bytes(raw)) if number == 1]
+def _items(raw: int | bytes, walk: Walk) -> list[str]:
+    return [_text(value) for number, value in walk.fields(_bytes(raw)) if number == 1]
 
 
-def _json(raw: int | bytes) -> Any:
+def _json(raw: int | bytes, walk: Walk) -> Any:
     """JSON inside a message."""
     try:
-        return msgspec.json.decode(_bytes(dict(wire.fields(_bytes(raw))).get(1, b"null")))
+        return msgspec.json.decode(_bytes(dict(walk.fields(_bytes(raw))).get(1, b"null")))
     except (msgspec.DecodeError, RecursionError) as error:
         raise MalformedMessageError(f"JSON inside the message cannot be read: {error}") from None
 
@@ -157,7 +170,10 @@ _SIMPLE: Final[dict[str, Callable[[int | bytes], Any]]] = {
     "double": _double,
     "int": _number,
     "string": _text,
-    "Duration": lambda raw: _number(dict(wire.fields(_bytes(raw))).get(1, 0)),
+}
+#: Messages that are something simpler in JSON.
+_SMALL: Final[dict[str, Callable[[int | bytes, Walk], Any]]] = {
+    "Duration": lambda raw, walk: _number(dict(walk.fields(_bytes(raw))).get(1, 0)),
     "Fields": _json,
     "IntOrString": _int_or_text,
     "Items": _items,

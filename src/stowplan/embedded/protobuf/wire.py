@@ -14,26 +14,39 @@ class MalformedMessageError(ValueError):
     """The bytes are not a message."""
 
 
-def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Each field's number and value; fixed-size numbers come as their bytes. Raise MalformedMessageError."""
-    position = 0
-    while position < len(message):
-        tag, position = _varint(message, position)
-        number, kind = tag >> 3, tag & 7
-        if kind == _VARINT:
-            value, position = _varint(message, position)
-            yield number, value
-            continue
-        if kind == _BYTES:
-            size, position = _varint(message, position)
-        elif kind in _FIXED_BYTES:
-            size = _FIXED_BYTES[kind]
-        else:
-            raise MalformedMessageError(f"field {number} has the unknown wire type {kind}")
-        if position + size > len(message):
-            raise MalformedMessageError(f"field {number} ends after the message does")
-        yield number, message[position : position + size]
-        position += size
+class Walk:
+    """Goes through the messages of one body, and counts what it sees: the smallest field takes two bytes to send."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._seen = 0
+
+    def fields(self, message: bytes) -> Iterator[tuple[int, int | bytes]]:
+        """Each field's number and value; fixed-size numbers come as their bytes. Raise MalformedMessageError."""
+        position = 0
+        while position < len(message):
+            self._count()
+            tag, position = _varint(message, position)
+            number, kind = tag >> 3, tag & 7
+            if kind == _VARINT:
+                value, position = _varint(message, position)
+                yield number, value
+                continue
+            if kind == _BYTES:
+                size, position = _varint(message, position)
+            elif kind in _FIXED_BYTES:
+                size = _FIXED_BYTES[kind]
+            else:
+                raise MalformedMessageError(f"field {number} has the unknown wire type {kind}")
+            if position + size > len(message):
+                raise MalformedMessageError(f"field {number} ends after the message does")
+            yield number, message[position : position + size]
+            position += size
+
+    def _count(self) -> None:
+        self._seen += 1
+        if self._seen > self._most:
+            raise MalformedMessageError(f"it has more than {self._most} fields: send less, or send it as JSON")
 
 
 def signed(value: int) -> int:

@@ -137,8 +137,12 @@ def test_built_in_kinds_are_listed() -> None:
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A field that has bytes; short ones, so that each length is one byte."""
-    return bytes([number << 3 | 2, len(content)]) + content
+    """A field that has bytes."""
+    size, rest = [], len(content)
+    while rest >= 0x80:
+        size.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([number << 3 | 2, *size, rest]) + content
 
 
 def body(content: bytes, kind: bytes = b"Pod") -> bytes:
@@ -168,3 +172,28 @@ def test_fields_that_are_not_known_are_left_out() -> None:
         "kind": "Pod",
         "metadata": {"name": "p"},
     }
+
+
+EMPTY = 1_400_000
+MANY_FIELDS = "it has more than 200000 fields: send less, or send it as JSON"
+
+
+@pytest.mark.parametrize(
+    ("sent", "problem"),
+    [
+        pytest.param(b"k8s\0" + b"\x0a\x00" * EMPTY, "it has more than 100 fields", id="around the object"),
+        pytest.param(body(b"\x12\x00" * EMPTY, b"ConfigMap"), MANY_FIELDS, id="entries of a map"),
+        pytest.param(body(field(2, b"\x12\x00" * EMPTY)), MANY_FIELDS, id="containers"),
+        pytest.param(body(field(1, field(8, b"\x08\x00" * EMPTY))), MANY_FIELDS, id="seconds of a time"),
+        pytest.param(body(b"\xf8\x7f\x01" * EMPTY), MANY_FIELDS, id="what is not known"),
+    ],
+)
+def test_a_body_of_nothing_but_empty_fields_is_refused(sent: bytes, problem: str) -> None:
+    with pytest.raises(MalformedMessageError, match=problem):
+        reading.read(sent)
+
+
+def test_an_object_of_a_megabyte_is_read() -> None:
+    entries = b"".join(field(2, field(1, b"%d" % number) + field(2, b"x" * 20)) for number in range(35_000))
+    assert len(entries) > 1_000_000
+    assert len(reading.read(body(entries, b"ConfigMap"))["data"]) == 35_000
