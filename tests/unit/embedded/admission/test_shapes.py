@@ -7,7 +7,8 @@ import pytest
 from stowplan.embedded.admission import shapes
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.resource import Object, Resource
-from tests.unit.embedded.admission.doorstep import new_api, pod, refusal_of_new
+from tests import nonsense
+from tests.unit.embedded.admission.doorstep import create, new_api, pod, refusal_of_new
 from tests.unit.embedded.given import DEPLOYMENTS, NODES, PODS, resource
 
 LEASES = resource("leases.coordination.k8s.io")
@@ -112,6 +113,7 @@ def with_spec(**spec: object) -> Object:
             id="a list where a number or a text belongs",
         ),
         pytest.param(SECRETS, {"data": {"a": "%%%"}}, "illegal base64 data at input byte 0", id="bytes not in base64"),
+        pytest.param(SECRETS, {"data": {"a": "YQ\n%"}}, "illegal base64 data at input byte 3", id="in the second line"),
         pytest.param(
             DEPLOYMENTS,
             with_spec(template={"spec": {"containers": {}}}),
@@ -158,6 +160,35 @@ def test_quantities_are_written_in_the_canonical_way(written: object, usual: str
     node = {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": written}}}
     shapes.read(NODES, node)
     assert node["status"] == {"capacity": {"cpu": usual}}
+
+
+@pytest.mark.parametrize(
+    ("written", "usual"),
+    [
+        pytest.param("aGVs\nbG8=\n", "aGVsbG8=", id="lines"),
+        pytest.param("aGVs\r\nbG8\r\n=", "aGVsbG8=", id="lines of another system, within the padding too"),
+        pytest.param("aGVsbG8=\n", "aGVsbG8=", id="a last line"),
+        pytest.param("aGVsbG9=", "aGVsbG8=", id="bits that stand for nothing"),
+        pytest.param("\n", "", id="an empty line"),
+    ],
+)
+def test_bytes_are_written_in_the_canonical_way(written: str, usual: str) -> None:
+    secret = {"metadata": {"name": "s"}, "data": {"a": written}}
+    shapes.read(SECRETS, secret)
+    assert secret["data"] == {"a": usual}
+
+
+def test_a_request_for_a_certificate_may_be_written_in_lines() -> None:
+    request = nonsense.sound()["CertificateSigningRequest"]
+    text = request["spec"]["request"]
+    request["spec"]["request"] = "".join(f"{text[start : start + 64]}\n" for start in range(0, len(text), 64))
+    made = create(new_api(), resource("certificatesigningrequests.certificates.k8s.io"), request)
+    assert made["spec"]["request"] == text
+
+
+def test_a_time_with_a_line_break_at_its_end_is_none() -> None:
+    with pytest.raises(StatusError, match="parsing time"):
+        shapes.read(PODS, {"metadata": {"name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z\n"}})
 
 
 def test_nulls_and_unknown_fields_are_dropped_and_the_latter_named() -> None:

@@ -16,10 +16,12 @@ from stowplan.embedded.admission.shapes.table import Form, Shape
 from stowplan.model.meta import Int32, Int64
 from stowplan.model.quantity import Quantity, QuantityError
 
-_TIME: Final = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
-_MICRO_TIME: Final = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")]
+# `$` would let a line break at the end pass.
+_TIME: Final = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z")]
+_MICRO_TIME: Final = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")]
 _NOT_EMPTY: Final = msgspec.Meta(min_length=1)
-_BASE64: Final = Annotated[str, msgspec.Meta(pattern=r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")]
+_BASE64_END: Final = r"[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]="
+_BASE64: Final = Annotated[str, msgspec.Meta(pattern=rf"^([A-Za-z0-9+/]{{4}})*({_BASE64_END})?\Z")]
 
 
 _TYPES: Final[dict[Form, Any]] = {

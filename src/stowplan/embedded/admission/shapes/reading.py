@@ -24,6 +24,7 @@ from stowplan.model.quantity_text import WRONG_FORMAT
 _SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _IS_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_LINE_BREAKS: Final = re.compile(r"[\r\n]+")
 _BITS: Final = {Form.INT32: 31, Form.INT64: 63, Form.INT_OR_TEXT: 31}
 #: What a null in a list or a map stands for.
 _ZERO: Final[dict[Form, Callable[[], Any]]] = {
@@ -167,18 +168,23 @@ def _read_number(value: Any, shape: Shape, place: _Place) -> Any:
 def _read_text(value: Any, shape: Shape, place: _Place) -> str:
     if not isinstance(value, str):
         raise _cannot_unmarshal(value, shape, place)
-    if shape.form is Form.BYTES:
-        try:
-            base64.b64decode(value, validate=True)
-        except (binascii.Error, ValueError):
-            raise _ValueError(f"illegal base64 data at input byte {_first_not_base64(value)}") from None
-    return value
+    return _read_base64(value) if shape.form is Form.BYTES else value
+
+
+def _read_base64(text: str) -> str:
+    """The bytes in the one usual way: lines may be broken anywhere, and bits that stand for nothing are none."""
+    try:
+        return base64.b64encode(base64.b64decode(_LINE_BREAKS.sub("", text), validate=True)).decode()
+    except (binascii.Error, ValueError):
+        raise _ValueError(f"illegal base64 data at input byte {_first_not_base64(text)}") from None
 
 
 def _first_not_base64(text: str) -> int:
-    found = re.match(r"[A-Za-z0-9+/]*", text)
+    found = re.match(r"[A-Za-z0-9+/\r\n]*", text)
     good = found.end() if found else 0
-    return good if good < len(text) and text[good] != "=" else good - good % 4
+    if good < len(text) and text[good] != "=":
+        return good
+    return good - len(_LINE_BREAKS.sub("", text[:good])) % 4
 
 
 def _number_text(value: float) -> str:
