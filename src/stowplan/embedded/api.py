@@ -119,7 +119,7 @@ class Api:
         if isinstance(wanted, Patch):
             # A small patch may make much of a small object, by copying.
             if wanted.media_type == JSON_PATCH:
-                check_size(obj)
+                check_size(resource, obj)
             meta.setdefault("resourceVersion", before["metadata"]["resourceVersion"])
         metadata.check_version(target, meta, before["metadata"])
         obj = parts.changed(resource, obj, before, target.subresource)
@@ -297,9 +297,11 @@ def copy(obj: Object) -> Object:
     return msgspec.json.decode(msgspec.json.encode(obj), type=dict[str, Any])
 
 
-def check_size(obj: Object) -> None:
+def check_size(resource: Resource, obj: Object) -> None:
     """Refuse an object that is larger than a real API server could keep, who owns its fields included."""
     size = len(msgspec.json.encode(obj))
     if size > _MOST_STORED_BYTES:
+        # What `kubectl apply` notes may be the half of it; whoever is told so knows to apply on the server's side.
+        admission.check_annotations(resource, obj)
         problem = f"the object takes {size} bytes of storage: limit is {_MOST_STORED_BYTES}"
         raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {problem}")

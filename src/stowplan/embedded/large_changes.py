@@ -94,10 +94,10 @@ class LargeChanges:
 
     def _ready_new(self, target: Target, content: Callable[[], Object], options: Options) -> Object:
         obj = content()
-        check_size(obj)
+        check_size(target.resource, obj)
         self._api.ready_new(target, obj, options)
         admission.fill_in(target.resource, obj)
-        check_size(obj)
+        check_size(target.resource, obj)
         return obj
 
     def _ready(
@@ -106,7 +106,7 @@ class LargeChanges:
         before = forms.to_serve(target.resource, stored)
         obj = self._api.ready(target, wanted if isinstance(wanted, Patch) else wanted(), before, options)
         admission.fill_in(target.resource, obj)
-        check_size(obj)
+        check_size(target.resource, obj)
         return obj, before
 
     async def _check(self, target: Target, obj: Object, before: Object, options: Options) -> None:

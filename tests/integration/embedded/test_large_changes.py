@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -61,6 +62,27 @@ def test_a_large_object_of_another_kind_is_refused(caller: Caller) -> None:
 
 def test_a_large_object_that_is_not_there_is_not_replaced(caller: Caller) -> None:
     assert caller.put(f"{PODS}/nowhere", large_pod("nowhere", 3000)).code == 404
+
+
+def noting(name: str, data: dict[str, str]) -> dict[str, Any]:
+    """What `kubectl apply` sends: the object, and in it the object again."""
+    wanted = config_map(name) | {"data": data}
+    noted = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(wanted)}
+    return wanted | {"metadata": {**wanted["metadata"], "annotations": noted}}
+
+
+TOO_MUCH_NOTED = "metadata.annotations: Too long: may not be more than 262144 bytes"
+
+
+def test_of_a_large_object_that_is_noted_in_itself_the_note_is_refused(caller: Caller) -> None:
+    reply = caller.post(CONFIG_MAPS, noting("noted", {"a": "x" * 900_000}))
+    assert (reply.code, reply.content["message"]) == (422, f'ConfigMap "noted" is invalid: {TOO_MUCH_NOTED}')
+
+
+def test_of_a_change_that_is_noted_in_the_object_the_note_is_refused(caller: Caller) -> None:
+    assert caller.post(CONFIG_MAPS, noting("grown", {"a": "x"})).code == 201
+    reply = caller.patch(f"{CONFIG_MAPS}/grown", noting("grown", {"a": "x" * 900_000}))
+    assert (reply.code, reply.content["message"]) == (422, f'ConfigMap "grown" is invalid: {TOO_MUCH_NOTED}')
 
 
 def test_what_a_real_server_could_not_keep_is_refused(caller: Caller) -> None:

@@ -42,6 +42,7 @@ from stowplan.embedded.users import User
 __all__ = [
     "account",
     "check",
+    "check_annotations",
     "check_deletion",
     "check_fields",
     "check_status",
@@ -146,6 +147,19 @@ def check_status(resource: Resource, obj: Object) -> None:
     validation.check_keys(problems, resource, obj)
     if problems.causes:
         raise invalid(resource, obj["metadata"].get("name", ""), problems.causes)
+
+
+def check_annotations(resource: Resource, obj: Object) -> None:
+    """Refuse annotations that nobody may have, of an object whose form may not be known yet. Raise StatusError 422."""
+    found = obj.get("metadata")
+    meta = found if isinstance(found, dict) else {}
+    annotations = meta.get("annotations")
+    if not isinstance(annotations, dict) or not all(isinstance(value, str) for value in annotations.values()):
+        return
+    problems = Problems()
+    validation.check_annotations(problems, annotations)
+    if problems.causes:
+        raise invalid(resource, str(meta.get("name", "")), problems.causes)
 
 
 def check_deletion(resource: Resource, name: str) -> None:

@@ -68,6 +68,11 @@ def find_problems(
     return problems
 
 
+def check_annotations(problems: Problems, annotations: Mapping[str, str]) -> None:
+    """Refuse annotations with keys that are none, or too much of them."""
+    metadata.check_annotations(problems, annotations, "metadata.annotations")
+
+
 def check_keys(problems: Problems, resource: Resource, obj: Object) -> None:
     """Refuse conditions without a type, and whatever else in a status is not told apart from others."""
     for path in keyed_lists.keyless(resource, obj):
