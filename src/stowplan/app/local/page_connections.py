@@ -88,6 +88,9 @@ class PageConnection(asyncio.Protocol):
     def go_on(self) -> None:
         """Nobody waits here for room: the pages take no large bodies."""
 
+    def make_way(self) -> None:
+        self.close()
+
     def close(self) -> None:
         if self._transport is not None:
             self._transport.abort()

@@ -124,7 +124,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_replaceable(self) -> bool:
-        return self._phase in (_Phase.IDLE, _Phase.HEAD) and self._may_write.is_set()
+        return self._phase in (_Phase.IDLE, _Phase.HEAD, _Phase.END) and self._may_write.is_set()
 
     def look(self, now: float) -> None:
         """End the connection if its client takes longer than it may."""
@@ -149,6 +149,13 @@ class Connection(asyncio.BufferedProtocol):
             self._is_waiting_for_room, self._is_holding = False, True
             self._allow_body()
             self._read_on()
+
+    def make_way(self) -> None:
+        """End the connection for another one. Who has been refused already is not waited for any longer."""
+        if self._phase is _Phase.END and self._transport is not None:
+            self._transport.abort()
+        else:
+            self.close()
 
     def close(self) -> None:
         """End the connection, and the watch on it, as soon as what was written is sent."""
@@ -181,9 +188,12 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def _answer_all(self) -> int:
-        """Answer every request that has arrived in full; say how many these were."""
+        """Answer what has arrived in full; say how many requests were answered now."""
         count = 0
         while self._transport is not None and not self._is_taken and self._phase is not _Phase.END:
+            if count and not self._reader.is_idle:
+                self._let_others_go_first()
+                break
             try:
                 request = self._reader.take()
             except StatusError as error:
@@ -199,6 +209,22 @@ class Connection(asyncio.BufferedProtocol):
                 self._look_at_head()
                 break
         return count
+
+    def _let_others_go_first(self) -> None:
+        """Answer the next request in the next turn: of many clients with many requests each, all have their turn."""
+        self._enter(_Phase.ANSWER)
+        self._is_taken = True
+        self._loop.call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        if self._phase is not _Phase.ANSWER or self._busy is not None:
+            return
+        since = self._loop.time()
+        self._is_taken = not self._may_write.is_set()
+        self._answer_all()
+        self._read_on()
+        if self._precedence is not None:
+            self._precedence.served(since)
 
     def _look_at_head(self) -> None:
         """Decide about the request whose body is still to come, if there is one."""

@@ -46,13 +46,16 @@ class Member(Protocol):
 
     @property
     def is_replaceable(self) -> bool:
-        """Whether no request is on it."""
+        """Whether no request is on it, or none any more."""
 
     def look(self, now: float) -> None:
         """End it if it takes longer than it may."""
 
     def go_on(self) -> None:
         """Read on: there is room for the body."""
+
+    def make_way(self) -> None:
+        """End for another one."""
 
     def close(self) -> None: ...
 
@@ -132,7 +135,7 @@ class Connections:
         if idle is None:
             return False
         self._members.discard(idle)
-        idle.close()
+        idle.make_way()
         return True
 
     def _look_later(self) -> None:

@@ -37,6 +37,47 @@ def test_one_that_has_sent_half_a_head_makes_room_too() -> None:
     assert virtual_time.run(story()) == [False, True]
 
 
+def test_one_that_has_been_refused_makes_room_at_once() -> None:
+    async def story() -> list[bool]:
+        wire = limited(connections=1)
+        refused = wire.connect()
+        refused.send(b"nonsense\r\n\r\n")
+        assert refused.codes == [400]
+        second = wire.connect()
+        second.send(QUICK)
+        assert second.codes == [200]
+        return [refused.is_open, second.is_open]
+
+    assert virtual_time.run(story()) == [False, True]
+
+
+def test_who_sends_many_requests_at_once_lets_others_have_their_turn() -> None:
+    async def story() -> list[str]:
+        wire = limited()
+        many = b"".join(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number for number in range(3))
+        first, second = wire.connect(), wire.connect()
+        first.send(many)
+        second.send(QUICK)
+        await asyncio.sleep(1)
+        assert first.bodies == [b"/0", b"/1", b"/2"]
+        return wire.door.responded
+
+    assert virtual_time.run(story()) == ["/0", "/quick", "/1", "/2"]
+
+
+def test_who_sends_very_many_requests_at_once_is_not_asked_for_more_until_they_are_answered() -> None:
+    async def story() -> list[bool]:
+        wire = limited()
+        client = wire.connect()
+        client.send(QUICK * 10_000)
+        is_asked = client.is_asked
+        await asyncio.sleep(1)
+        assert set(client.codes) == {200}
+        return [is_asked, client.is_asked]
+
+    assert virtual_time.run(story()) == [False, True]
+
+
 def test_if_all_are_at_work_another_is_told_to_come_later() -> None:
     async def story() -> None:
         wire = limited(connections=1)
