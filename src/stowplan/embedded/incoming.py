@@ -115,7 +115,8 @@ class Incoming(msgspec.Struct, frozen=True):
             raise bad_request(f"the object provided is unrecognized: {error}") from None
         accepted = ", ".join((JSON, _YAML[0], protobuf.MEDIA_TYPE))
         problem = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
-        raise StatusError(415, "UnsupportedMediaType", problem)
+        remedy = "" if self.content_type else f"; the request has no Content-Type: send {JSON} if the body is JSON"
+        raise StatusError(415, "UnsupportedMediaType", problem + remedy)
 
 
 def is_long_yaml(request: Incoming) -> bool:
