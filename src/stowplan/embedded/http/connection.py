@@ -190,7 +190,7 @@ class Connection(asyncio.BufferedProtocol):
     def _answer_all(self) -> int:
         """Answer what has arrived in full; say how many requests were answered now."""
         count = 0
-        while self._transport is not None and not self._is_taken and self._phase is not _Phase.END:
+        while self._is_open and not self._is_taken and self._phase is not _Phase.END:
             if count and not self._reader.is_idle:
                 self._let_others_go_first()
                 break
@@ -252,8 +252,8 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _allow_body(self) -> None:
-        if self._transport is not None and self._reader.head is not None and self._reader.head.awaits_permission:
-            self._transport.write(answers.CONTINUE)
+        if self._reader.head is not None and self._reader.head.awaits_permission:
+            self._write(answers.CONTINUE)
 
     def _answer(self, request: Request) -> None:
         admission, self._admission = self._admission, None
@@ -290,10 +290,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send(self, answer: Answer, request: Request) -> None:
         self._release()
-        if self._transport is None:
+        if not self._is_open:
             return
         head = answers.head_of(answer, is_last=request.is_last)
-        self._transport.write(head + (b"" if request.method == "HEAD" else answer.body))
+        self._write(head + (b"" if request.method == "HEAD" else answer.body))
         if request.is_last:
             self.close()
 
@@ -328,8 +328,13 @@ class Connection(asyncio.BufferedProtocol):
             if not self._may_write.is_set():
                 await self._may_write.wait()
 
+    @property
+    def _is_open(self) -> bool:
+        """Whether there is somebody to write to: a write that fails closes the transport before we are told."""
+        return self._transport is not None and not self._transport.is_closing()
+
     def _write(self, data: bytes | memoryview) -> None:
-        if self._transport is not None:
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     def _free(self) -> None:
@@ -349,8 +354,8 @@ class Connection(asyncio.BufferedProtocol):
         self._enter(_Phase.END)
         self._reader.stop()
         self._connections.release(self)
+        self._write(answers.head_of(answer, is_last=True) + answer.body)
         if self._transport is not None:
-            self._transport.write(answers.head_of(answer, is_last=True) + answer.body)
             self._transport.resume_reading()
 
     def _time_out(self, what: str) -> None:

@@ -210,3 +210,15 @@ def test_a_client_that_reads_slowly_is_not_cut_off() -> None:
         return client
 
     assert not virtual_time.run(story()).is_cut_off
+
+
+def test_nothing_more_is_written_to_who_has_gone() -> None:
+    async def story() -> None:
+        wire = Wire()
+        client = wire.connect()
+        client.has_gone = True
+        client.send(QUICK * 50)
+        assert len(wire.door.responded) == 1
+        assert client.wasted_writes == 0
+
+    virtual_time.run(story())

@@ -71,6 +71,9 @@ class Client(asyncio.Transport):
         self.reads = True
         self.is_asked = True
         self.is_cut_off = False
+        #: Whether the client has gone, which the server finds out by writing to it; and what it writes after that.
+        self.has_gone = False
+        self.wasted_writes = 0
         self._is_closing = False
         self._most_unread = 64 * 1024
         self._connection = Connection(door, connections)
@@ -116,6 +119,10 @@ class Client(asyncio.Transport):
         return self.unread
 
     def write(self, data: Any) -> None:
+        if self.has_gone:
+            self.wasted_writes += self._is_closing
+            self.abort()
+            return
         self.received += bytes(data)
         if not self.reads:
             was_less, self.unread = self.unread <= self._most_unread, self.unread + len(data)
