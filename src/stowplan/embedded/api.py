@@ -249,7 +249,7 @@ class Api:
         if not options.is_trusted:
             options.warnings.extend(admission.warnings(resource, obj, before, self))
         if options.guard is not None:
-            options.guard(resource, obj)
+            options.guard(resource, obj, before)
 
     def _write(self, resource: Resource, obj: Object, options: Options) -> None:
         if options.is_dry_run:

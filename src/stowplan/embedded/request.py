@@ -42,8 +42,8 @@ class Options:
     is_checked: bool = False
     #: What the client is to be told beside the answer; added to on the way.
     warnings: list[str] = field(default_factory=list)
-    #: Refuses what its author may not write; None if everybody may.
-    guard: Callable[[Resource, Object], None] | None = None
+    #: Refuses what its author may not write, given what it was before; None if everybody may.
+    guard: Callable[[Resource, Object, Object | None], None] | None = None
 
 
 #: Changes from within this process.

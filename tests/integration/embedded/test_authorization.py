@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from stowplan.app.serving.certificates import self_signed
 from stowplan.embedded.authorization import bootstrap
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.http.server import ServerOptions
+from tests import stored_only
 from tests.integration.embedded.running import Cluster, make_api, make_namespace, running
 from tests.integration.embedded.talking import CONFIG_MAPS, Caller
 
@@ -199,6 +202,38 @@ def test_nobody_grants_more_than_he_has() -> None:
         ]
         robot.close()
     assert codes == [201, 403, 403]
+
+
+def test_who_may_write_a_status_does_not_sign_with_it() -> None:
+    group = "certificates.k8s.io"
+    request = stored_only.of_kind("CertificateSigningRequest")
+    path = f"/apis/{group}/v1/certificatesigningrequests/{request['metadata']['name']}/status"
+    writing = {"verbs": ["get", "patch"], "apiGroups": [group], "resources": ["certificatesigningrequests/status"]}
+    signing = {
+        "verbs": ["sign"],
+        "apiGroups": [group],
+        "resources": ["signers"],
+        "resourceNames": [request["spec"]["signerName"]],
+    }
+    signed = {"status": {"certificate": base64.b64encode(self_signed()[0]).decode()}}
+    with guarded() as (cluster, admin):
+        assert admin.post(f"/apis/{group}/v1/certificatesigningrequests", request).code == 201
+        role = {"metadata": {"name": "r"}, "rules": [writing]}
+        subjects = [{"kind": "ServiceAccount", "name": "default", "namespace": "default"}]
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+        admin.post(f"{RBAC}/clusterroles", role)
+        admin.post(
+            f"{RBAC}/clusterrolebindings", {"metadata": {"name": "b"}, "roleRef": reference, "subjects": subjects}
+        )
+        robot = account(admin, cluster)
+        refused = robot.patch(path, signed)
+        admin.patch(f"{RBAC}/clusterroles/r", {"rules": [writing, signing]})
+        assert robot.patch(path, signed).code == 200
+        robot.close()
+    assert refused.code == 403
+    assert refused.content["message"].endswith(
+        'user not permitted to sign requests with signerName "example.com/signer"'
+    )
 
 
 def test_a_server_without_watch_lists_says_so() -> None:

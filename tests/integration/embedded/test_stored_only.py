@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from stowplan.app.serving.certificates import self_signed
 from tests import stored_only
 from tests.integration.embedded.running import Cluster, running
 from tests.integration.embedded.talking import Caller, Reply
@@ -112,3 +114,40 @@ def test_a_request_for_a_certificate_is_approved_by_its_own_path_alone(caller: C
     table = "application/json;as=Table;g=meta.k8s.io;v=v1"
     cells = caller.get(f"{REQUESTS}/approved", table).content["rows"][0]["cells"]
     assert cells[2:] == ["example.com/signer", "kubernetes-admin", "60m", "Approved"]
+
+
+def block(content: bytes, kind: str = "CERTIFICATE", header: str = "") -> str:
+    text = f"-----BEGIN {kind}-----\n{header}{base64.b64encode(content).decode()}\n-----END {kind}-----\n"
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("certificate", "problem"),
+    [
+        pytest.param("eA==", "must contain at least one CERTIFICATE PEM block", id="no PEM"),
+        pytest.param(block(b"x", "X"), 'only CERTIFICATE PEM blocks are allowed, found "X"', id="another type"),
+        pytest.param(block(b"x", header="A: b\n\n"), "no PEM block headers are permitted", id="headers"),
+        pytest.param(block(b"x"), "x509: malformed certificate", id="no certificate"),
+        pytest.param(block(b""), "found CERTIFICATE PEM block containing 0 certificates", id="nothing"),
+    ],
+)
+def test_what_is_no_certificate_is_not_given_for_one(caller: Caller, certificate: str, problem: str) -> None:
+    request = stored_only.of_kind("CertificateSigningRequest")
+    request["metadata"]["name"] = "unsigned"
+    # The same one for all of these.
+    post(caller, request)
+    answer = caller.patch(f"{REQUESTS}/unsigned/status", {"status": {"certificate": certificate}})
+    assert answer.code == 422
+    assert f'status.certificate: Invalid value: "<certificate data>": {problem}' in answer.content["message"]
+
+
+def test_a_certificate_is_given_once(caller: Caller) -> None:
+    request = stored_only.of_kind("CertificateSigningRequest")
+    request["metadata"]["name"] = "signed"
+    post(caller, request)
+    first, second = (base64.b64encode(self_signed()[0]).decode() for _ in range(2))
+    assert caller.patch(f"{REQUESTS}/signed/status", {"status": {"certificate": first}}).code == 200
+    again = caller.patch(f"{REQUESTS}/signed/status", {"status": {"certificate": second}})
+    assert (
+        "status.certificate: Forbidden: updates may not modify existing certificate content" in again.content["message"]
+    )

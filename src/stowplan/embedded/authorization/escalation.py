@@ -1,7 +1,7 @@
 """Nobody grants what he has not got: whoever writes a role or a binding needs all that it allows.
 
 Who may `escalate` a role, or `bind` it, needs not; nor does who may do everything. Who approves a request for a
-certificate needs the trust of its signer.
+certificate, or signs it, needs the trust of its signer.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from stowplan.embedded.authorization.policy import GROUP, Key
 from stowplan.embedded.authorization.question import Question
 from stowplan.embedded.authorization.rules import ALL, Rule, read_rules
 from stowplan.embedded.errors import StatusError, forbidden, not_found
-from stowplan.embedded.parts import APPROVAL
+from stowplan.embedded.parts import APPROVAL, STATUS
 from stowplan.embedded.request import Target
 from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.users import MASTERS, User
 
-#: Refuses an object that its author may not write; raises StatusError.
-Guard = Callable[[Resource, Object], None]
+#: Refuses an object that its author may not write, given what it was before; raises StatusError.
+Guard = Callable[[Resource, Object, Object | None], None]
 
+_REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
 _EVERYTHING: Final = (Question(ALL, ALL, ALL), Question(ALL, path=ALL))
 
 
@@ -32,21 +33,30 @@ def guard(authorizer: Authorizer, user: User, target: Target) -> Guard | None:
     if MASTERS in user.groups:
         return None
     if target.subresource == APPROVAL:
-        return lambda resource, obj: _check_approval(authorizer, user, resource, obj)
+        return lambda resource, obj, _: _check_trust(authorizer, user, "approve", resource, obj)
+    if target.subresource == STATUS and resource.qualified == _REQUESTS:
+        return lambda resource, obj, before: _check_signing(authorizer, user, resource, (obj, before or {}))
     if resource.group != GROUP:
         return None
     check = _check_role if resource.plural in ("roles", "clusterroles") else _check_binding
-    return lambda resource, obj: check(authorizer, user, resource, obj)
+    return lambda resource, obj, _: check(authorizer, user, resource, obj)
 
 
-def _check_approval(authorizer: Authorizer, user: User, resource: Resource, request: Object) -> None:
-    """Who approves what a signer is to sign needs that signer's trust, or that of all of its domain."""
+def _check_signing(authorizer: Authorizer, user: User, resource: Resource, versions: tuple[Object, Object]) -> None:
+    """Who says what came of a request speaks for its signer; the rest of the status is anybody's."""
+    told, before = (one.get("status") or {} for one in versions)
+    if any((told.get(field) or None) != (before.get(field) or None) for field in ("certificate", "conditions")):
+        _check_trust(authorizer, user, "sign", resource, versions[0])
+
+
+def _check_trust(authorizer: Authorizer, user: User, verb: str, resource: Resource, request: Object) -> None:
+    """Who approves or signs what a signer is asked for needs that signer's trust, or that of all of its domain."""
     signer = request["spec"].get("signerName", "")
     for name in (signer, f"{signer.partition('/')[0]}/*"):
-        question = Question("approve", resource.group, "signers", name=name)
+        question = Question(verb, resource.group, "signers", name=name)
         if authorizer.decide(user, question).is_allowed:
             return
-    problem = f'user not permitted to approve requests with signerName "{signer}"'
+    problem = f'user not permitted to {verb} requests with signerName "{signer}"'
     raise forbidden(resource, request["metadata"]["name"], problem)
 
 

@@ -43,7 +43,7 @@ def write(api: Api, plural: str, obj: Object, user: User = MARY) -> None:
     metadata = {"name": "new", **({"namespace": "default"} if of.is_namespaced else {})}
     check = guard(Authorizer(api.store), user, Target(of))
     assert check is not None
-    check(of, {"metadata": metadata, **obj})
+    check(of, {"metadata": metadata, **obj}, None)
 
 
 def refusal(api: Api, plural: str, obj: Object) -> tuple[int, str]:
@@ -172,9 +172,44 @@ def test_who_approves_a_certificate_needs_the_trust_of_its_signer(signers: str, 
     assert check is not None
     request = {"metadata": {"name": "jane"}, "spec": {"signerName": "example.com/signer"}}
     if is_allowed:
-        check(of, request)
+        check(of, request, None)
         return
     with pytest.raises(
         StatusError, match=r'user not permitted to approve requests with signerName "example\.com/signer"'
     ):
-        check(of, request)
+        check(of, request, None)
+
+
+REQUEST = {"metadata": {"name": "jane"}, "spec": {"signerName": "example.com/signer"}}
+
+
+@pytest.mark.parametrize(
+    ("signers", "told", "is_allowed"),
+    [
+        pytest.param("example.com/signer", {"certificate": "eA=="}, True, id="this signer"),
+        pytest.param("example.com/*", {"certificate": "eA=="}, True, id="all of its domain"),
+        pytest.param("other.com/signer", {"certificate": "eA=="}, False, id="another signer"),
+        pytest.param("other.com/signer", {"conditions": [{"type": "Failed"}]}, False, id="another, of a condition"),
+        pytest.param("other.com/signer", {"conditions": []}, True, id="another, of nothing"),
+    ],
+)
+def test_who_signs_a_certificate_needs_the_trust_of_its_signer(signers: str, told: Object, is_allowed: bool) -> None:
+    of = resource("certificatesigningrequests.certificates.k8s.io")
+    api = with_mary(rule("sign", "signers", "certificates.k8s.io", names=signers))
+    check = guard(Authorizer(api.store), MARY, Target(of, "", "jane", "status"))
+    assert check is not None
+    if is_allowed:
+        check(of, {**REQUEST, "status": told}, REQUEST)
+        return
+    problem = r'user not permitted to sign requests with signerName "example\.com/signer"'
+    with pytest.raises(StatusError, match=problem):
+        check(of, {**REQUEST, "status": told}, REQUEST)
+
+
+def test_who_approves_does_not_sign_with_it() -> None:
+    of = resource("certificatesigningrequests.certificates.k8s.io")
+    api = with_mary(rule("approve", "signers", "certificates.k8s.io", names="example.com/signer"))
+    check = guard(Authorizer(api.store), MARY, Target(of, "", "jane", "status"))
+    assert check is not None
+    with pytest.raises(StatusError, match="user not permitted to sign"):
+        check(of, {**REQUEST, "status": {"certificate": "eA=="}}, REQUEST)

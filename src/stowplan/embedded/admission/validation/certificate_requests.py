@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
@@ -65,15 +66,64 @@ def check_request(problems: Problems, request: Object) -> None:
 
 
 def check_request_update(problems: Problems, request: Object, before: Object) -> None:
-    """A decision stays."""
+    """A decision stays, and so does the certificate that was given."""
     kinds, old = _kinds(request), _kinds(before)
     for kind in _DECISIONS:
         if kinds.count(kind) < old.count(kind):
             problems.forbidden("status.conditions", f'updates may not remove a condition of type "{kind}"')
+    given, old_one = _certificate(request), _certificate(before)
+    if given == old_one:
+        return
+    if problem := _certificate_problem(given):
+        problems.invalid("status.certificate", "<certificate data>", problem)
+    if old_one:
+        problems.forbidden("status.certificate", "updates may not modify existing certificate content")
 
 
 def _kinds(request: Object) -> list[str]:
     return [each.get("type", "") for each in (request.get("status") or {}).get("conditions", ())]
+
+
+def _certificate(request: Object) -> str:
+    return (request.get("status") or {}).get("certificate") or ""
+
+
+def _certificate_problem(text: str) -> str:
+    """What is wrong with what a signer gives: certificates in PEM, at least one, and nothing else."""
+    if not text:
+        return ""
+    try:
+        blocks = list(_blocks(base64.b64decode(text, validate=True)))
+    except binascii.Error as error:
+        return str(error)
+    if not blocks:
+        return "must contain at least one CERTIFICATE PEM block"
+    return next(filter(None, (_block_problem(*block) for block in blocks)), "")
+
+
+def _blocks(pem: bytes) -> Iterator[tuple[str, bytes]]:
+    """Each PEM block's type and what is in it; text around them counts nothing."""
+    for part in (b"\n" + pem.replace(b"\r\n", b"\n")).split(b"\n-----BEGIN ")[1:]:
+        kind, _, rest = part.partition(b"-----\n")
+        content, end, _ = rest.partition(b"-----END " + kind + b"-----")
+        if end:
+            yield kind.decode("latin-1"), content
+
+
+def _block_problem(kind: str, content: bytes) -> str:
+    from cryptography import x509
+
+    if kind != "CERTIFICATE":
+        return f'only CERTIFICATE PEM blocks are allowed, found "{kind}"'
+    if b":" in content:
+        return "no PEM block headers are permitted"
+    if not content.strip():
+        return "found CERTIFICATE PEM block containing 0 certificates"
+    try:
+        x509.load_der_x509_certificate(base64.b64decode(content))
+    except ValueError:
+        return "x509: malformed certificate"
+    return ""
 
 
 def _request_problem(text: str) -> str:
