@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import trustme
 import yaml
 from click.testing import CliRunner
 
@@ -251,3 +252,10 @@ def test_a_chart_of_what_nothing_here_acts_upon_is_applied_and_each_kind_told_on
         title = f"chart/settings.yaml: {obj['kind']} {obj['metadata']['name']}"
         expected.append(f"{title}{more}: {stored_only.WARNINGS[obj['kind']]}")
     assert told == expected
+
+
+def test_a_certificate_whose_issuer_is_not_given_is_noted(tmp_path: Path) -> None:
+    trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(tmp_path / "pair.pem")
+    result = run(tmp_path, "up", "--once", "--nodes", "1", "--cert", "pair.pem", "-", stdin=POD % ("a", "1"))
+    assert result.returncode == 0, result.stderr
+    assert "add its issuer to --cert, or clients may not trust it" in result.stderr

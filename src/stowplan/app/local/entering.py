@@ -157,6 +157,20 @@ def authority_of(entrance: Entrance) -> str:
     return "".join(_CERTIFICATE.findall(Path(entrance.certificate).read_text(encoding="utf-8")))
 
 
+def notes_on(entrance: Entrance) -> list[str]:
+    """Say what clients may stumble over."""
+    from cryptography import x509
+
+    if not entrance.certificate:
+        return []
+    last = x509.load_pem_x509_certificates(authority_of(entrance).encode())[-1]
+    if last.issuer == last.subject:
+        return []
+    issuer = last.issuer.rfc4514_string()
+    remedy = "add its issuer to --cert, or clients may not trust it"
+    return [f"--cert {entrance.certificate}: the certificate of {issuer} is not in it; {remedy}"]
+
+
 def _certified_name(authority: str) -> str:
     """Return a name that the certificate is for, which may be another than the one that is called."""
     names, addresses = _certified(authority)

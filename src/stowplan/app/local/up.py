@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from stowplan.app.local import kubeconfig_file, starting_cluster, unmade
+from stowplan.app.local import entering, kubeconfig_file, starting_cluster, unmade
 from stowplan.app.local.applying import Applier
 from stowplan.app.local.cluster import ClusterOptions, LocalCluster
 from stowplan.app.local.manifest_files import ManifestError
@@ -112,6 +112,8 @@ async def _open(options: UpOptions, view: View) -> LocalCluster:
     if options.kubeconfig is not None:
         kubeconfig_file.check_free(options.kubeconfig)
     cluster = LocalCluster(options.cluster)
+    for note in entering.notes_on(options.cluster.entrance):
+        view.note(note)
     try:
         contents = await starting_cluster.read(options.beginning, view, cluster.has_data)
         applier = Applier(cluster.api)
