@@ -9,7 +9,7 @@ from typing import Any, Final
 from stowplan.embedded.resource import Object, Resource
 
 #: An object may have a hundred thousand things wrong with it, and the answer to it would be twenty times as long.
-_MOST_CAUSES: Final = 1000
+MOST_CAUSES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def bad_request(problem: str) -> StatusError:
 
 def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> StatusError:
     """Refuse an object for what is wrong with its fields; of very much, the first things."""
-    causes = causes[:_MOST_CAUSES]
+    causes = causes[:MOST_CAUSES]
     problems = [f"{cause.field}: {cause.message}" for cause in causes]
     spelled = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind

@@ -20,6 +20,11 @@ _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _THINGS = "/apis/cases.example.com/v1/namespaces/default/things"
 _RULES = "x-kubernetes-validations"
 _QUADRATIC = {"rule": "self.all(x, self.all(y, x <= y || x > y))"}
+_CHOSEN = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}},
+    "enum": [{"a": at} for at in range(20_000)],
+}
 _SPEC = {
     "type": "object",
     "properties": {
@@ -31,6 +36,8 @@ _SPEC = {
             "type": "array",
             "items": {"type": "integer", "anyOf": [{"minimum": 100_000 + at} for at in range(500)]},
         },
+        "chosen": {"type": "array", "items": _CHOSEN},
+        "needing": {"type": "array", "items": {"type": "object", "required": [f"f{at}" for at in range(20_000)]}},
         "found": {"type": "string", _RULES: [{"rule": "self.findAll('(a+)+b').size() == 0"}]},
         "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     },
@@ -65,6 +72,11 @@ def caller(target: Target) -> Iterator[Caller]:
         pytest.param({"set": [*range(20_000), 7]}, 422, "spec.set[20000]: Duplicate value: 7", id="20,001 in a set"),
         pytest.param({"pairs": list(range(20_000))}, 422, "running out of cost budget", id="20,000 times 20,000 pairs"),
         pytest.param({"choice": list(range(20_000))}, 422, "validation stopped", id="20,000 times 500 choices"),
+        pytest.param({"chosen": [{"a": 0}] * 2000}, 201, "", id="2,000 times one of 20,000 objects"),
+        pytest.param({"chosen": [{}] * 2000}, 422, "and 19900 more", id="2,000 times none of 20,000 objects"),
+        pytest.param(
+            {"needing": [{}] * 200}, 422, "needing[0].f999: Required value", id="200 times 20,000 required fields"
+        ),
         pytest.param({"found": "a" * 30_000}, 201, "", id="a search through 30,000 characters"),
     ],
 )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.errors import Cause
+from stowplan.embedded.errors import MOST_CAUSES, Cause
+
+#: Values and choices are spelled out in complaints, and may be as long as an object.
+_MOST_CHARACTERS: Final = 1024 * 1024
+_MOST_CHOICES: Final = 100
 
 
 def required(field: str, detail: str = "") -> Cause:
@@ -34,8 +39,10 @@ def wrong_type(field: str, value: Any, wanted: str) -> Cause:
     return Cause("FieldValueTypeInvalid", field, message)
 
 
-def unsupported(field: str, value: Any, supported: Iterable[Any]) -> Cause:
-    listed = ", ".join(f'"{each}"' for each in supported)
+def unsupported(field: str, value: Any, supported: Sequence[Any]) -> Cause:
+    listed = ", ".join(f'"{each}"' for each in supported[:_MOST_CHOICES])
+    if len(supported) > _MOST_CHOICES:
+        listed += f", and {len(supported) - _MOST_CHOICES} more"
     return Cause("FieldValueNotSupported", field, f"Unsupported value: {spelled(value)}: supported values: {listed}")
 
 
@@ -49,6 +56,18 @@ def too_long(field: str, most: int) -> Cause:
 
 def too_many(field: str, count: int, most: int) -> Cause:
     return Cause("FieldValueTooMany", field, f"Too many: {count}: must have at most {most} items")
+
+
+def bounded(found: Iterable[Cause]) -> list[Cause]:
+    """List complaints as far as a caller is told of them; the rest is not even looked for."""
+    listed: list[Cause] = []
+    characters = 0
+    for cause in islice(found, MOST_CAUSES):
+        listed.append(cause)
+        characters += len(cause.field) + len(cause.message)
+        if characters > _MOST_CHARACTERS:
+            return [*listed, invalid_value("", "", "validation stopped: too much is wrong with the object to name it")]
+    return listed
 
 
 def spelled(value: Any) -> str:

@@ -10,20 +10,33 @@ from typing import Any, Final
 
 from stowplan.embedded import reading
 from stowplan.embedded.custom import formats, uniqueness
-from stowplan.embedded.custom.causes import invalid_value, required, too_long, too_many, unsupported, wrong_type
+from stowplan.embedded.custom.causes import (
+    bounded,
+    invalid_value,
+    required,
+    too_long,
+    too_many,
+    unsupported,
+    wrong_type,
+)
 from stowplan.embedded.errors import Cause
 from stowplan.embedded.resource import Object
 
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 #: What checking one object may cost: one for each schema that a value is held against, for a pattern its weight.
 MOST_COST: Final = 500_000
+#: Choices and required names that cost one together, and characters of a value or a message that do.
+_CHEAP: Final = 10
+_CHARACTERS: Final = 100
+#: Choices that are looked through one by one.
+_FEW: Final = 16
 _UNKNOWN: Final = object()
 
 
 def problems(schema: Object, obj: Object, before: Object | None = None, most_cost: int = MOST_COST) -> list[Cause]:
     """List everything that is wrong with an object; what was wrong with it `before` already may stay as it is."""
     walk = _Walk(most_cost)
-    found = list(walk.check(schema, obj, "", _UNKNOWN if before is None else before))
+    found = bounded(walk.check(schema, obj, "", _UNKNOWN if before is None else before))
     if walk.cost_left < 0:
         what = "validation stopped: the object has too many values for the schema and patterns of its definition"
         return [*found, invalid_value("", "", what)]
@@ -35,6 +48,7 @@ class _Walk:
 
     def __init__(self, most_cost: int) -> None:
         self.cost_left = most_cost
+        self._choices: dict[int, frozenset[bytes]] = {}
 
     def check(self, schema: Any, value: Any, field: str, before: Any = _UNKNOWN) -> Iterator[Cause]:
         self.cost_left -= 1
@@ -49,18 +63,31 @@ class _Walk:
             yield wrong_type(field, found, wanted)
             return
         choices = schema.get("enum")
-        if isinstance(choices, list) and not any(_is_same(value, each) for each in choices):
+        if isinstance(choices, list) and not self._is_choice(choices, value):
             yield unsupported(field, value, choices)
         checker = _BY_TYPE.get(found)
         if checker is not None:
             yield from checker(self, schema, value, field, before)
         yield from _combined(self, schema, value, field)
 
+    def _is_choice(self, choices: list[Any], value: Any) -> bool:
+        if len(choices) <= _FEW:
+            return any(_is_same(value, each) for each in choices)
+        if id(choices) not in self._choices:
+            self.cost_left -= len(choices) // _CHEAP
+            self._choices[id(choices)] = frozenset(map(uniqueness.identity, choices))
+        found = uniqueness.identity(value)
+        self.cost_left -= len(found) // _CHARACTERS
+        return found in self._choices[id(choices)]
+
 
 def _check_object(walk: _Walk, schema: Object, value: Object, field: str, before: Any) -> Iterator[Cause]:
-    for name in _strings(schema.get("required")):
-        if name not in value:
-            yield required(_below(field, name))
+    needed = schema.get("required")
+    if isinstance(needed, list):
+        walk.cost_left -= len(needed) // _CHEAP
+        for name in needed:
+            if isinstance(name, str) and name not in value:
+                yield required(_below(field, name))
     least, most = _number(schema, "minProperties"), _number(schema, "maxProperties")
     if least is not None and len(value) < least:
         yield invalid_value(field, len(value), f"{field} in body should have at least {least} properties")
@@ -126,7 +153,11 @@ def _combined(walk: _Walk, schema: Object, value: Any, field: str) -> Iterator[C
 
 
 def _holds(walk: _Walk, schema: Object, value: Any, field: str) -> bool:
-    return next(walk.check(schema, value, field), None) is None
+    found = next(walk.check(schema, value, field), None)
+    if found is not None:
+        # Nobody reads it, but it had to be written.
+        walk.cost_left -= len(found.message) // _CHARACTERS
+    return found is None
 
 
 def _matches(walk: _Walk, pattern: str, value: str) -> bool:
@@ -176,10 +207,6 @@ def _below(field: str, name: str) -> str:
 def _number(schema: Object, name: str) -> int | float | None:
     found = schema.get(name)
     return found if isinstance(found, int | float) and not isinstance(found, bool) else None
-
-
-def _strings(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _schemas(schema: Object, name: str) -> list[Object]:

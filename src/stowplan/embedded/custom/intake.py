@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from stowplan.embedded.custom import checking, faults, rule_check, structure, uniqueness
-from stowplan.embedded.custom.causes import invalid
+from stowplan.embedded.custom.causes import bounded, invalid
 from stowplan.embedded.custom.resource import CustomResource
 from stowplan.embedded.errors import Cause, bad_request
 from stowplan.embedded.resource import Object, Resource
@@ -56,7 +56,7 @@ def _object_problems(resource: CustomResource, obj: Object, before: Object | Non
     found = checking.problems(resource.schema, obj, before)
     # Lists that were wrong before may be wrong still.
     if before is None or next(uniqueness.problems(resource.schema, before), None) is None:
-        found += uniqueness.problems(resource.schema, obj)
+        found += bounded(uniqueness.problems(resource.schema, obj))
     if not resource.has_rules:
         return found
     if any(cause.reason in _BLOCKING for cause in found):

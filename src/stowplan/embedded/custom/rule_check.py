@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stowplan.embedded import reading
 from stowplan.embedded.custom import rule_values, uniqueness
-from stowplan.embedded.custom.causes import duplicate, forbidden, invalid, invalid_value, required
+from stowplan.embedded.custom.causes import bounded, duplicate, forbidden, invalid, invalid_value, required
 from stowplan.embedded.errors import Cause
 from stowplan.embedded.resource import Object
 
@@ -41,12 +41,10 @@ def problems(schema: Object, obj: Object, before: Object | None, most_cost: int 
     from stowplan.embedded.custom import rules
 
     walk = _Walk(most_cost or rules.MOST_COST)
-    found: list[Cause] = []
     try:
-        found.extend(each for each in walk.check(schema, obj, before, "", is_root=True))
+        return bounded(walk.check(schema, obj, before, "", is_root=True))
     except _OutOfBudgetError:
         return [*walk.found, invalid(walk.field, walk.type, _OUT_OF_BUDGET)]
-    return found
 
 
 class _Walk:
