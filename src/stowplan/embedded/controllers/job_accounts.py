@@ -54,16 +54,17 @@ def count_noted(status: Object, pods: Sequence[KnownPod]) -> None:
     _write(status, noted)
 
 
-def is_noted(status: Object, pod: KnownPod) -> bool:
-    """Whether a pod is in the books, so that its finalizer may go."""
-    return any(pod.uid in uids for uids in _noted(status).values())
+def noted_of(status: Object, pods: Sequence[KnownPod]) -> list[KnownPod]:
+    """List the pods that are in the books, so that their finalizers may go."""
+    noted = {uid for uids in _noted(status).values() for uid in uids}
+    return [pod for pod in pods if pod.uid in noted]
 
 
 def note_indexes(status: Object, pods: Sequence[KnownPod]) -> None:
     """Add the indexes of pods that succeeded to those that are done."""
     done = job_indexes.parse(status.get("completedIndexes", ""))
     found = {job_indexes.index_of(pod) for pod in pods if pod.phase == "Succeeded"}
-    done |= {index for index in found if index is not None}
+    done = job_indexes.joined([*done, *((index, index) for index in found if index is not None)])
     if done:
         status["completedIndexes"] = job_indexes.write(done)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from stowplan.embedded.controllers import job_accounts, job_indexes, job_pods, victims
@@ -86,7 +87,7 @@ class Jobs:
         status = claimant.obj.setdefault("status", {})
         job_accounts.count_noted(status, pods)
         job_accounts.note_ended(status, pods)
-        noted = [pod for pod in pods if job_accounts.is_noted(status, pod)]
+        noted = job_accounts.noted_of(status, pods)
         if not noted:
             return pods
         if job_pods.is_indexed(claimant.obj):
@@ -148,7 +149,8 @@ class Jobs:
         wait = self._backoff_seconds(claimant)
         if missing == 0 or wait:
             return wait if missing else None
-        indexes = self._free_indexes(claimant.obj, active, missing)
+        # One more than are made now tells whether others remain; a Job may want more than memory holds.
+        indexes = self._free_indexes(claimant.obj, active, min(missing, _BURST + 1))
         for index in indexes[:_BURST]:
             self._maker.create(claimant, job_pods.make(claimant, index))
         return 0.0 if len(indexes) > _BURST else None
@@ -168,8 +170,9 @@ class Jobs:
         if not job_pods.is_indexed(job):
             return [None] * count
         taken = job_indexes.parse(job["status"].get("completedIndexes", ""))
-        taken |= {index for pod in active if (index := job_indexes.index_of(pod)) is not None}
-        return [index for index in range(job["spec"].get("completions") or 0) if index not in taken][:count]
+        found = {job_indexes.index_of(pod) for pod in active}
+        taken = job_indexes.joined([*taken, *((index, index) for index in found if index is not None)])
+        return list(islice(job_indexes.free(taken, job["spec"].get("completions") or 0), count))
 
     def _backoff_seconds(self, claimant: Claimant) -> float:
         """How long to wait before the next pod: longer with each failure in a row."""

@@ -1,5 +1,6 @@
 """Jobs run pods until enough have succeeded or too many have failed."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -194,16 +195,71 @@ def test_pods_of_jobs_that_do_not_say_how_long_they_take_end_after_a_second() ->
 
 
 @pytest.mark.parametrize(
-    ("indexes", "text"),
+    ("runs", "text"),
     [
-        pytest.param(set(), "", id="none"),
-        pytest.param({3}, "3", id="one"),
-        pytest.param({0, 1, 2, 5}, "0-2,5", id="runs are ranges"),
+        pytest.param([], "", id="none"),
+        pytest.param([(3, 3)], "3", id="one"),
+        pytest.param([(0, 2), (5, 5)], "0-2,5", id="runs are ranges"),
+        pytest.param([(0, 2147483646)], "0-2147483646", id="as many as there can be"),
     ],
 )
-def test_indexes_are_written_and_read(indexes: set[int], text: str) -> None:
-    assert job_indexes.write(indexes) == text
-    assert job_indexes.parse(text) == indexes
+def test_indexes_are_written_and_read(runs: list[tuple[int, int]], text: str) -> None:
+    assert job_indexes.write(runs) == text
+    assert job_indexes.parse(text) == runs
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        pytest.param("4,0-2,1-3,7", [(0, 4), (7, 7)], id="out of order and overlapping"),
+        pytest.param("x,1-y,\u00b2,5-3,2-,-1", [(2, 2)], id="no indexes"),
+        pytest.param("1" * 5000, [], id="no number of completions"),
+    ],
+)
+def test_indexes_that_somebody_else_wrote_are_read(text: str, runs: list[tuple[int, int]]) -> None:
+    assert job_indexes.parse(text) == runs
+
+
+def test_free_indexes_are_those_between_the_runs() -> None:
+    assert list(job_indexes.free([(1, 2), (4, 4)], 7)) == [0, 3, 5, 6]
+    assert list(job_indexes.free([(0, 3), (9, 12)], 5)) == [4]
+    assert list(job_indexes.free([(0, 2147483645)], 2147483647)) == [2147483646]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"parallelism": 2147483647}, id="not indexed"),
+        pytest.param({"parallelism": 100000, "completionMode": "Indexed"}, id="indexed"),
+    ],
+)
+def test_a_job_of_as_many_completions_as_there_can_be_makes_its_pods_in_bursts(more: Object) -> None:
+    async def story() -> None:
+        cluster = SmallCluster()
+        await cluster.start(nodes=0)
+        cluster.create(JOBS, "sum", spec(completions=2147483647, **more))
+        async with asyncio.timeout(30):
+            while len(cluster.pods()) < 100:
+                await cluster.pass_time(0)
+        await cluster.stop()
+
+    # Real time, by which the controller lets others have a turn: it never comes to an end.
+    asyncio.run(story())
+
+
+def test_a_job_whose_status_says_that_nearly_all_is_done_goes_on_with_the_rest() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(JOBS, "sum", spec(duration="1h", completions=2147483647, completionMode="Indexed", suspend=True))
+        await cluster.pass_time(1)
+        job = cluster.get(JOBS, "sum")
+        job["status"]["completedIndexes"] = "0-2147483640"
+        cluster.api.update(JOBS, "default", "sum", job, subresource="status")
+        cluster.edit(JOBS, "sum", lambda job: job["spec"].update(suspend=False))
+        await cluster.pass_time(3)
+        (pod,) = cluster.pods()
+        assert pod["metadata"]["name"].startswith("sum-2147483641-")
+
+    tell(story)
 
 
 def test_the_pods_of_a_job_that_is_deleted_go_with_it() -> None:
