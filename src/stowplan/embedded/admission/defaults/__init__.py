@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from stowplan.embedded.admission.defaults import (
+    autoscalers,
     cluster,
     devices,
     jobs,
@@ -58,7 +59,7 @@ _BY_RESOURCE: Final[Mapping[str, Callable[[Object], None]]] = MappingProxyType(
         "resourcequotas": cluster.complete_quota,
         "priorityclasses.scheduling.k8s.io": cluster.complete_priority_class,
         "poddisruptionbudgets.policy": cluster.complete_budget,
-        "horizontalpodautoscalers.autoscaling": cluster.complete_autoscaler,
+        "horizontalpodautoscalers.autoscaling": autoscalers.complete_autoscaler,
         "validatingwebhookconfigurations.admissionregistration.k8s.io": server_settings.complete_validating_webhooks,
         "mutatingwebhookconfigurations.admissionregistration.k8s.io": server_settings.complete_mutating_webhooks,
         "validatingadmissionpolicies.admissionregistration.k8s.io": server_settings.complete_validating_policy,

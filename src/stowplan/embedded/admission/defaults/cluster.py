@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import base64
-import copy
 from typing import Final
 
 from stowplan.embedded.resource import Object
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
-_USUAL_CPU_PERCENT: Final = 80
 _ACCESS_GROUP: Final = "rbac.authorization.k8s.io"
-#: How fast an autoscaler goes up and down.
-_SCALING: Final[dict[str, Object]] = {
-    "scaleUp": {
-        "stabilizationWindowSeconds": 0,
-        "selectPolicy": "Max",
-        "policies": [
-            {"type": "Pods", "value": 4, "periodSeconds": 15},
-            {"type": "Percent", "value": 100, "periodSeconds": 15},
-        ],
-    },
-    "scaleDown": {"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]},
-}
 
 
 def complete_namespace(namespace: Object) -> None:
@@ -86,18 +72,6 @@ def complete_budget(budget: Object) -> None:
     status = budget.setdefault("status", {})
     for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
         status.setdefault(name, 0)
-
-
-def complete_autoscaler(autoscaler: Object) -> None:
-    """Fill in a horizontal pod autoscaler."""
-    spec = autoscaler.setdefault("spec", {})
-    spec.setdefault("minReplicas", 1)
-    if autoscaler.get("apiVersion") == "autoscaling/v2" and not spec.get("metrics"):
-        target = {"type": "Utilization", "averageUtilization": _USUAL_CPU_PERCENT}
-        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-    if (behavior := spec.get("behavior")) is not None:
-        for direction, usual in _SCALING.items():
-            behavior[direction] = {**copy.deepcopy(usual), **behavior.get(direction, {})}
 
 
 def complete_role_binding(binding: Object) -> None:

@@ -148,6 +148,7 @@ _CHECKS: Final[Mapping[str, _Check]] = MappingProxyType(
 
 _COMPARISONS: Final[Mapping[str, _Compare]] = MappingProxyType(
     {
+        "horizontalpodautoscalers.autoscaling": autoscalers.check_autoscaler_update,
         "pods": pod_updates.check_pod_update,
         "nodes": updates.check_node_update,
         "services": updates.check_service_update,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from stowplan.embedded import autoscaler_forms
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.resource import Object
@@ -27,9 +28,9 @@ _LONGEST_PERIOD: Final = 1800
 
 def check_autoscaler(problems: Problems, autoscaler: Object) -> None:
     """Check an autoscaler, of either version."""
-    spec = autoscaler["spec"]
+    is_first_version = autoscaler.get("apiVersion") == autoscaler_forms.FIRST
+    spec = (autoscaler_forms.to_second(autoscaler) if is_first_version else autoscaler)["spec"]
     _check_bounds(problems, spec["minReplicas"], spec.get("maxReplicas", 0))
-    is_first_version = autoscaler.get("apiVersion") == "autoscaling/v1"
     reference = spec.get("scaleTargetRef") or {}
     _check_reference(problems, reference, "spec.scaleTargetRef", needs_group=not is_first_version)
     for index, metric in enumerate(spec.get("metrics", ())):
@@ -38,6 +39,12 @@ def check_autoscaler(problems: Problems, autoscaler: Object) -> None:
         rules = (spec.get("behavior") or {}).get(direction)
         if rules is not None:
             _check_scaling(problems, rules, f"spec.behavior.{direction}")
+
+
+def check_autoscaler_update(problems: Problems, autoscaler: Object, before: Object) -> None:
+    """In the first version the metadata carry a part of what is wanted, and are looked at again."""
+    if autoscaler.get("apiVersion") == autoscaler_forms.FIRST and autoscaler["metadata"] != before["metadata"]:
+        check_autoscaler(problems, autoscaler)
 
 
 def _check_bounds(problems: Problems, least: int, most: int) -> None:
