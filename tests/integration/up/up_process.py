@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -69,8 +70,13 @@ class Up:
     def end(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
         """Stop it; return the exit code and what it had still to say."""
         self.process.send_signal(number)
-        out, _ = self.process.communicate(timeout=LIMIT_SECONDS)
-        return self.process.returncode, out
+        assert self.process.stdout is not None
+        guard = threading.Timer(LIMIT_SECONDS, self.process.kill)
+        guard.start()
+        # Not by `communicate`, which does not know of what was read ahead with the introduction.
+        out = self.process.stdout.read()
+        guard.cancel()
+        return self.process.wait(), out
 
 
 def typed(line: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -137,6 +137,8 @@ async def _show_until(stopped: asyncio.Event, cluster: LocalCluster, board: Scor
         # Of a large cluster it takes a while, which is to be a small part of the time.
         rest_seconds = max(view.every_seconds, (loop.time() - began) * REST_FACTOR)
         await _until_first(cluster, stopped.wait(), asyncio.sleep(rest_seconds))
+    # What has happened since is not to be missing from the last word.
+    view.show(board.score())
 
 
 async def _unless(stopped: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
