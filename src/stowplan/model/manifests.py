@@ -65,10 +65,16 @@ def _expand(document: Any) -> Iterator[Any]:
         yield {**heading, **item} if isinstance(item, Mapping) else item
 
 
+def _construct_checked(loader: Any, node: Any) -> Any:
+    """Make a document of its nodes; none was looked at before, though those of the last one may have had their ids."""
+    loader.checked = set()
+    return super(type(loader), loader).construct_document(node)
+
+
 def _flatten_checked(loader: Any, node: Any) -> None:
     """Draw in what `<<` names, which counts less than what is written out; look for repeated keys before that."""
     seen: set[str] = set()
-    for key, _ in node.value if id(node) not in loader.__dict__.setdefault("checked", set()) else ():
+    for key, _ in node.value if id(node) not in loader.checked else ():
         if key.id != "scalar" or key.tag == _MERGE:
             continue
         if key.value in seen:
@@ -86,7 +92,8 @@ def _loader(repeats_keys: bool) -> Any:
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loader: Any = type("ManifestLoader", (base,), {} if repeats_keys else {"flatten_mapping": _flatten_checked})
+    strict = {"construct_document": _construct_checked, "flatten_mapping": _flatten_checked}
+    loader: Any = type("ManifestLoader", (base,), {} if repeats_keys else strict)
     patterns = {"tag:yaml.org,2002:int": _INT, "tag:yaml.org,2002:float": _FLOAT}
     loader.yaml_implicit_resolvers = {
         first: [(tag, patterns.get(tag, pattern)) for tag, pattern in resolvers if not tag.endswith(":timestamp")]

@@ -141,6 +141,14 @@ def test_a_key_that_is_there_twice_is_refused(text: str, message: str) -> None:
     assert str(refused.value) == message
 
 
+def test_a_key_that_is_there_twice_is_refused_in_every_document() -> None:
+    documents = [f"kind: Pod\nmetadata: {{name: pod-{number}, labels: {{app: web}}}}\n" for number in range(50)]
+    for number, document in enumerate(documents):
+        text = "---\n".join((*documents[:number], f"{document}kind: Pod\n", *documents[number + 1 :]))
+        with pytest.raises(MalformedObject, match='key "kind" already set in map; write it once'):
+            list(manifests.read(text))
+
+
 def test_what_is_drawn_in_may_be_written_out_again() -> None:
     text = "base: &base {a: 1, b: 2}\nmore: &more {<<: *base, b: 3}\nmost: {<<: [*more, *base], a: 4}\nsame: *more\n"
     (found,) = manifests.read(text)
