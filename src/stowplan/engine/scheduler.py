@@ -165,7 +165,8 @@ class Scheduler:
         parts.queue.nominations.remove(pod)
         answer = placing.run_reserve(profile, pod, node_name) or placing.run_permit(profile, pod, node_name)
         if isinstance(answer, Rejection):
-            self._undo(profile, entry, node_name, failure.of_rejection(answer))
+            # Nobody was tried meanwhile, so nobody was refused for want of this room: upstream wakes nobody either.
+            self._give_up(profile, entry, node_name, failure.of_rejection(answer))
             return
         parts.tell(Placed(pod, node_name, entry.taken_at_ns))
         self.start_binding(profile, entry, node_name, answer)
@@ -241,7 +242,16 @@ class Scheduler:
     # The way back
 
     def _undo(self, profile: Profile, entry: QueuedPod, node_name: str, why: Failure) -> None:
-        """Give up the node, give the pod back, and tell those who may want the room."""
+        """Undo what the binding cycle was about, and tell those who may want the room."""
+        pod, parts = entry.pod, self._parts
+        if not self._give_up(profile, entry, node_name, why):
+            return
+        spec = msgspec.structs.replace(pod.spec, node_name=node_name)
+        event = Event(changes.ASSIGNED_POD_DELETE, msgspec.structs.replace(pod, spec=spec), None)
+        parts.queue.on_change(event, parts.now_ns(), only=lambda other: pod_id(other) != pod_id(pod))
+
+    def _give_up(self, profile: Profile, entry: QueuedPod, node_name: str, why: Failure) -> bool:
+        """Give up the node and give the pod back; return False if there is no such pod on its way any more."""
         pod, parts = entry.pod, self._parts
         self._parties.forget(pod)
         self.unreserve(profile, pod, node_name)
@@ -250,13 +260,11 @@ class Scheduler:
             # It was deleted while we tried, or the cluster has bound it all the same.
             parts.queue.done(pod)
             parts.tell(Dropped(pod, "it is gone" if placed is None else f"it is bound to {placed.node_name!r}"))
-            return
+            return False
         entry.pod = placed.pod
         parts.cache.forget(pod)
         self.give_back(entry, why)
-        spec = msgspec.structs.replace(pod.spec, node_name=node_name)
-        event = Event(changes.ASSIGNED_POD_DELETE, msgspec.structs.replace(pod, spec=spec), None)
-        parts.queue.on_change(event, parts.now_ns(), only=lambda other: pod_id(other) != pod_id(pod))
+        return True
 
     def unreserve(self, profile: Profile, pod: Pod, node_name: str) -> None:
         """Let the plugins give back what they took for a pod, and have done what that leaves to be done."""
