@@ -176,7 +176,7 @@ class Awaited:
 class Requeue(Plugin):
     @abstractmethod
     def events(self) -> tuple[Awaited, ...]:
-        """Return the changes that may make room for a pod this plugin rejected. Asked once, at the start.
+        """Return the changes that may make room for a pod this plugin rejected. Asked when the scheduler starts.
 
         A rejected pod is not tried again before one of them, except that every pod is tried now and then. A plugin that
         is not a `Requeue` is taken to await everything: always right, and wasteful.

@@ -48,9 +48,10 @@ def spelled(error: BaseException) -> str:
 
 
 def said(error: BaseException) -> str:
-    """Return what an exception says; who ends the program says no more than a number."""
+    """Return what an exception says; a number (of who ends the program) or a key alone does not say enough."""
     text = str(error)
-    return f"{type(error).__name__}: {text}" if isinstance(error, SystemExit) else text or type(error).__name__
+    is_short = isinstance(error, SystemExit | KeyError)
+    return f"{type(error).__name__}: {text}" if is_short else text or type(error).__name__
 
 
 def whole(error: BaseException) -> str:

@@ -29,6 +29,7 @@ from stowplan.framework.handle import Handle
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.plugin_class import points_of
 from stowplan.framework.profile import Profile
+from stowplan.framework.requeueing import problem_with_events
 from stowplan.framework.telling_apart import TellsApart
 
 GROUP = "stowplan.plugins"
@@ -125,11 +126,14 @@ class Registry:
         if missing:
             raise RegistryError(f"plugin {name!r}: argument {missing[0]!r} is missing; give it in the plugin's args")
         try:
-            return cls(**keywords)
+            plugin = cls(**keywords)
         except (ConfigError, RegistryError):
             raise
         except raised.FAULTS as error:
             raise RegistryError(f"plugin {name!r}: cannot be made: {_with_place(error)}") from error
+        if name not in self._in_tree:
+            _check_events(plugin)
+        return plugin
 
     def _check_known(self, config: ProfileConfig) -> None:
         for name in config.plugins.names():
@@ -156,6 +160,16 @@ class Registry:
 
     def _load_listed(self, listed: Listed) -> Listed:
         return msgspec.structs.replace(listed, name=self.load(listed.name).__name__)
+
+
+def _check_events(plugin: Plugin) -> None:
+    """Refuse a plugin that cannot say what it awaits, before the queue that asks it is in use."""
+    try:
+        problem = problem_with_events(plugin)
+    except raised.FAULTS as error:
+        raise RegistryError(f"plugin {plugin.name!r}: events failed: {_with_place(error)}") from error
+    if problem:
+        raise RegistryError(f"plugin {plugin.name!r}: {problem}")
 
 
 def _lifted(plugin: Plugin, point: str) -> Plugin:

@@ -32,6 +32,27 @@ def complete(awaited: tuple[Awaited, ...]) -> tuple[Awaited, ...]:
     return (*awaited, Awaited(NODE, Action.UPDATE_NODE_TAINT)) if hears_of_new and not hears_of_taints else awaited
 
 
+def problem_with_events(plugin: Plugin) -> str:
+    """Say what is wrong with what a plugin says it awaits; nothing if it can be used. What it raises is raised."""
+    if not isinstance(plugin, Requeue):
+        return ""
+    # What an author may return is not known before; one who yields would be heard once, and never again.
+    listed: Any = plugin.events()
+    if not isinstance(listed, tuple | list):
+        return f"events answers with a tuple of Awaited(resource, actions), got {type(listed).__name__} {listed!r:.60}"
+    for one in listed:
+        if not isinstance(one, Awaited):
+            return f"events answers with a tuple of Awaited(resource, actions), got one with {one!r:.60} in it"
+        if not _is_sound(one):
+            return f"events: an Awaited is (resource, Action, hint(pod, old, new) or None), got {one!r:.120}"
+    return ""
+
+
+def _is_sound(one: Any) -> bool:
+    has_hint = one.hint is None or callable(one.hint)
+    return isinstance(one.resource, str) and isinstance(one.actions, Action) and has_hint
+
+
 def _awaited(plugin: Plugin) -> tuple[Awaited, ...]:
     inside = plugin.inside if isinstance(plugin, EachNodeFilter) else plugin
     return inside.events() if isinstance(inside, Requeue) else EVERYTHING

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from stowplan.framework import plugin_class
+from stowplan.framework import plugin_class, raised
 from stowplan.framework.contract import MAX_SCORE, Filter, Normalize, Plugin, PreEnqueue, QueueSort, Score, Skip
 from stowplan.framework.filtering import Filtering
 from stowplan.framework.ranking import Ranking, extent_of
+from stowplan.framework.requeueing import problem_with_events
 from stowplan.framework.verdict import Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -69,6 +70,12 @@ def _check_class(plugin: Any) -> None:
     faults = plugin_class.faults(type(plugin))
     if faults:
         raise AssertionError(f"plugin {plugin.name!r} breaks the contract: {'; '.join(faults)}")
+    try:
+        problem = problem_with_events(plugin)
+    except raised.FAULTS as error:
+        problem = f"events raised {raised.spelled(error)}"
+    if problem:
+        raise AssertionError(f"plugin {plugin.name!r} breaks the contract: {problem}")
 
 
 def _check_pre_enqueue(bench: Bench, pod: Pod) -> None:

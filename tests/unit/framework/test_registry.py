@@ -17,7 +17,20 @@ from stowplan.config.types import Plugin as Listed
 from stowplan.config.types import PluginArguments, Plugins, PluginSet
 from stowplan.config.types import Profile as ProfileConfig
 from stowplan.framework import registry as registry_module
-from stowplan.framework.contract import POINTS, Bind, Filter, FilterNode, Plugin, QueueSort, Reject, Score, ScoreNode
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import (
+    POINTS,
+    Awaited,
+    Bind,
+    Filter,
+    FilterNode,
+    Plugin,
+    QueueSort,
+    Reject,
+    Requeue,
+    Score,
+    ScoreNode,
+)
 from stowplan.framework.handle import Handle
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.profile import Profile
@@ -293,9 +306,61 @@ class Ends(Score):
         raise SystemExit(3)
 
 
+class Misses(Score):
+    """Looks for what is not there as soon as it is made."""
+
+    def __init__(self) -> None:
+        self.zones = dict[str, str]()["zones"]
+
+
+def test_a_plugin_that_cannot_be_made_says_what_went_wrong_and_where() -> None:
+    with pytest.raises(RegistryError, match=r"plugin 'Misses': cannot be made: KeyError: 'zones' \(at .*:\d+\)"):
+        build(registry_of(Misses), "Misses")
+
+
 def test_a_plugin_that_wants_to_end_the_program_is_named() -> None:
     with pytest.raises(RegistryError, match="plugin 'Ends': cannot be made: SystemExit: 3"):
         build(registry_of(Ends), "Ends")
+
+
+class Awaits(Filter, Requeue):
+    """Says that it awaits whatever the test has it say."""
+
+    says: Any = ()
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield from ()
+
+    def events(self) -> tuple[Awaited, ...]:
+        if isinstance(self.says, Exception):
+            raise self.says
+        return self.says  # type: ignore[no-any-return]
+
+
+awaited: Any = Awaited
+
+
+@pytest.mark.parametrize(
+    ("says", "message"),
+    [
+        pytest.param(None, "with a tuple of Awaited(resource, actions), got NoneType None", id="nothing"),
+        pytest.param(iter(()), "with a tuple of Awaited(resource, actions), got tuple_iterator", id="to be heard once"),
+        pytest.param(("Node",), "got one with 'Node' in it", id="a name"),
+        pytest.param((awaited("Node", "ADD"),), "an Awaited is (resource, Action, hint", id="no action"),
+        pytest.param((awaited("Node", Action.ADD, True),), "an Awaited is (resource, Action, hint", id="no hint"),
+        pytest.param(KeyError("zone"), "events failed: KeyError: 'zone' (at ", id="raises"),
+    ],
+)
+def test_a_plugin_that_cannot_say_what_it_awaits_is_refused(
+    monkeypatch: pytest.MonkeyPatch, says: Any, message: str
+) -> None:
+    monkeypatch.setattr(Awaits, "says", says)
+    registry = registry_of()
+    registry.add(Awaits)
+    with pytest.raises(RegistryError) as refused:
+        build(registry, "Awaits")
+    assert str(refused.value).startswith("plugin 'Awaits': events")
+    assert message in str(refused.value)
 
 
 def offer(monkeypatch: pytest.MonkeyPatch, value: str) -> None:

@@ -19,6 +19,7 @@ from stowplan.framework.contract import (
     PreScore,
     QueueSort,
     Reject,
+    Requeue,
     Score,
     ScoreNode,
     reject,
@@ -251,6 +252,31 @@ def test_a_broken_plugin_is_caught(plugin: Plugin, expected: str) -> None:
     with pytest.raises(AssertionError, match=expected) as caught:
         check_plugin(plugin)
     assert f"plugin {plugin.name!r} breaks the contract with pod 'default/" in str(caught.value)
+
+
+class AwaitsAName(Filter, Requeue):
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        return iter(())
+
+    def events(self) -> Any:
+        return ("Node",)
+
+
+class AwaitsNothingItFinds(AwaitsAName):
+    def events(self) -> Any:
+        return dict[str, str]()["events"]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "expected"),
+    [
+        pytest.param(AwaitsAName(), r"events answers with a tuple of Awaited\(resource, actions\), got", id="a name"),
+        pytest.param(AwaitsNothingItFinds(), r"events raised KeyError: 'events' \(at .*\)", id="raises"),
+    ],
+)
+def test_what_a_plugin_awaits_is_checked(plugin: Plugin, expected: str) -> None:
+    with pytest.raises(AssertionError, match=f"plugin {plugin.name!r} breaks the contract: {expected}"):
+        check_plugin(plugin)
 
 
 class SignsTheName(ReadsTheName):
