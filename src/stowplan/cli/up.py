@@ -89,7 +89,7 @@ def _run(given: Mapping[str, Any]) -> None:
     view = screen if screen is not None else PlainView()
     logging = _logging(LogStream(screen.console) if screen is not None else None)
     try:
-        _until_done(up.run(_options(given, logging), view))
+        _until_done(up.run(_options(given, logging), view), given)
     finally:
         view.close()
         logging.stop()
@@ -103,19 +103,19 @@ def _run_once(given: Mapping[str, Any]) -> Decided:
     view: View = ScreenView() if is_terminal() and given["form"] == "table" else PlainView(is_quiet=True)
     logging = _logging(None)
     try:
-        decided: Decided = _until_done(up.run_once(_options(given, logging), view))
+        decided: Decided = _until_done(up.run_once(_options(given, logging), view), given)
         return decided
     finally:
         logging.stop()
 
 
-def _until_done(work: Any) -> Any:
-    from stowplan.app.local.cluster import UNSTARTABLE
+def _until_done(work: Any, given: Mapping[str, Any]) -> Any:
+    from stowplan.app.local.cluster import UNSTARTABLE, why_unstartable
 
     try:
         return asyncio.run(work)
     except UNSTARTABLE as error:
-        raise BadInputError(str(error)) from None
+        raise BadInputError(why_unstartable(error, given["config_path"] or "")) from None
 
 
 def _logging(stream: Any) -> Logging:

@@ -168,6 +168,7 @@ def test_a_pod_of_another_scheduler_cannot_be_explained(tmp_path: Path) -> None:
         pytest.param(["config", "check", "FILE"], 1, id="checked"),
         pytest.param(["config", "show", "FILE"], 2, id="shown"),
         pytest.param(["schedule", "FILE", "--config", "FILE"], 2, id="used"),
+        pytest.param(["up", "--once", "--port", "0", "--config", "FILE"], 2, id="used in a cluster"),
     ],
 )
 def test_configurations_that_cannot_be_used(

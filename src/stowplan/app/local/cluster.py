@@ -64,6 +64,13 @@ UNSTARTABLE: Final = (
 )
 
 
+def why_unstartable(error: Exception, config: str) -> str:
+    """Say why there can be no start; of a configuration in which file, and which stage refuses it."""
+    if config and isinstance(error, ConfigError | ExtenderError | RegistryError):
+        return f"{config}: {error.stage if isinstance(error, ConfigError) else 'construct'}: {error}"
+    return str(error)
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
     """What a cluster is made from."""

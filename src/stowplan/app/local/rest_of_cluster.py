@@ -68,6 +68,8 @@ class RestOfCluster:
             task.add_done_callback(end)
 
     async def stop(self) -> None:
+        # Who is cancelled before it has begun never awaits what it was given to do, and Python warns of that.
+        await asyncio.sleep(0)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
