@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 NO_MARKS: list[int] = []
 SIGN = "sign"
+#: In the place of a score that is not a number, or too large for one.
+NO_NUMBER: Final = -(2**63)
 _NO_OBJECTION: Final = "filter says whom it refuses with `yield reject(mask, reason)`, and nothing else"
 
 
@@ -190,7 +192,11 @@ def checked_scores(plugin: Score, pod: Pod, scores: Any, rows: int) -> Scores:
         form = "" if isinstance(scores, np.ndarray) else ", in a NumPy array (np.array([...]))"
         problem = f"scores are one number per row ({rows}){form}, got {_describe(scores)}"
         raise PluginError(plugin.name, "Score", pod, problem)
-    return scores if scores.dtype == np.int64 else scores.astype(np.int64)
+    if scores.dtype.kind != "f":
+        return scores if scores.dtype == np.int64 else scores.astype(np.int64)
+    # A cast makes of what is no number whatever the processor likes; of a row that is not feasible it does not matter.
+    exact = scores.astype(np.float64)
+    return np.where(np.abs(exact) < -float(NO_NUMBER), exact, NO_NUMBER).astype(np.int64)
 
 
 def _describe(value: Any) -> str:

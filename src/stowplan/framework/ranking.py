@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.framework.asking import NO_MARKS, PluginError, Watch, ask_normalize, ask_score, union
+from stowplan.framework.asking import NO_MARKS, NO_NUMBER, PluginError, Watch, ask_normalize, ask_score, union
 from stowplan.framework.by_amounts import FEW_ROWS, Amounts, ScoresAmounts
 from stowplan.framework.contract import MAX_SCORE, Normalize, PreScore, Score, Skip
 from stowplan.framework.profile import Profile
@@ -282,4 +282,5 @@ def _check_range(blame: Blame, scores: Scores) -> None:
     outside = scores[(scores < 0) | (scores > MAX_SCORE)]
     if outside.size:
         wanted = f"it should in the range of [0, {MAX_SCORE}] after normalizing"
-        raise PluginError(*blame, f"returns an invalid score {outside[0]}, {wanted}")
+        score = "that is no number (NaN, or infinite)" if outside[0] == NO_NUMBER else outside[0]
+        raise PluginError(*blame, f"returns an invalid score {score}, {wanted}")

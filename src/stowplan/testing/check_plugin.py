@@ -16,6 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowplan.framework import plugin_class, raised
+from stowplan.framework.asking import NO_NUMBER
 from stowplan.framework.contract import MAX_SCORE, Filter, Normalize, Plugin, PreEnqueue, QueueSort, Score, Skip
 from stowplan.framework.filtering import Filtering
 from stowplan.framework.ranking import Ranking, extent_of
@@ -159,8 +160,10 @@ def _check_normalize(bench: Bench, plugin: Normalize, pod: Pod, scored: tuple[An
 
 
 def _check_range(bench: Bench, pod: Pod, final: Any, feasible: Mask) -> None:
-    for row in np.flatnonzero(feasible & ((final < 0) | (final > MAX_SCORE))).tolist():
-        problem = f"node {bench.names[row]!r} ends up with the score {final[row]}, which is not in 0..{MAX_SCORE}"
+    # What is no number is neither below nor above.
+    for row in np.flatnonzero(feasible & ~((final >= 0) & (final <= MAX_SCORE))).tolist():
+        score = "NaN, or an infinite one" if final[row] == NO_NUMBER else final[row]
+        problem = f"node {bench.names[row]!r} ends up with the score {score}, which is not in 0..{MAX_SCORE}"
         bench.fail(pod, f"{problem}; return such scores, or inherit Normalize and bring them there")
 
 

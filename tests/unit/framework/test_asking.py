@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.framework.asking import ask_filter, ask_score
+from stowplan.framework.asking import NO_NUMBER, ask_filter, ask_score
 from stowplan.framework.contract import Filter, Reject, Score, reject
 from stowplan.framework.verdict import Code, Rejection, Vocabulary
 from stowplan.model.pod import Pod
@@ -88,6 +88,22 @@ def test_fractions_of_scores_are_cut_off() -> None:
     scores = ask_score(Halves(), POD, Nodes(Stand(nodes("a", "b", "c")).cache.table), None)
     assert scores.tolist() == [1, 2, 0]
     assert scores.dtype == np.int64
+
+
+class NoNumbers(Score):
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        scores: Any = np.array([7.5, np.nan, -np.inf], dtype=self.kind)
+        return scores  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+def test_what_is_no_number_is_told_apart_without_a_warning(kind: Any, recwarn: pytest.WarningsRecorder) -> None:
+    scores = ask_score(NoNumbers(kind), POD, Nodes(Stand(nodes("a", "b", "c")).cache.table), None)
+    assert scores.tolist() == [7, NO_NUMBER, NO_NUMBER]
+    assert not recwarn.list
 
 
 def test_a_rejection_is_a_value() -> None:

@@ -147,6 +147,14 @@ class TooHigh(Score):
         return nodes.allocatable[CPU] // 100
 
 
+class NormalizesToNoNumber(Normalize):
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return np.zeros(len(nodes), dtype=np.int64)
+
+    def normalize(self, scores: Any, low: int, high: int, state: Any) -> Any:
+        return np.full(len(scores), np.nan)
+
+
 class NotANumber(Score):
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
         return 100 * nodes.requested[CPU] / np.where(nodes.allocatable[CPU] > 0, nodes.allocatable[CPU], np.nan)
@@ -237,7 +245,8 @@ class SortsByLabels(QueueSort):
         pytest.param(ReadsTheUid(), r"return what you read in sign\(\)", id="reads the uid"),
         pytest.param(ReadsTheStatus(), r"return what you read in sign\(\)", id="reads the status"),
         pytest.param(TooHigh(), "score 160, which is not in 0..100", id="a score out of range"),
-        pytest.param(NotANumber(), "invalid value encountered in cast", id="a score that is no number"),
+        pytest.param(NotANumber(), "ends up with the score NaN, or an infinite one", id="a score that is no number"),
+        pytest.param(NormalizesToNoNumber(), "ends up with the score nan, which is not", id="normalizes to no number"),
         pytest.param(AList(), r"one number per row \(12\), in a NumPy array \(np.array", id="a list of scores"),
         pytest.param(NormalizesTheLot(), "is not true after it", id="normalizes rows by one another"),
         pytest.param(Remembers(), "keep no state between pods", id="remembers other pods"),
