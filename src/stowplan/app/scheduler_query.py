@@ -16,11 +16,12 @@ from stowplan.app.release import USER_AGENT
 from stowplan.kube import credentials
 from stowplan.kube.client import Client, ClientSettings, Request
 from stowplan.kube.credentials import Credentials, CredentialsError
-from stowplan.kube.errors import NOT_FOUND, ApiError, RequestError
+from stowplan.kube.errors import FORBIDDEN, NOT_FOUND, ApiError, RequestError
 from stowplan.kube.tls import TlsFiles, Trust
 from stowplan.kube.tokens import Fixed, TokenFile
 
 _ABOUT_THE_QUESTION: Final = (400, NOT_FOUND)
+_NOT_LET_IN: Final = (401, FORBIDDEN)
 
 
 class QueryError(Exception):
@@ -47,9 +48,9 @@ async def ask(where: Where, path: str, parameters: Mapping[str, str]) -> bytes:
     try:
         return await client.send(Request("GET", path, parameters))
     except ApiError as error:
-        raise QueryError(_explained(error)) from None
+        raise QueryError(_explained(error, where)) from None
     except RequestError as error:
-        raise QueryError(f"{error.describe()}; is the scheduler running?") from None
+        raise QueryError(f"{error.describe()}; {_remedy(error, where)}") from None
     finally:
         await client.close()
 
@@ -84,9 +85,19 @@ def _of_server(where: Where) -> Credentials:
     server = where.server.rstrip("/") if "://" in where.server else f"https://{where.server.rstrip('/')}"
     if not _is_address(server):
         raise QueryError(f"--server {where.server}: not an address; write https://HOST:10259")
-    authorization = TokenFile(Path(where.token_file)) if where.token_file else Fixed("")
+    authorization = _token(where.token_file) if where.token_file else Fixed("")
     files = TlsFiles(authority=where.authority, is_insecure=where.is_insecure)
     return Credentials(server, authorization, Trust(files) if server.startswith("https:") else None)
+
+
+def _token(path: str) -> TokenFile:
+    try:
+        return TokenFile(Path(path))
+    except CredentialsError as error:
+        problem = str(error).rpartition(";")[0]
+        raise QueryError(
+            f"--token-file: {problem}; write a token there, such as `kubectl create token` prints"
+        ) from None
 
 
 def _is_address(server: str) -> bool:
@@ -98,7 +109,17 @@ def _is_address(server: str) -> bool:
         return False
 
 
-def _explained(error: ApiError) -> str:
+def _remedy(error: RequestError, where: Where) -> str:
+    if where.server.startswith("http://"):
+        return "is the scheduler running, and without TLS? `stowplan run` is called by https://"
+    if where.server and "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "say whom to trust with --certificate-authority, or trust anybody with --insecure-skip-tls-verify"
+    return "is the scheduler running?"
+
+
+def _explained(error: ApiError, where: Where) -> str:
     if error.code == NOT_FOUND and not error.reason:
         return f"{error.verb} {error.path}: the server there does not offer this; name a scheduler with --server"
+    if error.code in _NOT_LET_IN and where.server:
+        return f"{error.describe()}; show a token of somebody who may get {error.path} with --token-file"
     return error.message if error.code in _ABOUT_THE_QUESTION else error.describe()

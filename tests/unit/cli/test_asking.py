@@ -161,6 +161,29 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: 
     assert result.stderr.endswith("; is the scheduler running?\n")
 
 
+def test_who_does_not_get_in_is_told_what_to_show(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("")
+
+    async def asked(_: FakeApi, port: int) -> None:
+        async def refusal(server: str, *flags: str) -> str:
+            result = await asyncio.to_thread(CliRunner().invoke, main, ["queue", "--server", server, *flags])
+            assert result.exit_code == 2
+            return result.stderr.rpartition("; ")[2].strip()
+
+        secure, unsafe = f"https://127.0.0.1:{port}", "--insecure-skip-tls-verify"
+        shown = "show a token of somebody who may get /debug/stowplan/queue with --token-file"
+        assert await refusal(secure, unsafe) == shown
+        trusted = "say whom to trust with --certificate-authority, or trust anybody with --insecure-skip-tls-verify"
+        assert await refusal(secure) == trusted
+        plain = "is the scheduler running, and without TLS? `stowplan run` is called by https://"
+        assert await refusal(f"http://127.0.0.1:{port}") == plain
+        written = "write a token there, such as `kubectl create token` prints"
+        for name in ("gone", "empty"):
+            assert await refusal(secure, unsafe, "--token-file", str(tmp_path / name)) == written
+
+    assert run_live(asked, "--leader-elect=false") == 1
+
+
 def test_a_pod_called_pod_can_still_be_explained_on_a_file(tmp_path: Path) -> None:
     path = tmp_path / "cluster.yaml"
     path.write_text(
