@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.app.local.manifest_files import Manifest, ManifestError
+from stowplan.config.suggestion import suggestion
 from stowplan.embedded import admission
 from stowplan.embedded.api import Api
 from stowplan.embedded.errors import StatusError
@@ -110,11 +111,23 @@ class Applier:
         resource = self._api.catalogue.of_kind(content["apiVersion"], content["kind"])
         if resource is None:
             what = f"{content['kind']} of {content['apiVersion']}"
-            raise ManifestError(
-                f"{manifest.title}: this cluster does not serve {what}; give its CustomResourceDefinition first"
-            )
+            remedy = self._what_was_meant(content["apiVersion"], content["kind"])
+            raise ManifestError(f"{manifest.title}: this cluster does not serve {what}; {remedy}")
         namespace = (content.get("metadata") or {}).get("namespace") or "default"
         return resource, namespace if resource.is_namespaced else ""
+
+    def _what_was_meant(self, api_version: str, kind: str) -> str:
+        """Name the version that has the kind, or the kind that the version has; else somebody has to define it."""
+        served = self._api.catalogue.all()
+        group, slash, _ = api_version.rpartition("/")
+        versions = " or ".join(sorted({one.api_version for one in served if one.kind == kind}))
+        if versions and any(one.group == (group if slash else "") for one in served):
+            return f"it is of {versions}"
+        if versions:
+            # Others have kinds of the same name.
+            return f"give its CustomResourceDefinition first, or write {versions} if that is meant"
+        near = suggestion(kind, {one.kind for one in served if one.api_version == api_version})
+        return near if near.startswith("did you mean") else "give its CustomResourceDefinition first"
 
 
 def _copy(content: Mapping[str, Any]) -> Object:

@@ -109,6 +109,27 @@ def test_a_kind_that_is_not_served_is_refused_with_what_to_do() -> None:
         Applier(make_api()).apply(unknown)
 
 
+@pytest.mark.parametrize(
+    ("version", "kind", "remedy"),
+    [
+        pytest.param("apps/v1", "Deploymnet", "did you mean Deployment?", id="a kind that is misspelled"),
+        pytest.param("v1", "Deployment", "it is of apps/v1", id="a kind of another version"),
+        pytest.param(
+            "scheduling.x-k8s.io/v1alpha1",
+            "PodGroup",
+            "give its CustomResourceDefinition first, or write scheduling.k8s.io/v1alpha2 if that is meant",
+            id="a kind of the same name",
+        ),
+        pytest.param("v1", "Foo", "give its CustomResourceDefinition first", id="a kind of nobody"),
+    ],
+)
+def test_what_was_meant_by_a_kind_that_is_not_served_is_guessed(version: str, kind: str, remedy: str) -> None:
+    unknown = Manifest("f.yaml", {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}})
+    with pytest.raises(ManifestError) as refused:
+        Applier(make_api()).apply(unknown)
+    assert str(refused.value) == f"f.yaml: {kind} a: this cluster does not serve {kind} of {version}; {remedy}"
+
+
 def test_an_object_of_a_server_that_is_none_is_refused() -> None:
     api = make_api()
     wrong = node("n", uid="u-1", creationTimestamp="then")
