@@ -20,6 +20,7 @@ from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.load import Reading, default_configuration
 from stowplan.config.types import Configuration
 from stowplan.engine.ports import ExtenderSaid
+from stowplan.framework import raised
 from stowplan.framework.registry import RegistryError
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -149,12 +150,13 @@ def _noting_ignored() -> Callable[[ExtenderSaid], None]:
 
 def in_queue_order(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:
     """Return the pods in the order of the queue: as the profiles sort it, then as they come."""
-    sorters = next(iter(cluster.profiles.values())).queue_sort
+    (sorter,) = next(iter(cluster.profiles.values())).queue_sort
     keyed = enumerate(pods)
-    return [
-        pod
-        for _, pod in sorted(keyed, key=lambda each: [sorter.sort_key(each[1], float(each[0])) for sorter in sorters])
-    ]
+    try:
+        return [pod for _, pod in sorted(keyed, key=lambda each: sorter.sort_key(each[1], float(each[0])))]
+    except raised.FAULTS as error:
+        problem = f"plugin {sorter.name!r} failed in QueueSort: {raised.spelled(error)}"
+        raise BadConfigError(f"{problem}; let it return keys of one sort, for every pod") from None
 
 
 def _read_text(path: str) -> str:

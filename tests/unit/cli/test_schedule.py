@@ -188,6 +188,37 @@ def test_a_gate_that_refuses_holds_back_with_exit_code_0(tmp_path: Path, monkeyp
     assert "held back default/a: not before noon" in result.output
 
 
+SORTING = """\
+from stowplan.framework.contract import QueueSort
+class Mixed(QueueSort):
+    def sort_key(self, pod, queued_at): %s
+"""
+SORTED = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{plugins: {queueSort: {enabled: [{name: "sorting.py:Mixed"}], disabled: [{name: "*"}]}}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        pytest.param("return None", "TypeError: '<' not supported", id="keys that cannot be compared"),
+        pytest.param("return pod.labels['rank']", "KeyError: 'rank' (at ", id="no key"),
+    ],
+)
+def test_a_plugin_that_cannot_sort_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sorting.py").write_text(SORTING % answer)
+    Path("config.yaml").write_text(SORTED)
+    result = schedule(NODES + pod("a", "1") + pod("b", "1"), "--config", "config.yaml")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: plugin 'Mixed' failed in QueueSort: {problem}")
+    assert result.stderr.endswith("; let it return keys of one sort, for every pod\n")
+
+
 BINDING = """\
 from stowplan.framework.contract import Permit, PostBind, PreBind, Score
 import numpy as np
