@@ -71,8 +71,8 @@ def without_effect(gates: FeatureGates) -> str:
     changed = sorted(name for name in gates.on ^ DEFAULT_GATES.on if not GATES[name].effect and name not in needed)
     if not changed:
         return ""
-    verb = "has" if len(changed) == 1 else "have"
-    return f"--feature-gates: {', '.join(changed)} {verb} no effect: nothing here depends on it"
+    verb, them = ("has", "it") if len(changed) == 1 else ("have", "them")
+    return f"--feature-gates: {', '.join(changed)} {verb} no effect: nothing here depends on {them}"
 
 
 def _read(piece: str) -> tuple[str, bool]:

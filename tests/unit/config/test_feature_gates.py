@@ -190,6 +190,12 @@ def test_the_default_score_curve_of_volumes(gates: str, shape: object) -> None:
             id="one that nothing asks for",
         ),
         pytest.param(
+            "OpportunisticBatching=false,SchedulerAsyncAPICalls=true",
+            "--feature-gates: OpportunisticBatching, SchedulerAsyncAPICalls have no effect: "
+            "nothing here depends on them",
+            id="several that nothing asks for",
+        ),
+        pytest.param(
             "GenericWorkload=true,TopologyAwareWorkloadScheduling=true",
             "--feature-gates: TopologyAwareWorkloadScheduling has no effect: nothing here depends on it",
             id="one that only names plugins which are not there",
