@@ -43,6 +43,8 @@ class QueuedPod:
     pending_plugins: frozenset[str] = frozenset()
     #: The plugin that keeps it from being tried at all.
     gated_by: str = ""
+    #: What that plugin says.
+    gate_reasons: tuple[str, ...] = ()
     #: What is wrong with that plugin, if it keeps the pod out only because it failed.
     gate_fault: str = ""
     #: Attempts that plugins refused.

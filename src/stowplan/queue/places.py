@@ -148,7 +148,9 @@ class Places:
 
     def _is_gated(self, entry: QueuedPod) -> bool:
         rejection = self._rules.gate(entry.pod)
-        entry.gated_by = rejection.plugin if rejection is not None else ""
+        entry.gated_by, entry.gate_reasons = (
+            (rejection.plugin, rejection.reasons) if rejection is not None else ("", ())
+        )
         self._note_fault(entry, rejection)
         if rejection is not None:
             entry.unschedulable_plugins |= {rejection.plugin}

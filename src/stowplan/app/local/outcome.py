@@ -66,10 +66,12 @@ class Knowledge:
 
     #: The profiles, by scheduler name.
     profiles: Collection[str]
-    #: Pods that wait at a gate, with the plugin that keeps them there.
-    held_by: Mapping[str, str] = field(default_factory=dict)
+    #: Pods that wait at a gate, with what keeps them there.
+    held: Mapping[str, str] = field(default_factory=dict)
     #: Those of them that wait there only because the plugin failed, with its fault.
     faults: Mapping[str, str] = field(default_factory=dict)
+    #: Pods that have a node which the cluster has not been told of, with that node.
+    assumed: Mapping[str, str] = field(default_factory=dict)
 
 
 def outcome_of(pods: Iterable[Object], known: Knowledge, gone: Iterable[str] = ()) -> Outcome:
@@ -99,8 +101,10 @@ def _judge(pod: Object, known: Knowledge) -> tuple[str, Placement | Verdict]:
         return "held", Verdict(key, f"waiting for scheduling gates: [{' '.join(gates)}]")
     if key in known.faults:
         return "failed", Verdict(key, known.faults[key])
-    if key in known.held_by:
-        return "held", Verdict(key, f"{known.held_by[key]} does not let it in yet")
+    if key in known.held:
+        return "held", Verdict(key, known.held[key])
+    if key in known.assumed:
+        return "undecided", Verdict(key, f"placed on {known.assumed[key]}, but not bound there")
     condition = _condition(pod)
     if condition.get("reason") in ("", None, _GATED):
         return "undecided", Verdict(key, "not tried yet")

@@ -227,9 +227,13 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Outcom
     ours = [pod for pod in pods.values() if pod["metadata"]["uid"] not in placed_before]
     replica = cluster.scheduler.replica
     entries = replica.parts.queue.places.entries.values()
-    held = {entry.pod.key: entry.gated_by for entry in entries if entry.place is Place.GATED}
+    held = {entry.pod.key: ", ".join(entry.gate_reasons) for entry in entries if entry.place is Place.GATED}
     faults = {entry.pod.key: entry.gate_fault for entry in entries if entry.gate_fault}
-    outcome = outcome_of(ours, Knowledge(replica.cluster.profiles, held, faults), before.keys() - pods.keys())
+    cache = replica.parts.cache
+    on_nodes = (one for name in cache.table.row_of for one in cache.pods_on(name))
+    assumed = {one.pod.key: one.node_name for one in on_nodes if one.is_assumed}
+    known = Knowledge(replica.cluster.profiles, held, faults, assumed)
+    outcome = outcome_of(ours, known, before.keys() - pods.keys())
     return msgspec.structs.replace(outcome, unmade=unmade.find(cluster.api))
 
 

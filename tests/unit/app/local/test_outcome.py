@@ -7,7 +7,12 @@ import pytest
 from stowplan.app.local.outcome import Knowledge, Outcome, Placement, Verdict, outcome_of
 from stowplan.app.local.unmade import Unmade
 
-KNOWN = Knowledge(("default-scheduler",), {"ns/gang": "GangScheduling", "ns/out": "Gate"}, {"ns/out": "Gate is broken"})
+KNOWN = Knowledge(
+    ("default-scheduler",),
+    {"ns/gang": "waiting for 2 more pods", "ns/out": "Gate is broken"},
+    {"ns/out": "Gate is broken"},
+    {"ns/lost": "n1"},
+)
 
 
 def make_pod(name: str, condition: tuple[str, str] | None = None, **spec: Any) -> dict[str, Any]:
@@ -42,8 +47,11 @@ def make_pod(name: str, condition: tuple[str, str] | None = None, **spec: Any) -
             Outcome(held=(Verdict("ns/a", "waiting for scheduling gates: [g1 g2]"),)),
             id="its gates are shut",
         ),
+        pytest.param(make_pod("gang"), Outcome(held=(Verdict("ns/gang", "waiting for 2 more pods"),)), id="held"),
         pytest.param(
-            make_pod("gang"), Outcome(held=(Verdict("ns/gang", "GangScheduling does not let it in yet"),)), id="held"
+            make_pod("lost"),
+            Outcome(undecided=(Verdict("ns/lost", "placed on n1, but not bound there"),)),
+            id="nobody has bound it",
         ),
         pytest.param(make_pod("out"), Outcome(failed=(Verdict("ns/out", "Gate is broken"),)), id="its gate failed"),
         pytest.param(
