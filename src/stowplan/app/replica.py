@@ -128,9 +128,9 @@ class Replica:
             self._retire(extender)
         self.cluster.use(configuration, built)
         reassemble(self.cluster, self.parts)
-        known = {informer.resource.kind for informer in self.watching.informers}
+        known = {informer.resource.name for informer in self.watching.informers}
         needed = watched(built.profiles.values(), self.cluster.feature_gates)
-        missing = sorted({one.name for one in needed if one.kind not in known})
+        missing = sorted({one.name for one in needed if one.name not in known})
         if missing:
             _log.error(None, "New plugins need resources that are not watched; restart the scheduler", missing=missing)
 

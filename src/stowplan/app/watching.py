@@ -23,7 +23,7 @@ from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
 from stowplan.kube.contact import Contact
 from stowplan.kube.informer import Informer
-from stowplan.kube.resources import RESOURCES, Resource, dynamic
+from stowplan.kube.resources import COMMUNITY_POD_GROUP, RESOURCES, Resource, dynamic
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.observe.metrics import Metrics
@@ -31,6 +31,7 @@ from stowplan.observe.metrics import Metrics
 SECOND_NS: Final = 1_000_000_000
 
 ALWAYS: Final = ("Node", "Pod", "Namespace")
+POD_GROUP: Final = "PodGroup"
 #: The kinds that in-tree plugins list, beyond nodes, pods and namespaces.
 LISTED_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -57,6 +58,7 @@ LISTED_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "VolumeZone": ("PersistentVolume", "PersistentVolumeClaim", "StorageClass"),
         "DynamicResources": ("ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule"),
         "GangScheduling": ("PodGroup",),
+        "Coscheduling": (COMMUNITY_POD_GROUP,),
     }
 )
 
@@ -70,8 +72,12 @@ def watched(profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES) ->
     found = {kind: RESOURCES[kind] for kind in ALWAYS}
     for profile in profiles:
         for plugin, awaited in awaited_by(profile).items():
-            for kind in (*LISTED_BY.get(plugin, ()), *(one.resource.rpartition("/")[2] for one in awaited)):
+            listed = LISTED_BY.get(plugin, ())
+            for kind in (*listed, *(one.resource.rpartition("/")[2] for one in awaited)):
                 if kind in GATED and not gates.enabled(GATED[kind]):
+                    continue
+                if kind == POD_GROUP and COMMUNITY_POD_GROUP in listed:
+                    # The kind is awaited by its name alone; those of the other API are none of its business.
                     continue
                 if kind in RESOURCES:
                     found[kind] = RESOURCES[kind]

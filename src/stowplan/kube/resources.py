@@ -21,7 +21,7 @@ from stowplan.model.meta import ObjectMeta
 from stowplan.model.namespace import Namespace
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import PodGroup
+from stowplan.model.pod_group import COMMUNITY_GROUP, CommunityPodGroup, PodGroup
 from stowplan.model.storage import (
     CSIDriver,
     CSINode,
@@ -109,8 +109,12 @@ _STORAGE, _RESOURCE = "/apis/storage.k8s.io/v1", "/apis/resource.k8s.io/v1"
 
 PODS = Resource("Pod", _CORE, "pods", Pod, "status.phase!=Succeeded,status.phase!=Failed", is_essential=True)
 
+#: Another API than Kubernetes' own has pod groups, too; their kind is the same.
+COMMUNITY_POD_GROUP = "CommunityPodGroup"
+
 RESOURCES: Mapping[str, Resource] = MappingProxyType(
-    {
+    {COMMUNITY_POD_GROUP: Resource("PodGroup", f"/apis/{COMMUNITY_GROUP}/v1alpha1", "podgroups", CommunityPodGroup)}
+    | {
         resource.kind: resource
         for resource in (
             PODS,

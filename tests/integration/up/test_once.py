@@ -235,6 +235,60 @@ def test_a_pod_that_fails_every_time_is_decided_on_and_told_with_its_error(tmp_p
     assert "failed default/a: no nodes available to schedule pods" in result.stdout
 
 
+GANG_CONFIG = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    multiPoint: {enabled: [{name: Coscheduling}]}
+    queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: "*"}]}
+"""
+GROUP = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: podgroups.scheduling.x-k8s.io
+  annotations: {api-approved.kubernetes.io: "https://example.com/approved"}
+spec:
+  group: scheduling.x-k8s.io
+  scope: Namespaced
+  names: {kind: PodGroup, plural: podgroups}
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: train}, spec: {minMember: 2}}
+"""
+MEMBER = """\
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, labels: {scheduling.x-k8s.io/pod-group: train}}
+spec: {containers: [{name: c, image: i}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        pytest.param("ab", "2 of 2 pending pods placed", id="all are there"),
+        pytest.param(
+            "a",
+            'held back default/a: waiting for 1 more pod of pod group "default/train" (1 of 2 created)',
+            id="one is missing",
+        ),
+    ],
+)
+def test_a_gang_of_the_communitys_is_placed_or_held_as_a_whole(tmp_path: Path, members: str, expected: str) -> None:
+    (tmp_path / "config.yaml").write_text(GANG_CONFIG)
+    (tmp_path / "gang.yaml").write_text(GROUP + "".join(MEMBER % name for name in members))
+    ended = run(tmp_path, "up", "--once", "--nodes", "2", "--config", "config.yaml", "gang.yaml")
+    assert ended.returncode == 0
+    assert expected in ended.stdout
+
+
 def test_a_chart_of_what_nothing_here_acts_upon_is_applied_and_each_kind_told_once(tmp_path: Path) -> None:
     chart = tmp_path / "chart"
     chart.mkdir()

@@ -47,6 +47,29 @@ def test_a_plugin_brings_the_kinds_it_lists(plugin: str, expected: set[str]) -> 
     assert kinds(more) - kinds(FEW) == expected
 
 
+@pytest.mark.parametrize(
+    ("plugin", "gates", "expected"),
+    [
+        pytest.param("Coscheduling", "", {"podgroups.scheduling.x-k8s.io"}, id="the community's"),
+        pytest.param(
+            "GangScheduling",
+            "GenericWorkload=true,GangScheduling=true",
+            {"podgroups.scheduling.k8s.io"},
+            id="Kubernetes' own",
+        ),
+    ],
+)
+def test_of_two_apis_that_have_pod_groups_the_one_is_watched_that_the_plugin_reads(
+    plugin: str, gates: str, expected: set[str]
+) -> None:
+    sorted_by = 'queueSort: {disabled: [{name: "*"}], enabled: [{name: PrioritySort}]}'
+    text = f"profiles: [{{plugins: {{multiPoint: {{enabled: [{{name: {plugin}}}]}}, {sorted_by}}}}}]"
+    parsed = feature_gates.parse(gates)
+    cluster = Cluster(read_configuration(HEADING + text, parsed), feature_gates=parsed)
+    names = {one.name for one in watched(cluster.profiles.values(), parsed)}
+    assert {name for name in names if name.startswith("podgroups.")} == expected
+
+
 def test_rules_that_taint_devices_are_watched_only_where_their_gate_is_on() -> None:
     assert "DeviceTaintRule" not in kinds("")
     assert kinds("", "DRADeviceTaintRules=true") - kinds("") == {"DeviceTaintRule"}

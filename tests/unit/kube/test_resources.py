@@ -23,6 +23,12 @@ from stowplan.model.malformed import MalformedObject
         pytest.param(
             "PodGroup", "/apis/scheduling.k8s.io/v1alpha2/podgroups", "podgroups.scheduling.k8s.io", id="alpha"
         ),
+        pytest.param(
+            "CommunityPodGroup",
+            "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
+            "podgroups.scheduling.x-k8s.io",
+            id="the community's",
+        ),
     ],
 )
 def test_a_kind_has_its_path(kind: str, path: str, name: str) -> None:
