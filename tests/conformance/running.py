@@ -100,7 +100,8 @@ class Tally:
 
     @property
     def is_clean(self) -> bool:
-        return not any(count.differ for count in self.kinds.values())
+        """Whether everything that was to be compared was, and nothing differs."""
+        return not self.not_compared and not any(count.differ for count in self.kinds.values())
 
     def add(self, outcome: Outcome) -> None:
         if not outcome.is_compared:

@@ -170,6 +170,7 @@ def test_a_failed_check_is_a_difference() -> None:
 def test_a_kind_without_a_checker_is_no_agreement() -> None:
     tally = running.run([Line("novel", b'{"id": "a", "features": ["new"]}')], processes=1)
     assert tally.kinds == {}
+    assert not tally.is_clean
     assert next(report.summary(tally)) == "novel not compared: 1 cases"
 
 
