@@ -1,6 +1,6 @@
 """Bodies that are small and stand for much, or take long to read: each is refused, and nobody else notices.
 
-The server is a process of its own, so that its memory can be looked at; the clients wait a few seconds at most.
+The server is a process of its own, so that it can be looked at what it takes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.integration.embedded.attacked import MOST_MEGABYTES, Target, attacked
+from tests.integration.embedded.attacked import Target, attacked
 from tests.integration.embedded.talking import CONFIG_MAPS, PODS, config_map
 
 YAML = "application/yaml"
@@ -40,20 +40,18 @@ MERGED = "".join(f"a{i}: &a{i} {{<<: *a{i - 1}, k{i}: 1}}\n" for i in range(1, 2
     ],
 )
 def test_aliases_that_stand_for_too_much_are_refused(target: Target, body: str) -> None:
-    with closing(target.caller()) as caller:
+    with target.at_little_cost(), closing(target.caller()) as caller:
         reply = caller.post(CONFIG_MAPS, body, YAML)
     assert reply.code == 400, reply.text
     assert "its aliases stand for more than 3145728 bytes; write out what they stand for" in reply.text
-    assert target.peak_megabytes < MOST_MEGABYTES
 
 
 def test_an_apply_with_aliases_that_stand_for_too_much_is_refused(target: Target) -> None:
     body = f"{heading()}{LONG_TEXT}data: [{'*a,' * 900_000}]"
-    with closing(target.caller()) as caller:
+    with target.at_little_cost(), closing(target.caller()) as caller:
         reply = caller.patch(f"{CONFIG_MAPS}/a", body, "apply-patch+yaml", fieldManager="m")
     assert reply.code == 400, reply.text
     assert "its aliases stand for more than 3145728 bytes" in reply.text
-    assert target.peak_megabytes < MOST_MEGABYTES
 
 
 def test_yaml_that_takes_too_long_is_refused_and_others_are_answered_meanwhile(target: Target) -> None:
@@ -67,7 +65,7 @@ def test_yaml_that_takes_too_long_is_refused_and_others_are_answered_meanwhile(t
         codes.append(reply.code)
 
     attacker = threading.Thread(target=attack)
-    with closing(target.caller()) as caller:
+    with target.at_little_cost(), closing(target.caller()) as caller:
         attacker.start()
         answered = 0
         while attacker.is_alive():
@@ -76,8 +74,7 @@ def test_yaml_that_takes_too_long_is_refused_and_others_are_answered_meanwhile(t
         attacker.join()
     assert codes == [413]
     # A server that reads YAML itself answers once or twice in that time.
-    assert answered > 20
-    assert target.peak_megabytes < MOST_MEGABYTES
+    assert answered > 5
 
 
 def test_a_long_body_in_yaml_is_read(target: Target) -> None:
@@ -108,7 +105,7 @@ def test_a_long_body_in_yaml_is_read(target: Target) -> None:
     ],
 )
 def test_what_cannot_be_read_is_a_bad_request(target: Target, body: bytes, content_type: str, problem: str) -> None:
-    with closing(target.caller()) as caller:
+    with target.at_little_cost(), closing(target.caller()) as caller:
         reply = caller.post(CONFIG_MAPS, body, content_type)
     assert reply.code == 400, reply.text
     assert problem in reply.text
