@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import LIMIT_SECONDS
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROGRAM = ".venv/bin/stowplan"
@@ -24,7 +26,7 @@ def commands() -> list[str]:
 
 def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, check=False, capture_output=True, text=True, timeout=120
+        [sys.executable, *arguments], cwd=ROOT, check=False, capture_output=True, text=True, timeout=LIMIT_SECONDS
     )
 
 

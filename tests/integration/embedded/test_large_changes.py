@@ -25,7 +25,7 @@ def shared() -> Iterator[Cluster]:
 
 @pytest.fixture
 def caller(shared: Cluster) -> Iterator[Caller]:
-    with closing(Caller(shared.port, timeout=60)) as caller:
+    with closing(Caller(shared.port)) as caller:
         yield caller
 
 

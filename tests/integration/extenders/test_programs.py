@@ -13,6 +13,7 @@ from typing import Any
 from tests.integration.extender_process import Server, serving
 from tests.integration.extenders.world import VERBS, manifests, nobody_listens, node, pod, refused_at, written
 from tests.integration.up.up_process import PROGRAM, Up, environment, run, running
+from tests.limits import LIMIT_SECONDS
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -131,7 +132,7 @@ def beside(folder: Path, config: str, *objects: dict[str, Any]) -> Iterator[Up]:
             yield up
         finally:
             process.terminate()
-            process.communicate(timeout=60)
+            process.communicate(timeout=LIMIT_SECONDS)
 
 
 def free_port() -> int:

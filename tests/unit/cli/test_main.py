@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.limits import LIMIT_SECONDS
+
 SOURCE = Path(__file__).resolve().parents[3] / "src"
 #: Has a subcommand that fails as no subcommand should.
 PROGRAM = """\
@@ -24,7 +26,7 @@ main()
 def run(**more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), **more}
     command = [sys.executable, "-c", PROGRAM]
-    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=LIMIT_SECONDS)
 
 
 def test_a_fault_of_ours_is_told_in_one_line() -> None:
