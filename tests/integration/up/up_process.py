@@ -58,10 +58,11 @@ class Up:
             time.sleep(0.05)
 
     def tell_again(self, number: signal.Signals) -> str:
-        """Send a signal; return the next note that it writes."""
+        """Send a signal; return the next note that it writes, and nothing if there is none."""
         self.process.send_signal(number)
         assert self.process.stderr is not None
-        return next(line for line in self.process.stderr if line.startswith("note: "))
+        with _not_for_ever(self.process):
+            return next((line for line in self.process.stderr if line.startswith("note: ")), "")
 
     def node_of(self, name: str, namespace: str = "default") -> str:
         code, pod = self.send("GET", f"/api/v1/namespaces/{namespace}/pods/{name}", None)
@@ -71,11 +72,9 @@ class Up:
         """Stop it; return the exit code and what it had still to say."""
         self.process.send_signal(number)
         assert self.process.stdout is not None
-        guard = threading.Timer(LIMIT_SECONDS, self.process.kill)
-        guard.start()
-        # Not by `communicate`, which does not know of what was read ahead with the introduction.
-        out = self.process.stdout.read()
-        guard.cancel()
+        with _not_for_ever(self.process):
+            # Not by `communicate`, which does not know of what was read ahead with the introduction.
+            out = self.process.stdout.read()
         return self.process.wait(), out
 
 
@@ -112,7 +111,8 @@ def running(folder: Path, *arguments: str) -> Iterator[Up]:
     """Have a cluster while the block runs; it is killed if it has not been ended by then."""
     port = () if "--port" in arguments else ("--port", "0")
     with started(folder, "up", *port, *arguments) as process:
-        introduction = _introduction(process)
+        with _not_for_ever(process):
+            introduction = _introduction(process)
         url, *pages = [word for line in introduction for word in line.split() if word.startswith("http")]
         offered = [line[14:].rstrip() for line in introduction if " -m stowplan " in line]
         yield Up(process, folder, url, "".join(pages).removesuffix("/metrics"), offered)
@@ -144,6 +144,17 @@ def _until_left(process: subprocess.Popen[str]) -> Iterator[None]:
             if stream is not None:
                 stream.close()
         process.wait()
+
+
+@contextmanager
+def _not_for_ever(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Kill a process that does not say in time what is read inside the block, so that there is no more to read."""
+    guard = threading.Timer(LIMIT_SECONDS, process.kill)
+    guard.start()
+    try:
+        yield
+    finally:
+        guard.cancel()
 
 
 def environment() -> dict[str, str]:
