@@ -97,14 +97,19 @@ def test_3000_watches_that_nobody_reads_do_not_slow_those_who_create(target: Tar
 
 
 def test_little_waits_for_those_who_do_not_read(target: Target) -> None:
-    with ExitStack() as opened, closing(target.caller()) as caller:
+    with ExitStack() as opened, closing(target.caller()) as caller, closing(target.caller()) as reader:
         for _ in range(80):
             connection = opened.enter_context(socket.socket())
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.connect(("127.0.0.1", target.port))
             connection.sendall(WATCH % CONFIG_MAPS.encode())
+        assert caller.post(CONFIG_MAPS, config_map("small")).code == 201
+        seen = reader.watch(CONFIG_MAPS)
+        next(seen)
         before = target.peak_megabytes
         for number in range(8):
             assert caller.post(CONFIG_MAPS, config_map(f"large-{number}", "x" * 1_000_000)).code == 201
-        assert caller.get("/readyz").code == 200
+        # Whoever came last is told last.
+        while next(seen)["object"]["metadata"]["name"] != "large-7":
+            pass
         assert target.peak_megabytes - before < MOST_GROWTH
