@@ -10,6 +10,7 @@ from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.requests import BODY_LIMIT_BYTES, Request, RequestReader
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = GET + b"Transfer-Encoding: chunked\r\n\r\n"
 POST = b"POST /p HTTP/1.1\r\nHost: x\r\n"
 SIMPLE = b"GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: x\r\nAccept: application/json\r\n\r\n"
 SIZED = POST + b"Content-Length: 5\r\n\r\nhello"
@@ -88,6 +89,11 @@ def test_the_server_may_be_named_in_the_target() -> None:
         pytest.param(b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400, id="a header without a colon"),
         pytest.param(b"GET / HTTP/1.1\r\na: b\r\n c\r\n\r\n", 400, id="a header in two lines"),
         pytest.param(GET + b"Content-Length : 1\r\n\r\n", 400, id="a space before the colon"),
+        pytest.param(GET + b"a: b\0c\r\n\r\n", 400, id="a NUL in a value"),
+        pytest.param(GET + b"a: b\nc: d\r\n\r\n", 400, id="a line feed in a value"),
+        pytest.param(GET + b"a: b\rc: d\r\n\r\n", 400, id="a carriage return in a value"),
+        pytest.param(b"GET /a\x01 HTTP/1.1\r\nHost: x\r\n\r\n", 400, id="a control character in the path"),
+        pytest.param(b"GET /?a=\x7f HTTP/1.1\r\nHost: x\r\n\r\n", 400, id="another in the query"),
         pytest.param(GET + b"Content-Length: -1\r\n\r\n", 400, id="a negative length"),
         pytest.param(GET + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, id="two lengths"),
         pytest.param(
@@ -96,8 +102,13 @@ def test_the_server_may_be_named_in_the_target() -> None:
             id="a length and chunks",
         ),
         pytest.param(GET + b"Transfer-Encoding: gzip\r\n\r\n", 400, id="another transfer encoding"),
-        pytest.param(GET + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\n", 400, id="a chunk without a size"),
-        pytest.param(GET + b"Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", 400, id="a chunk too long"),
+        pytest.param(CHUNKED + b"xyz\r\n", 400, id="a chunk without a size"),
+        pytest.param(CHUNKED + b"1\r\nab\r\n", 400, id="a chunk too long"),
+        *(
+            pytest.param(CHUNKED + size + b"\r\nabcde\r\n0\r\n\r\n", 400, id=f"{size!r} for the size of a chunk")
+            for size in (b"0x5", b"+5", b"-5", b" 5", b"5 ", b"5_", b"0_5", b"\xc2\xb2")
+        ),
+        pytest.param(CHUNKED + b"5\nabcde\r\n0\r\n\r\n", 400, id="a chunk whose line ends in a line feed alone"),
         pytest.param(
             GET + b"Transfer-Encoding: chunked\r\n\r\nfffffff\r\n" + b"x" * (BODY_LIMIT_BYTES + 1),
             413,
