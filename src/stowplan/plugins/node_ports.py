@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -31,10 +31,10 @@ class NodePorts(PreFilter, Filter, Requeue):
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> _Conflicts | Skip:
         ports = frozenset(_host_ports(pod))
-        return _Conflicts(ports) if ports else SKIP
+        return _Conflicts.of(ports) if ports else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes, state: _Conflicts | None) -> Iterator[Reject]:
-        conflicts = state or _Conflicts(frozenset(_host_ports(pod)))
+        conflicts = state or _Conflicts.of(frozenset(_host_ports(pod)))
         holders = nodes.count(conflicts)
         gone = nodes.gone()
         if gone is not None and any(gone):
@@ -52,23 +52,27 @@ class _HostPort(NamedTuple):
     port: int
     address: str
 
-    def conflicts_with(self, other: _HostPort) -> bool:
-        if self[:2] != other[:2]:
-            return False
-        return self.address == other.address or EVERY_ADDRESS in (self.address, other.address)
-
 
 @dataclass(frozen=True, slots=True)
 class _Conflicts:
     """Counts the host ports of a pod that collide with any of `ports`."""
 
     ports: frozenset[_HostPort]
+    #: Protocol and port of each, whatever its address.
+    anywhere: frozenset[tuple[str, int]] = field(compare=False)
+
+    @staticmethod
+    def of(ports: frozenset[_HostPort]) -> _Conflicts:
+        return _Conflicts(ports, frozenset((port.protocol, port.port) for port in ports))
 
     def amount(self, pod: Pod) -> int:
         return sum(self.concerns(held) for held in _host_ports(pod))
 
     def concerns(self, held: _HostPort) -> bool:
-        return any(wanted.conflicts_with(held) for wanted in self.ports)
+        # A pod may have tens of thousands of ports, so none is held against each other one.
+        if held.address == EVERY_ADDRESS:
+            return (held.protocol, held.port) in self.anywhere
+        return held in self.ports or held._replace(address=EVERY_ADDRESS) in self.ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ class _HeldByImportant:
 
 def _held_a_port_of(pod: Pod, old: Pod, new: None) -> bool:
     """Say whether a pod that is gone held, on a node, a port that `pod` wants."""
-    return changes.counts_on_a_node(old) and _Conflicts(frozenset(_host_ports(pod))).amount(old) > 0
+    return changes.counts_on_a_node(old) and _Conflicts.of(frozenset(_host_ports(pod))).amount(old) > 0
 
 
 def _host_ports(pod: Pod) -> list[_HostPort]:

@@ -86,3 +86,12 @@ def test_hypothetical_rows(placed: list[Pod], gone: list[Pod], added: list[Pod],
     cluster.place("node", *placed)
     supposed = cluster.suppose("node", added=tuple(added), gone=tuple(gone))
     assert cluster.refusals(NodePorts(), PREEMPTOR, supposed) == expected
+
+
+def test_pods_that_want_every_port_there_is_are_compared_at_once() -> None:
+    # If each port were held against each other one, this would take an hour.
+    tcp, udp = ([port(number, protocol) for number in range(1, 65536)] for protocol in ("TCP", "UDP"))
+    cluster = SmallCluster(make_node("node"), make_node("empty"))
+    cluster.place("node", asks(*tcp))
+    assert cluster.refusals(NodePorts(), asks(*udp)) == {}
+    assert cluster.refusals(NodePorts(), asks(*udp, *tcp)) == TAKEN
