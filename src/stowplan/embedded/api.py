@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -24,6 +24,7 @@ from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, Author, Pa
 from stowplan.embedded.request import TRUSTED, Options, Target
 from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.store import Feed, Store, Stored
+from stowplan.model import json_values
 from stowplan.model.timestamps import format_time
 
 #: A PUT creates these if they are not there.
@@ -294,7 +295,7 @@ def without_version(obj: Object) -> Object:
 
 def copy(obj: Object) -> Object:
     """An object like another, down to the last part."""
-    return msgspec.json.decode(msgspec.json.encode(obj), type=dict[str, Any])
+    return json_values.read_object(msgspec.json.encode(obj))
 
 
 def check_size(resource: Resource, obj: Object) -> None:

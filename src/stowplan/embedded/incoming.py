@@ -17,11 +17,11 @@ from stowplan.embedded.protobuf import reading as protobuf
 from stowplan.embedded.request import Options
 from stowplan.embedded.resource import Object
 from stowplan.embedded.users import ANONYMOUS, User
+from stowplan.model import json_values
 
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False", ""))
-_DECODER: Final = msgspec.json.Decoder()
 #: Clients of Kubernetes that may leave out what a body is, as API servers let them: the official one for Python, and
 #: what uses client-go, such as `kubectl create --raw`. No page can call itself that without asking first.
 _MEANS_JSON: Final = re.compile(r"OpenAPI-Generator/|\S+ \(\w+/\w+\) kubernetes/")
@@ -105,7 +105,7 @@ class Incoming(msgspec.Struct, frozen=True):
     def _decoded(self, media_type: str) -> Any:
         try:
             if media_type == JSON:
-                return _DECODER.decode(self.body)
+                return json_values.read(self.body)
             if media_type in _YAML:
                 return _from_yaml(self.body)
             if media_type == protobuf.MEDIA_TYPE:
@@ -169,7 +169,7 @@ def refusal(error: StatusError) -> Answer:
 
 
 def _from_yaml(body: bytes) -> Any:
-    return _DECODER.decode(body if is_json(body) else yaml_worker.converted(body))
+    return json_values.read(body if is_json(body) else yaml_worker.converted(body))
 
 
 def _invalid(problem: str) -> StatusError:

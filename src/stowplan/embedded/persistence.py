@@ -11,7 +11,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -20,6 +20,7 @@ from stowplan.embedded.errors import StatusError
 from stowplan.embedded.private_files import NotPrivateError
 from stowplan.embedded.resource import Object
 from stowplan.embedded.stored import Stored
+from stowplan.model import json_values
 
 FILE_NAME: Final = "cluster.db"
 
@@ -100,7 +101,7 @@ class Database:
         """Read what is kept of a resource. Raise DatabaseError if that is damaged."""
         try:
             for (body,) in self._connection.execute("SELECT body FROM objects WHERE storage = ?", (storage,)):
-                yield msgspec.json.decode(body, type=dict[str, Any])
+                yield json_values.read_object(body)
         except (sqlite3.Error, msgspec.DecodeError, TypeError) as error:
             raise self._unusable(error) from None
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from stowplan.embedded.resource import Object, Resource
+from stowplan.model import json_values
 
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"
@@ -21,7 +22,6 @@ DELETED: Final = "DELETED"
 Kind = Literal["ADDED", "MODIFIED", "DELETED"]
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
-_DECODER: Final = msgspec.json.Decoder(dict[str, Any])
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -48,7 +48,7 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
     @property
     def object(self) -> Object:
         """The object decoded anew, so that its holder may change it."""
-        return _DECODER.decode(self.body)
+        return json_values.read_object(self.body)
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):

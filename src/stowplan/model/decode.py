@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from stowplan.model import malformed, manifests
+from stowplan.model import json_values, malformed, manifests
 from stowplan.model.kinds import KINDS, ApiObject
 from stowplan.model.malformed import MalformedObject
 from stowplan.model.meta import Part
@@ -123,7 +123,7 @@ def to_builtins(value: ApiObject | UnknownObject) -> Any:
 def _read_json(data: bytes | str, known_problem: str = "") -> Any:
     """Decode without a type, to say whose field is wrong; text that cannot even be read so is refused here."""
     try:
-        return msgspec.json.decode(data)
+        return json_values.read(data)
     except _FAULTS as fault:
         problem = known_problem or f"not a JSON document: {malformed.problem(fault)}"
         raise MalformedObject(f"{problem}; check what wrote it") from None
@@ -157,7 +157,7 @@ def _write_custom(value: Any) -> Any:
 
 @cache
 def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind, dec_hook=_read_custom)
+    return msgspec.json.Decoder(kind, dec_hook=_read_custom, float_hook=json_values.number)
 
 
 @cache

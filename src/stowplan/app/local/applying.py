@@ -20,6 +20,7 @@ from stowplan.embedded.parts import STATUS
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
 from stowplan.embedded.request import Options, Target
 from stowplan.embedded.resource import Object, Resource
+from stowplan.model import json_values
 
 FIELD_MANAGER: Final = "stowplan"
 #: What a server writes for itself and its clients, and what means nothing to another one.
@@ -131,7 +132,7 @@ class Applier:
 
 
 def _copy(content: Mapping[str, Any]) -> Object:
-    copied: Object = msgspec.json.decode(msgspec.json.encode(content))
+    copied: Object = json_values.read_object(msgspec.json.encode(content))
     return copied
 
 

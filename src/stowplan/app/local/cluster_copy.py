@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from stowplan.app import clients
 from stowplan.app.local import manifest_files
@@ -19,6 +17,7 @@ from stowplan.kube import credentials
 from stowplan.kube.client import Client, ClientSettings, Request
 from stowplan.kube.credentials import CredentialsError
 from stowplan.kube.errors import ApiError, RequestError
+from stowplan.model import json_values
 
 _PAGE: Final = 500
 _SILENCE_SECONDS: Final = 60.0
@@ -98,7 +97,7 @@ async def _list(client: Client, collection: str, kind: str, tell: Callable[[str]
     while True:
         request = Request("GET", collection, parameters, silence_seconds=_SILENCE_SECONDS)
         try:
-            page = msgspec.json.decode(await client.send(request), type=dict[str, Any])
+            page = json_values.read_object(await client.send(request))
         except ApiError as error:
             if not error.is_unavailable:
                 raise

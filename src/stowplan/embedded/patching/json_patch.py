@@ -15,6 +15,7 @@ import msgspec
 
 from stowplan.embedded.errors import StatusError, bad_request
 from stowplan.embedded.patching.plain import describe, unprocessable
+from stowplan.model import json_values
 
 _MAX_OPERATIONS: Final = 10_000
 # Copies of copies grow without end; a request may not be larger either.
@@ -105,7 +106,7 @@ def _copy(work: _Work, operation: dict[str, Any]) -> None:
             "Unable to complete the copy, the accumulated size increase of copy is "
             f"{work.copied_bytes}, exceeding the limit {_MAX_COPIED_BYTES}"
         )
-    _put(work.document, _text(operation, "path"), msgspec.json.decode(encoded), "copy")
+    _put(work.document, _text(operation, "path"), json_values.read(encoded), "copy")
 
 
 def _test(work: _Work, operation: dict[str, Any]) -> None:

@@ -9,12 +9,13 @@ import msgspec
 from stowplan.embedded import yaml_worker
 from stowplan.embedded.errors import StatusError, bad_request
 from stowplan.embedded.resource import Object
+from stowplan.model import json_values
 
 
 def read_json(body: bytes) -> Any:
     """Decode the body of a patch in JSON."""
     try:
-        return msgspec.json.decode(body)
+        return json_values.read(body)
     except (msgspec.DecodeError, ValueError, RecursionError) as fault:
         raise bad_request(f"error decoding patch: {_problem(fault)}") from None
 
@@ -22,11 +23,11 @@ def read_json(body: bytes) -> Any:
 def read_yaml(body: bytes) -> Any:
     """Decode the body of an apply in YAML, of which JSON is the usual part."""
     try:
-        return msgspec.json.decode(body)
+        return json_values.read(body)
     except (msgspec.DecodeError, ValueError, RecursionError):
         pass
     try:
-        return msgspec.json.decode(yaml_worker.converted(body))
+        return json_values.read(yaml_worker.converted(body))
     except (ValueError, RecursionError) as fault:
         raise bad_request(f"error decoding YAML: {_problem(fault)}") from None
 
@@ -61,7 +62,7 @@ def describe(value: Any) -> str:
 
 def copied(value: Object) -> Object:
     """Copy an object deeply."""
-    duplicate: Object = msgspec.json.decode(msgspec.json.encode(value))
+    duplicate: Object = json_values.read(msgspec.json.encode(value))
     return duplicate
 
 

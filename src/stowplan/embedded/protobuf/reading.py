@@ -14,6 +14,7 @@ from stowplan.embedded.protobuf import wire
 from stowplan.embedded.protobuf.table import Field, message_of, messages
 from stowplan.embedded.protobuf.wire import MalformedMessageError, Walk
 from stowplan.embedded.resource import Object
+from stowplan.model import json_values
 from stowplan.model.timestamps import format_micro_time, format_time
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
@@ -159,7 +160,7 @@ def _items(raw: int | bytes, walk: Walk) -> list[str]:
 def _json(raw: int | bytes, walk: Walk) -> Any:
     """JSON inside a message."""
     try:
-        return msgspec.json.decode(_bytes(dict(walk.fields(_bytes(raw))).get(1, b"null")))
+        return json_values.read(_bytes(dict(walk.fields(_bytes(raw))).get(1, b"null")))
     except (msgspec.DecodeError, RecursionError) as error:
         raise MalformedMessageError(f"JSON inside the message cannot be read: {error}") from None
 

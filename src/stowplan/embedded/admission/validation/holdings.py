@@ -11,6 +11,7 @@ from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.selectors import check_label_selector
 from stowplan.embedded.resource import Object
+from stowplan.model import json_values
 from stowplan.model.quantity import Quantity
 
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -80,7 +81,7 @@ def _json_problem(encoded: str) -> str:
     """Why something is no JSON, nothing if it is."""
     content = base64.b64decode(encoded).strip()
     try:
-        msgspec.json.decode(content)
+        json_values.read(content)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         if not content:
             return "unexpected end of JSON input"

@@ -15,6 +15,7 @@ from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.resources import check_amounts, check_requirements
 from stowplan.embedded.errors import Cause
 from stowplan.embedded.resource import Object
+from stowplan.model import json_values
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -24,7 +25,6 @@ _LONGEST_DEADLINE: Final = 2**31 - 1
 _DEADLINE_RULE: Final = f"must be between 1 and {_LONGEST_DEADLINE}, inclusive"
 
 _ENCODER: Final = msgspec.json.Encoder()
-_DECODER: Final = msgspec.json.Decoder()
 
 _Check = Callable[[Problems, Any, str], None]
 
@@ -47,7 +47,7 @@ def check_new_pod(problems: Problems, pod: Object) -> None:
 def _causes(spec: bytes, gates: frozenset[str]) -> tuple[Cause, ...]:
     """What is wrong with the spec of a pod. Pods come by the thousand from one template, which is checked once."""
     problems = Problems(gates)
-    check_spec(problems, _DECODER.decode(spec), "spec")
+    check_spec(problems, json_values.read(spec), "spec")
     return tuple(problems.causes)
 
 
