@@ -8,11 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Final, Protocol
 
 #: How much is read at a time, of whoever sends.
 _READ_BYTES: Final = 16 * 1024
 _MOST_TURNED_AWAY: Final = 100
+#: How many are looked for at once that may make room, as thousands may come in a second.
+_MOST_IDLE: Final = 1000
+#: How long nobody is looked for again, for each connection that was looked at: ten times what that takes.
+_PAUSE_SECONDS: Final = 5e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,9 @@ class Connections:
         self.buffer = memoryview(bytearray(_READ_BYTES))
         self._members: set[Member] = set()
         self._turned_away: set[Member] = set()
+        #: Some that were idle longest, the longest last, and since when.
+        self._idle: list[tuple[Member, float]] = []
+        self._idle_again_at = 0.0
         self._held: dict[Member, int] = {}
         self._held_bytes = 0
         self._waiting: deque[tuple[Member, int]] = deque()
@@ -131,12 +139,30 @@ class Connections:
         self._held_bytes += size
 
     def _make_room(self) -> bool:
-        idle = min((each for each in self._members if each.is_replaceable), key=lambda each: each.since, default=None)
+        idle = self._longest_idle()
         if idle is None:
             return False
         self._members.discard(idle)
         idle.make_way()
         return True
+
+    def _longest_idle(self) -> Member | None:
+        """Find the one that makes room. Whoever was busy before is idle since later than those that are known."""
+        now = asyncio.get_running_loop().time()
+        if not self._known_idle() and now >= self._idle_again_at:
+            found = nsmallest(_MOST_IDLE, (each for each in self._members if each.is_replaceable), key=_since)
+            self._idle = [(each, each.since) for each in reversed(found)]
+            self._idle_again_at = now + _PAUSE_SECONDS * len(self._members)
+        return self._idle.pop()[0] if self._idle else None
+
+    def _known_idle(self) -> bool:
+        """Say whether one is known, and forget those that are not idle any more."""
+        while self._idle:
+            member, since = self._idle[-1]
+            if member in self._members and member.is_replaceable and member.since == since:
+                return True
+            self._idle.pop()
+        return False
 
     def _look_later(self) -> None:
         if self._looking is None:
@@ -149,3 +175,7 @@ class Connections:
             member.look(now)
         if self._members:
             self._look_later()
+
+
+def _since(member: Member) -> float:
+    return member.since

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from stowplan.embedded.http.connections import Connections, Limits
 from stowplan.simulate import virtual_time
 from tests.unit.embedded.http.wire import limited
 
@@ -76,6 +77,52 @@ def test_who_sends_very_many_requests_at_once_is_not_asked_for_more_until_they_a
         return [is_asked, client.is_asked]
 
     assert virtual_time.run(story()) == [False, True]
+
+
+def test_those_that_make_room_are_looked_for_once_for_many() -> None:
+    looks = 0
+
+    class Idle:
+        since = 0.0
+
+        @property
+        def is_replaceable(self) -> bool:
+            nonlocal looks
+            looks += 1
+            return True
+
+        def look(self, now: float) -> None: ...
+
+        def go_on(self) -> None: ...
+
+        def make_way(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    async def story() -> None:
+        connections = Connections(Limits(connections=1000))
+        for _ in range(2000):
+            assert connections.enter(Idle())
+
+    virtual_time.run(story())
+    # Each time would be a million.
+    assert looks < 20_000
+
+
+def test_one_that_has_become_busy_does_not_make_room() -> None:
+    async def story() -> list[bool]:
+        wire = limited(connections=3)
+        clients = []
+        for _ in range(3):
+            clients.append(wire.connect())
+            await asyncio.sleep(1)
+        first, second, third = clients
+        wire.connect()
+        second.send(SLOW)
+        wire.connect()
+        return [client.is_open for client in (first, second, third)]
+
+    assert virtual_time.run(story()) == [False, True, False]
 
 
 def test_if_all_are_at_work_another_is_told_to_come_later() -> None:
