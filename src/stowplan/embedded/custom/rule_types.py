@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from stowplan.cel import tree
@@ -46,6 +46,18 @@ def items(node: tree.Node) -> int:
     """Return how many items the longest list has that an expression makes itself."""
     own = _MOST_ITEMS if node.does == "lists.Range" else len(node.parts) if node.does == "list" else 0
     return max([own, *map(items, node.parts)])
+
+
+def loops_around(node: tree.Node, names: Collection[str]) -> int:
+    """Return how many loops there are around a call of one of the functions, at most; -1 if none is called."""
+    inside = node.does == tree.LOOP and node.name != "#unused"
+    # What is looped over is worked out once.
+    below = [
+        found + (inside and index > 0)
+        for index, part in enumerate(node.parts)
+        if (found := loops_around(part, names)) >= 0
+    ]
+    return max([0 if node.does in names else -1, *below])
 
 
 def growth(node: tree.Node) -> int:

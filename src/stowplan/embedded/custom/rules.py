@@ -28,10 +28,20 @@ MOST_COST: Final = 500_000
 _MOST_STEPS: Final = 10_000
 _EVALUATION: Final = 10
 _CHARACTERS: Final = 1000
+#: What is made of strings in loops stays in memory.
+_CHARACTERS_IN_LOOPS: Final = 200
+_ITEMS: Final = 10
 _MOST_GROWTH: Final = 64
 _LONGEST: Final = 100_000
 #: What the library says of a value that it cannot be given inside an object or a list.
 _NO_VALUE: Final = "Non-CEL value type"
+#: Functions that go through a list each time that they are called, which the library does not count.
+_WALKING: Final = frozenset(
+    (
+        *("@in", "IndexOf", "LastIndexOf", "isSorted", "sum", "min", "max", "slice", "flatten", "distinct", "reverse"),
+        *("sort", "includes", "sets.contains", "sets.equivalent", "sets.intersects", "_==_", "_!=_", "split", "join"),
+    )
+)
 _EXTENSIONS: Final = ("lists", "sets", "two-var-comprehensions")
 # The library has these itself, with loops that are bounded.
 _OF_EXTENSIONS: Final = frozenset(
@@ -61,6 +71,10 @@ class Expression:
     length: int
     items: int
     meter: PatternMeter
+    #: How many loops there are around functions that go through lists, and around `join`; -1 if there is none.
+    walks: int
+    joins: int
+    splits: bool
 
     def evaluate(self, variables: Object) -> Any:
         """Say what it says of values. Raise ExpressionError, BudgetError, or NotEvaluatedError for what CEL has not."""
@@ -83,8 +97,17 @@ class Expression:
 
     def cost(self, size: int, longest: int) -> int:
         """Estimate what evaluating it costs, for values of a size of which the longest string has a length."""
-        steps = min(_MOST_STEPS, max(size, self.items) ** self.loops) if self.loops else 1
-        return int(_EVALUATION + size + steps + (self.length + steps) * longest // _CHARACTERS)
+        items = max(size, self.items, longest if self.splits else 0)
+        steps = _steps(items, self.loops)
+        cost = _EVALUATION + size + steps + self.length * longest // _CHARACTERS
+        if self.loops:
+            cost += steps * longest // _CHARACTERS_IN_LOOPS
+        if self.walks >= 0:
+            cost += _steps(items, self.walks) * items // _ITEMS
+        if self.joins >= 0:
+            # What is put between the items may be as long as they are.
+            cost += _steps(items, self.joins) * items * 2 * longest // _CHARACTERS_IN_LOOPS
+        return int(cost)
 
 
 def compiled(schema: Object, text: str, old: str = "plain", *, is_root: bool = False) -> Expression:
@@ -104,7 +127,14 @@ def compiled(schema: Object, text: str, old: str = "plain", *, is_root: bool = F
         len(text),
         items,
         _meter(kind if kind in _BY_FORMAT else ""),
+        rule_types.loops_around(expression.parsed, _WALKING),
+        rule_types.loops_around(expression.parsed, ("join",)),
+        rule_types.loops_around(expression.parsed, ("split",)) >= 0,
     )
+
+
+def _steps(items: int, loops: int) -> int:
+    return int(min(_MOST_STEPS, items**loops))
 
 
 def kind_of(schema: Object, text: str, old: str, *, is_root: bool) -> str:

@@ -27,6 +27,13 @@ def _problems(schema: Object, rule: str, value: Any) -> list[str]:
         pytest.param(_STRINGS, "self.all(x, self.all(y, true))", ["a"] * 20_000, id="every pair of 20,000"),
         pytest.param(_STRINGS, "self.all(x, x.matches('^.{1,253}$'))", [str(at) for at in range(9000)], id="patterns"),
         pytest.param(_STRINGS, "self.map(x, self[0]).join('') != ''", ["x" * 1_000_000, *"a" * 9000], id="a long text"),
+        pytest.param(_STRINGS, "self.map(x, self.join(x)).size() > 0", ["a" * 100] * 5000, id="joined 5,000 times"),
+        pytest.param(_STRINGS, "self[0].split('').map(x, self[0]).join('') != ''", ["x" * 9000], id="split and joined"),
+        pytest.param(
+            _STRINGS, "self.map(x, self[0] + x).size() > 0", ["x" * 1_000_000, *"a" * 400], id="added 400 times"
+        ),
+        pytest.param(_STRINGS, "self.all(x, self.indexOf('b') < 0)", ["a"] * 9000, id="looked through 9,000 times"),
+        pytest.param(_STRINGS, "self.all(x, x in self)", [str(at) for at in range(9000)], id="in 9,000 for 9,000"),
     ],
 )
 def test_a_rule_is_stopped_when_it_costs_too_much(schema: Object, rule: str, value: Any) -> None:
@@ -51,6 +58,9 @@ def test_a_rule_that_adds_up_too_much_does_not_compile() -> None:
         "self.all(x, x.matches('^[a-z0-9]+$'))",
         "self.map(x, x).map(x, x).map(x, x).map(x, x).map(x, x).map(x, x).map(x, x).size() == self.size()",
         "'a' + self[0] + 'b' + self[1] != ''",
+        "self.join(', ').size() > 0 && self.map(x, x + '!').join('').size() > 0",
+        "self.all(x, x in self)",
+        "self.all(x, x.split('').join('-').size() > 0)",
     ],
 )
 def test_usual_rules_cost_little(rule: str) -> None:
