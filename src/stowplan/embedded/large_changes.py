@@ -16,12 +16,13 @@ from typing import Final, TypeVar
 
 from stowplan.embedded import admission, forms, paths
 from stowplan.embedded.api import Api, check_size, copy, creates_by_update, without_version
+from stowplan.embedded.custom import intake
 from stowplan.embedded.errors import conflict, not_found
 from stowplan.embedded.metadata import CHANGED_MEANWHILE
 from stowplan.embedded.patching.patch import Patch
 from stowplan.embedded.protobuf import reading as protobuf
 from stowplan.embedded.request import Options, Target
-from stowplan.embedded.resource import Object
+from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.stored import Stored
 
 #: Smaller ones are seen to at once, within 50 ms; keeping book of who owns each field takes many times longer.
@@ -35,9 +36,11 @@ _TRIES: Final = 5
 T = TypeVar("T")
 
 
-def is_large(body: bytes, stored: Stored | None, *, has_owners: bool) -> bool:
+def is_large(resource: Resource, body: bytes, stored: Stored | None, *, has_owners: bool) -> bool:
     """Whether a change takes so long that it is to be worked out beforehand."""
     size = max(_weight(body), len(stored.body) if stored is not None else 0)
+    if intake.takes_long(resource, body, size):
+        return True
     if size <= _LARGE_WITH_OWNERS_BYTES:
         return False
     return size > _LARGE_BYTES or has_owners or (stored is not None and b'"managedFields":[' in stored.body)

@@ -149,7 +149,7 @@ class Verbs:
         options = self._options(target, request)
         if target.resource.qualified == "bindings":
             return self._granted(binding.bind(self._api, target, _small(request), options))
-        if large_changes.is_large(request.body, None, has_owners=options.is_tracked):
+        if large_changes.is_large(target.resource, request.body, None, has_owners=options.is_tracked):
             return Later(partial(self._create_later, target, request, rendering, options))
         obj = self._api.insert(target, request.content(), options)
         return _made(201, rendering, obj, options)
@@ -162,7 +162,7 @@ class Verbs:
         stored = self._api.store.get(target.resource, target.namespace, target.name)
         if self._authorizer is not None and stored is None and _creates(target, request):
             self._authorizer.check_creation(request)
-        if large_changes.is_large(request.body, stored, has_owners=_is_apply(request)):
+        if large_changes.is_large(target.resource, request.body, stored, has_owners=_is_apply(request)):
             return Later(partial(self._change_later, target, request, rendering, options))
         if request.method == "PUT":
             obj = self._api.replace(target, request.content(), options)

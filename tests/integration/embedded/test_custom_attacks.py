@@ -39,6 +39,10 @@ _SPEC = {
         "chosen": {"type": "array", "items": _CHOSEN},
         "needing": {"type": "array", "items": {"type": "object", "required": [f"f{at}" for at in range(20_000)]}},
         "found": {"type": "string", _RULES: [{"rule": "self.findAll('(a+)+b').size() == 0"}]},
+        "filled": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"a": {"type": "string", "default": "x" * 10_000}}},
+        },
         "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     },
 }
@@ -78,6 +82,10 @@ def caller(target: Target) -> Iterator[Caller]:
             {"needing": [{}] * 200}, 422, "needing[0].f999: Required value", id="200 times 20,000 required fields"
         ),
         pytest.param({"found": "a" * 30_000}, 201, "", id="a search through 30,000 characters"),
+        pytest.param({"filled": [{}] * 100}, 201, "", id="a default 100 times"),
+        pytest.param(
+            {"filled": [{}] * 300_000}, 413, "add more to the object than 1572864 bytes", id="a default 300,000 times"
+        ),
     ],
 )
 def test_an_object_that_takes_long_to_check(caller: Caller, spec: dict[str, Any], code: int, words: str) -> None:

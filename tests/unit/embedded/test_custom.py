@@ -354,6 +354,26 @@ def test_defaults_fill_in_what_is_missing(spec: Object, expected: Object) -> Non
     assert obj == {"spec": expected}
 
 
+def test_defaults_that_would_make_too_much_of_an_object_are_not_filled_in() -> None:
+    item = {"type": "object", "properties": {"a": {"type": "string", "default": "x" * 92}}}
+    schema = {"type": "object", "properties": {"list": {"type": "array", "items": item}}}
+    enough: Object = {"list": [{} for _ in range(10)]}
+    assert structure.fill_in(schema, enough, most_bytes=1000)
+    assert enough == {"list": [{"a": "x" * 92}] * 10}
+    too_many: Object = {"list": [{} for _ in range(11)]}
+    assert not structure.fill_in(schema, too_many, most_bytes=1000)
+
+
+def test_an_object_with_very_many_fields_is_brought_into_form_at_once() -> None:
+    # If all fields of the schema were gone through for each field of the object, this would take an hour.
+    names = [f"f{number}" for number in range(100_000)]
+    schema = {"type": "object", "properties": {name: {"type": "string", "default": "a"} for name in names}}
+    obj: Object = dict.fromkeys(names[1:], "b") | {"unknown": 1}
+    structure.prune(schema, obj)
+    structure.fill_in(schema, obj)
+    assert len(obj) == 100_000
+
+
 def test_a_default_is_not_shared_between_objects() -> None:
     schema = {"type": "object", "properties": {"list": {"type": "array", "items": {}, "default": []}}}
     first: Object = {}

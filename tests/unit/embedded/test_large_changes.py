@@ -1,8 +1,17 @@
 """Which changes are worked out beside the loop."""
 
+from dataclasses import replace
+
 import pytest
 
 from stowplan.embedded import large_changes
+from stowplan.embedded.admission.surroundings import served
+from stowplan.embedded.custom.resource import CustomResource
+from stowplan.embedded.resource import Resource
+
+_PODS = served("", "pods")
+_DEFINITIONS = served("apiextensions.k8s.io", "customresourcedefinitions")
+_THINGS = CustomResource("example.com", "v1", "Thing", "things", "thing", is_custom=True)
 
 
 @pytest.mark.parametrize(
@@ -14,4 +23,20 @@ from stowplan.embedded import large_changes
     ],
 )
 def test_what_takes_long_to_read_is_large(body: bytes, is_large: bool) -> None:
-    assert large_changes.is_large(body, None, has_owners=False) is is_large
+    assert large_changes.is_large(_PODS, body, None, has_owners=False) is is_large
+
+
+@pytest.mark.parametrize(
+    ("resource", "body", "is_large"),
+    [
+        pytest.param(_THINGS, b" " * 2000, False, id="a plain definition"),
+        pytest.param(replace(_THINGS, has_rules=True), b" " * 2000, True, id="rules"),
+        pytest.param(replace(_THINGS, has_rules=True), b" " * 1000, False, id="rules about little"),
+        pytest.param(replace(_THINGS, defaults_bytes=10), b" " * 2000, True, id="defaults"),
+        pytest.param(replace(_THINGS, defaults_bytes=20_000), b"{}", True, id="many defaults"),
+        pytest.param(_DEFINITIONS, b'"x-kubernetes-validations"' + b" " * 2000, True, id="a definition with rules"),
+        pytest.param(_DEFINITIONS, b" " * 2000, False, id="a definition without"),
+    ],
+)
+def test_what_takes_longer_than_its_size_tells_is_large(resource: Resource, body: bytes, is_large: bool) -> None:
+    assert large_changes.is_large(resource, body, None, has_owners=False) is is_large

@@ -7,10 +7,12 @@ from typing import Final
 from stowplan.embedded.custom import checking, faults, rule_check, structure, uniqueness
 from stowplan.embedded.custom.causes import bounded, invalid
 from stowplan.embedded.custom.resource import CustomResource
-from stowplan.embedded.errors import Cause, bad_request
+from stowplan.embedded.errors import Cause, StatusError, bad_request
 from stowplan.embedded.resource import Object, Resource
 
 _DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
+_FEW_BYTES: Final = 1024
+_MANY_DEFAULTS_BYTES: Final = 16 * 1024
 _BLOCKING: Final = frozenset(
     (
         "FieldValueNotSupported",
@@ -26,6 +28,17 @@ _NOT_ASKED: Final = (
 )
 
 
+def takes_long(resource: Resource, body: bytes, size: int) -> bool:
+    """Say whether an object takes longer than its size tells.
+
+    A definition takes milliseconds for each of its rules, and the rules and defaults of one make much of few values.
+    """
+    if isinstance(resource, CustomResource):
+        has_more = resource.has_rules or resource.defaults_bytes > 0
+        return (has_more and size > _FEW_BYTES) or resource.defaults_bytes > _MANY_DEFAULTS_BYTES
+    return resource.qualified == _DEFINITIONS and size > _FEW_BYTES and rule_check.RULES.encode() in body
+
+
 def unknown_fields(resource: Resource, obj: Object) -> list[str]:
     """Name the fields that the schema of a custom resource does not know, such as `spec.replicaz`."""
     if (resource.is_custom or resource.qualified == _DEFINITIONS) and structure.is_too_deep(obj):
@@ -37,7 +50,9 @@ def complete(resource: Resource, obj: Object) -> None:
     """Take out of a custom resource what its schema does not know, and fill in its defaults."""
     if isinstance(resource, CustomResource):
         structure.prune(resource.schema, obj)
-        structure.fill_in(resource.schema, obj)
+        if not structure.fill_in(resource.schema, obj):
+            what = f"the defaults of its definition add more to the object than {structure.MOST_FILLED_BYTES} bytes"
+            raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {what}")
 
 
 def problems(resource: Resource, obj: Object, before: Object | None = None) -> list[Cause]:

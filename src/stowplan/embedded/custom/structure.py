@@ -9,12 +9,16 @@ import copy
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from stowplan.embedded.resource import Object
 
 #: Every object has these, whatever its schema says.
 _ALWAYS: Final = frozenset(("apiVersion", "kind", "metadata"))
 #: How many levels of objects and lists an object or a definition may have.
 MOST_LEVELS: Final = 200
+#: How much defaults may add to an object, which may not take more than this as a whole.
+MOST_FILLED_BYTES: Final = 1536 * 1024
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
 _IS_OBJECT: Final = "x-kubernetes-embedded-resource"
 
@@ -45,18 +49,54 @@ def prune(schema: Object, obj: Object) -> None:
         del parent[key]
 
 
-def fill_in(schema: Object, value: Any) -> None:
-    """Set the defaults of the schema wherever a value is missing, or is null where it must not be."""
-    if isinstance(value, dict):
-        properties = _properties(schema)
-        for key, below in properties.items():
-            if "default" in below and (key not in value or (value[key] is None and not below.get("nullable"))):
-                value[key] = copy.deepcopy(below["default"])
-        for key, each in value.items():
-            fill_in(properties.get(key) or _additional(schema) or {}, each)
-    elif isinstance(value, list):
-        for each in value:
-            fill_in(_items(schema), each)
+def fill_in(schema: Object, obj: Object, most_bytes: int = MOST_FILLED_BYTES) -> bool:
+    """Set the defaults of the schema wherever a value is missing, or is null where it must not be.
+
+    Say whether that is done: each of a hundred thousand items may lack a hundred kilobytes, and it ends before that.
+    """
+    filling = _Filling(most_bytes)
+    filling.fill(schema, obj)
+    return filling.bytes_left >= 0
+
+
+def defaults_bytes(schema: Any) -> int:
+    """Say how much JSON the defaults of a schema are, on all levels."""
+    if not isinstance(schema, dict):
+        return 0
+    own = len(msgspec.json.encode(schema["default"])) if "default" in schema else 0
+    return own + sum(map(defaults_bytes, (schema.get("items"), _additional(schema), *_properties(schema).values())))
+
+
+class _Filling:
+    """One object being filled in, and how much that may still be."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.bytes_left = most_bytes
+        #: The fields with defaults of each schema that was met, and what they add to an object.
+        self._known: dict[int, list[tuple[str, Object, int]]] = {}
+
+    def fill(self, schema: Object, value: Any) -> None:
+        if isinstance(value, dict):
+            for key, below, size in self._defaults(schema):
+                if key not in value or (value[key] is None and not below.get("nullable")):
+                    self.bytes_left -= size
+                    if self.bytes_left < 0:
+                        return
+                    value[key] = copy.deepcopy(below["default"])
+            for key, each in value.items():
+                self.fill(_property(schema, key) or {}, each)
+        elif isinstance(value, list):
+            for each in value:
+                self.fill(_items(schema), each)
+
+    def _defaults(self, schema: Object) -> list[tuple[str, Object, int]]:
+        if id(schema) not in self._known:
+            self._known[id(schema)] = [
+                (key, below, len(msgspec.json.encode({key: below["default"]})))
+                for key, below in _properties(schema).items()
+                if "default" in below
+            ]
+        return self._known[id(schema)]
 
 
 def _unknown(schema: Object, value: Any, path: str, *, is_object: bool) -> Iterator[tuple[str, Object, str]]:
@@ -65,7 +105,7 @@ def _unknown(schema: Object, value: Any, path: str, *, is_object: bool) -> Itera
             if is_object and key in _ALWAYS:
                 continue
             field = f"{path}.{key}" if path else key
-            below = _properties(schema).get(key, _additional(schema))
+            below = _property(schema, key)
             if below is None and not _keeps_unknown(schema):
                 yield field, value, key
                 continue
@@ -89,6 +129,13 @@ def _keeps_unknown(schema: Object) -> bool:
 def _properties(schema: Object) -> dict[str, Object]:
     found = schema.get("properties")
     return {key: each for key, each in found.items() if isinstance(each, dict)} if isinstance(found, dict) else {}
+
+
+def _property(schema: Object, key: str) -> Object | None:
+    """The schema of one property, and of one that only an entry of a map can be."""
+    named = schema.get("properties")
+    found = named.get(key) if isinstance(named, dict) else None
+    return found if isinstance(found, dict) else _additional(schema)
 
 
 def _additional(schema: Object) -> Object | None:
