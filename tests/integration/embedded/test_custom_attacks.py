@@ -110,6 +110,11 @@ def test_an_object_that_is_nested_deep(caller: Caller) -> None:
             {"type": "integer", _RULES: [{"rule": "self > 0 &&" * 20_000}]}, "exceeds limit", id="a long rule"
         ),
         pytest.param({"type": "integer", _RULES: [{"rule": "(" * 5000}]}, "compilation failed", id="a deep rule"),
+        pytest.param(
+            {"type": "integer", _RULES: [{"rule": f"self != {at}"} for at in range(20_000)]},
+            "must not have more than 1000 validation rules in all its schemas",
+            id="20,000 rules",
+        ),
     ],
 )
 def test_a_definition_that_takes_long_to_check(caller: Caller, schema: dict[str, Any], words: str) -> None:

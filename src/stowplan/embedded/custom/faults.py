@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded import json_path, reading
-from stowplan.embedded.custom import schema_faults
+from stowplan.embedded.custom import rule_faults, schema_faults
 from stowplan.embedded.custom.causes import invalid_value, required, unsupported
 from stowplan.embedded.custom.definition import names_of, versions
 from stowplan.embedded.errors import Cause
@@ -77,6 +77,11 @@ def _versions(definition: Object) -> Iterator[Cause]:
         named = [reading.text(each, "name") for each in stored]
         yield invalid_value("spec.versions", named, "must have exactly one version marked as storage version")
     seen: set[str] = set()
+    rules = sum(rule_faults.count(schema) for _, schema in schemas(definition))
+    if rules > rule_faults.MOST_RULES:
+        what = f"must not have more than {rule_faults.MOST_RULES} validation rules in all its schemas"
+        yield invalid_value("spec.versions", rules, what)
+        return
     for path, schema in schemas(definition):
         yield from schema_faults.faults(schema, path)
     for index, version in enumerate(listed):

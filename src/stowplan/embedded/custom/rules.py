@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from cel_expr_python import cel
@@ -137,14 +137,21 @@ def _steps(items: int, loops: int) -> int:
     return int(min(_MOST_STEPS, items**loops))
 
 
-def kind_of(schema: Object, text: str, old: str, *, is_root: bool) -> str:
-    """Return what CEL calls the type of what an expression says, as far as it is known. Raise ExpressionError."""
-    with suppress(NotEvaluatedError):
-        compiled(schema, text, old, is_root=is_root)
-    if old != "plain":
-        return "DYN"
-    variables = rule_typing.variables(schema, is_root=is_root)
-    return rule_typing.kind_of(_make(variables, PatternMeter()), text)
+class Typing:
+    """Finds the types of expressions about values of one schema; what they may read is worked out once for all."""
+
+    def __init__(self, schema: Object, *, is_root: bool) -> None:
+        self._schema, self._is_root = schema, is_root
+
+    def kind_of(self, text: str, old: str) -> str:
+        """Return what CEL calls the type of what an expression says, as far as it is known. Raise ExpressionError."""
+        with suppress(NotEvaluatedError):
+            compiled(self._schema, text, old, is_root=self._is_root)
+        return "DYN" if old != "plain" else rule_typing.kind_of(self._environment, text)
+
+    @cached_property
+    def _environment(self) -> Any:
+        return _make(rule_typing.variables(self._schema, is_root=self._is_root), PatternMeter())
 
 
 @dataclass(frozen=True, slots=True)
