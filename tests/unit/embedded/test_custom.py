@@ -364,6 +364,14 @@ def test_defaults_that_would_make_too_much_of_an_object_are_not_filled_in() -> N
     assert not structure.fill_in(schema, too_many, most_bytes=1000)
 
 
+def test_defaults_and_choices_on_all_levels_are_what_is_costly() -> None:
+    item = {"type": "string", "anyOf": [{"minLength": 1}]}
+    listed = {"type": "array", "items": item, "default": ["a"]}
+    assert structure.costly_bytes({"type": "object", "properties": {"list": listed, "plain": {"type": "string"}}}) == (
+        len('[{"minLength":1}]') + len('["a"]')
+    )
+
+
 def test_an_object_with_very_many_fields_is_brought_into_form_at_once() -> None:
     # If all fields of the schema were gone through for each field of the object, this would take an hour.
     names = [f"f{number}" for number in range(100_000)]

@@ -8,7 +8,7 @@ from typing import Final
 from stowplan.embedded import json_path, reading
 from stowplan.embedded.custom.resource import CustomResource, PrinterColumn, ScalePaths
 from stowplan.embedded.custom.rule_check import has_rules
-from stowplan.embedded.custom.structure import defaults_bytes
+from stowplan.embedded.custom.structure import costly_bytes
 from stowplan.embedded.json_path import JsonPath
 from stowplan.embedded.resource import Object
 
@@ -46,7 +46,7 @@ def _resource(definition: Object, version: Object) -> CustomResource:
         is_custom=True,
         schema=reading.mapping(version, "schema", "openAPIV3Schema"),
         has_rules=has_rules(reading.at(version, "schema", "openAPIV3Schema")),
-        defaults_bytes=defaults_bytes(reading.at(version, "schema", "openAPIV3Schema")),
+        costly_bytes=costly_bytes(reading.at(version, "schema", "openAPIV3Schema")),
         printer_columns=tuple(_printer_columns(version)),
         scale=_scale(reading.mapping(subresources, "scale")),
         deprecation=_deprecation(spec, names, version),

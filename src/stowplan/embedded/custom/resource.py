@@ -38,8 +38,8 @@ class CustomResource(Resource):
     schema: Object = field(default_factory=dict, compare=False)
     #: Whether the schema has rules in CEL on any level.
     has_rules: bool = field(default=False, compare=False)
-    #: How much JSON the defaults of the schema are, on all levels.
-    defaults_bytes: int = field(default=0, compare=False)
+    #: How much JSON of the schema costs more than objects say: defaults and choices.
+    costly_bytes: int = field(default=0, compare=False)
     printer_columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
     scale: ScalePaths | None = field(default=None, compare=False)
     #: The warning that clients of this version are given, if it is deprecated.

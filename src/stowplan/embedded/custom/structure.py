@@ -19,6 +19,7 @@ _ALWAYS: Final = frozenset(("apiVersion", "kind", "metadata"))
 MOST_LEVELS: Final = 200
 #: How much defaults may add to an object, which may not take more than this as a whole.
 MOST_FILLED_BYTES: Final = 1536 * 1024
+_COSTLY: Final = ("default", "allOf", "anyOf", "oneOf", "not")
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
 _IS_OBJECT: Final = "x-kubernetes-embedded-resource"
 
@@ -59,12 +60,12 @@ def fill_in(schema: Object, obj: Object, most_bytes: int = MOST_FILLED_BYTES) ->
     return filling.bytes_left >= 0
 
 
-def defaults_bytes(schema: Any) -> int:
-    """Say how much JSON the defaults of a schema are, on all levels."""
+def costly_bytes(schema: Any) -> int:
+    """Say how much JSON of a schema is defaults and choices, on all levels, which few values may cost much by."""
     if not isinstance(schema, dict):
         return 0
-    own = len(msgspec.json.encode(schema["default"])) if "default" in schema else 0
-    return own + sum(map(defaults_bytes, (schema.get("items"), _additional(schema), *_properties(schema).values())))
+    own = sum(len(msgspec.json.encode(schema[key])) for key in _COSTLY if key in schema)
+    return own + sum(map(costly_bytes, (schema.get("items"), _additional(schema), *_properties(schema).values())))
 
 
 class _Filling:
