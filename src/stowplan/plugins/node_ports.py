@@ -77,13 +77,13 @@ class _Conflicts:
 
 @dataclass(frozen=True, slots=True)
 class _HeldByImportant:
-    """Counts how often a pod of at least this priority holds exactly this port."""
+    """Counts how many of exactly these ports a pod of at least this priority holds."""
 
-    port: _HostPort
+    ports: frozenset[_HostPort]
     priority: int
 
     def amount(self, pod: Pod) -> int:
-        return _host_ports(pod).count(self.port) if pod.priority >= self.priority else 0
+        return sum(port in self.ports for port in _host_ports(pod)) if pod.priority >= self.priority else 0
 
 
 def _held_a_port_of(pod: Pod, old: Pod, new: None) -> bool:
@@ -109,8 +109,20 @@ def _forgotten(priority: int, nodes: Nodes, conflicts: _Conflicts, gone: list[li
     """
     forgotten = np.zeros(len(nodes), dtype=np.int64)
     as_it_is = nodes.take(nodes.all_rows)
-    freed = [{port for pod in pods for port in _host_ports(pod) if conflicts.concerns(port)} for pods in gone]
-    for port in set().union(*freed):
-        is_freed = np.fromiter((port in ports for ports in freed), dtype=bool, count=len(freed))
-        forgotten += is_freed * as_it_is.count(_HeldByImportant(port, priority))
+    freed = [frozenset(port for pod in pods for port in _host_ports(pod) if conflicts.concerns(port)) for pods in gone]
+    for ports in _groups(freed):
+        is_freed = np.fromiter((ports <= each for each in freed), dtype=bool, count=len(freed))
+        forgotten += is_freed * as_it_is.count(_HeldByImportant(ports, priority))
     return forgotten
+
+
+def _groups(freed: list[frozenset[_HostPort]]) -> set[frozenset[_HostPort]]:
+    """Say which ports are counted together: those that are freed in the same rows, as there may be thousands."""
+    rows_of: dict[_HostPort, list[int]] = {}
+    for row, ports in enumerate(freed):
+        for port in ports:
+            rows_of.setdefault(port, []).append(row)
+    ports_of: dict[tuple[int, ...], list[_HostPort]] = {}
+    for port, rows in rows_of.items():
+        ports_of.setdefault(tuple(rows), []).append(port)
+    return {frozenset(ports) for ports in ports_of.values()}

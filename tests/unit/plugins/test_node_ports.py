@@ -95,3 +95,13 @@ def test_pods_that_want_every_port_there_is_are_compared_at_once() -> None:
     cluster.place("node", asks(*tcp))
     assert cluster.refusals(NodePorts(), asks(*udp)) == {}
     assert cluster.refusals(NodePorts(), asks(*udp, *tcp)) == TAKEN
+
+
+def test_thousands_of_ports_that_are_freed_are_counted_together() -> None:
+    # One by one, this would take minutes.
+    many = [port(number) for number in range(1, 10_001)]
+    cluster = SmallCluster(make_node("other"), make_node("node"))
+    low = asks(*many, priority=1)
+    cluster.place("node", low, asks(*many, priority=100))
+    supposed = cluster.suppose("node", gone=(low,))
+    assert cluster.refusals(NodePorts(), asks(*many, priority=50), supposed) == {}
