@@ -32,9 +32,12 @@ def required_node_affinity(pod: Pod, nodes: Nodes) -> Mask:
     """Say which rows meet the pod's `nodeSelector` and its required node affinity."""
     admitted = np.ones(len(nodes), dtype=bool)
     for requirement in selectors.from_labels(pod.spec.node_selector).requirements:
+        # A pod may name tens of thousands of labels that no node has, each of which would be looked up on all nodes.
+        if not admitted.any():
+            return admitted
         admitted &= meets(requirement, nodes)
     terms = required_terms(pod)
-    if terms is not None:
+    if terms is not None and admitted.any():
         admitted &= selected(node_selector.compile_node_selector(terms), nodes)
     return admitted
 
@@ -61,6 +64,8 @@ def holds(term: Term, nodes: Nodes) -> Mask:
         return np.zeros(len(nodes), dtype=bool)
     admitted = np.ones(len(nodes), dtype=bool)
     for requirement in term.labels:
+        if not admitted.any():
+            return admitted
         admitted &= meets(requirement, nodes)
     for field in term.fields:
         admitted &= _has_field(field, nodes)

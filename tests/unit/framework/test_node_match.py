@@ -20,7 +20,7 @@ from stowplan.model.meta import ObjectMeta
 from stowplan.model.node import Node, NodeSpec, Taint
 from stowplan.model.pod import Pod, PodSpec
 from stowplan.table.columns import Mask
-from stowplan.table.nodes import Nodes
+from stowplan.table.nodes import Coded, Nodes
 from stowplan.table.table import Table
 
 NO_SCHEDULE = Taint(key="gpu", effect="NoSchedule")
@@ -103,6 +103,21 @@ def test_required_node_affinity(table: Table, pod: Pod, expected: str) -> None:
     assert names(mask) == expected
     alone = [node_match.required_node_affinity(pod, nodes.take(np.array([row]))).tolist() for row in range(len(NODES))]
     assert alone == [[admitted] for admitted in mask.tolist()]
+
+
+def test_labels_are_not_looked_up_when_no_node_is_left(table: Table) -> None:
+    asked: list[str] = []
+
+    class Listening(Nodes):
+        def label(self, key: str) -> Coded:
+            asked.append(key)
+            return super().label(key)
+
+    many = {f"k{number}": "v" for number in range(1000)}
+    term = labels(*(requirement(key, "In", "v") for key in many))
+    assert not node_match.required_node_affinity(make_pod(term, **many), Listening(table)).any()
+    assert not node_match.required_node_affinity(make_pod(term), Listening(table)).any()
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(
