@@ -138,7 +138,17 @@ class GarbageCollector:
         policy = "Foreground" if waiting and has_dependents else "Background"
         if "finalizers" in obj["metadata"] and not waiting:
             policy = _asked_policy(obj)
+        if policy == "Foreground" and self._is_in_circle(obj):
+            # The owner waits for this one, which would wait for the owner.
+            for reference in references:
+                reference["blockOwnerDeletion"] = False
+            self._update(resource, obj)
         self._delete(resource, obj, policy)
+
+    def _is_in_circle(self, obj: Object) -> bool:
+        """Whether a dependent of an object waits for dependents of its own, as an owner of it does."""
+        dependents = self._by_owner.get(obj["metadata"]["uid"], ())
+        return any(self._known[key].waits_for == FOREGROUND for key in dependents)
 
     def _owner_of(self, obj: Object, reference: Object) -> Object | None:
         """Find an owner by its reference; an object of another uid is not it."""

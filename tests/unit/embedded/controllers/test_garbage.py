@@ -112,3 +112,21 @@ def test_a_dependent_that_does_not_block_is_not_waited_for() -> None:
         assert "deletionTimestamp" in cluster.get(CONFIG_MAPS, "child")["metadata"]
 
     tell(story)
+
+
+def test_objects_that_own_each_other_go_together() -> None:
+    def blocking(owner: Object) -> list[Object]:
+        meta = owner["metadata"]
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": meta["name"], "uid": meta["uid"]}
+        return [{**reference, "blockOwnerDeletion": True}]
+
+    async def story(cluster: SmallCluster) -> None:
+        first, second = config_map(cluster, "first"), config_map(cluster, "second")
+        cluster.edit(CONFIG_MAPS, "first", lambda obj: obj["metadata"].update(ownerReferences=blocking(second)))
+        cluster.edit(CONFIG_MAPS, "second", lambda obj: obj["metadata"].update(ownerReferences=blocking(first)))
+        cluster.delete(CONFIG_MAPS, "first", propagationPolicy="Foreground")
+        await cluster.pass_time(3)
+        assert not cluster.exists(CONFIG_MAPS, "first")
+        assert not cluster.exists(CONFIG_MAPS, "second")
+
+    tell(story)
