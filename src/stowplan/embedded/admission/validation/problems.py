@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from stowplan.embedded.errors import Cause
+from stowplan.embedded.errors import MOST_CAUSES, Cause
 from stowplan.model.label_syntax import quoted
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
@@ -80,6 +80,9 @@ class Problems:
             self.invalid(path, value, IMMUTABLE)
 
     def _add(self, reason: str, path: str, complaint: str, detail: str) -> None:
+        # More are not told, and there may be millions.
+        if len(self.causes) >= MOST_CAUSES:
+            return
         self.causes.append(Cause(reason, path, f"{complaint}: {detail}" if detail else complaint))
 
 
