@@ -12,12 +12,13 @@ import msgspec
 from stowplan.embedded import yaml_worker
 from stowplan.embedded.errors import StatusError, bad_request
 from stowplan.embedded.media import JSON
-from stowplan.embedded.patching import APPLY_PATCH, manager_name
+from stowplan.embedded.patching import APPLY_PATCH, MAX_MANAGER_BYTES, manager_name
 from stowplan.embedded.protobuf import reading as protobuf
 from stowplan.embedded.request import Options
 from stowplan.embedded.resource import Object
 from stowplan.embedded.users import ANONYMOUS, User
 from stowplan.model import json_values
+from stowplan.model.label_syntax import quoted
 
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
@@ -80,6 +81,10 @@ class Incoming(msgspec.Struct, frozen=True):
             listed = '"", "Ignore", "Strict", "Warn"'
             raise _invalid(f'fieldValidation: Unsupported value: "{validation}": supported values: {listed}')
         named = self.text("fieldManager")
+        if len(named.encode(errors="replace")) > MAX_MANAGER_BYTES:
+            raise _invalid(f"fieldManager: Too long: may not be more than {MAX_MANAGER_BYTES} bytes")
+        if not named.isprintable():
+            raise _invalid(f"fieldManager: Invalid value: {quoted(named)}: should only contain printable characters")
         manager = manager_name(named, self.user_agent)
         return Options(
             dry_run == "All",

@@ -111,6 +111,19 @@ def test_an_unknown_field_is_refused_if_asked_to_and_dropped_otherwise(caller: C
     assert "dta" not in caller.post(CONFIG_MAPS, body, fieldValidation="Ignore").content
 
 
+@pytest.mark.parametrize(
+    ("manager", "words"),
+    [
+        ("x" * 129, "fieldManager: Too long: may not be more than 128 bytes"),
+        ("a\u0001", 'fieldManager: Invalid value: "a\\x01": should only contain printable characters'),
+    ],
+)
+def test_a_manager_of_fields_has_a_name_that_can_be_kept(caller: Caller, manager: str, words: str) -> None:
+    reply = caller.post(CONFIG_MAPS, config_map("a"), fieldManager=manager)
+    assert (reply.code, words in reply.content["message"]) == (422, True)
+    assert caller.post(CONFIG_MAPS, config_map("a"), fieldManager=manager[:128].strip("\u0001")).code == 201
+
+
 def test_an_update_of_an_old_version_is_a_conflict(caller: Caller) -> None:
     first = caller.post(CONFIG_MAPS, config_map("a", "1")).content
     second = {**first, "data": {"value": "2"}}

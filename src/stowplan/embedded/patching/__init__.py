@@ -34,6 +34,7 @@ from stowplan.model import merge_patch
 __all__ = [
     "APPLY_PATCH",
     "JSON_PATCH",
+    "MAX_MANAGER_BYTES",
     "MERGE_PATCH",
     "STRATEGIC_MERGE_PATCH",
     "Author",
@@ -46,7 +47,7 @@ __all__ = [
     "note_update",
 ]
 
-_MAX_MANAGER_BYTES = 128
+MAX_MANAGER_BYTES = 128
 
 
 def apply(resource: Resource, current: Object | None, patch: Patch) -> Object:
@@ -118,7 +119,7 @@ def manager_name(field_manager: str, user_agent: str) -> str:
     if field_manager:
         return field_manager
     printable = "".join(letter for letter in user_agent.partition("/")[0] if letter.isprintable())
-    return printable.encode(errors="ignore")[:_MAX_MANAGER_BYTES].decode(errors="ignore")
+    return printable.encode(errors="ignore")[:MAX_MANAGER_BYTES].decode(errors="ignore")
 
 
 def _bad_option(field: str, reason: str, problem: str) -> StatusError:
