@@ -16,7 +16,7 @@ from stowplan.model.node import Taint
 from stowplan.model.node_selector import CompiledNodeSelector, FieldRequirement, Term
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Requirement
-from stowplan.model.tolerations import is_tolerated
+from stowplan.model.tolerations import about, is_tolerated
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
@@ -85,9 +85,11 @@ def tolerated(
 ) -> Mask:
     """Say which rows have no taint of these effects that the tolerations leave uncovered."""
 
+    find = about(tolerations)
+
     def puts_up_with(taints: tuple[Taint, ...]) -> bool:
         repelling = (taint for taint in taints if taint.effect in effects)
-        return all(is_tolerated(taint, tolerations, comparison_operators) for taint in repelling)
+        return all(is_tolerated(taint, find(taint), comparison_operators) for taint in repelling)
 
     return nodes.taints.by_meaning(puts_up_with, missing=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from stowplan.model.affinity import Toleration
@@ -12,6 +12,9 @@ from stowplan.model.node import Taint
 
 # Without plus sign, leading zero or space, and no minus nought: stricter than the numbers of label selectors.
 _CANONICAL: Final = re.compile(r"0|-?[1-9][0-9]*")
+
+#: So many are looked through one by one.
+_FEW: Final = 16
 
 NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE = "NoSchedule", "NoExecute", "PreferNoSchedule"
 
@@ -38,12 +41,24 @@ def is_tolerated(taint: Taint, tolerations: Iterable[Toleration], comparison_ope
     return any(tolerates(toleration, taint, comparison_operators) for toleration in tolerations)
 
 
+def about(tolerations: tuple[Toleration, ...]) -> Callable[[Taint], Sequence[Toleration]]:
+    """Return what finds the tolerations that may cover a taint; a pod may have thousands, and a node as many taints."""
+    if len(tolerations) <= _FEW:
+        return lambda taint: tolerations
+    by_key: dict[str, list[Toleration]] = {}
+    for toleration in tolerations:
+        by_key.setdefault(toleration.key, []).append(toleration)
+    of_any = by_key.get("", [])
+    return lambda taint: [*of_any, *by_key.get(taint.key, ())] if taint.key else of_any
+
+
 def first_untolerated(
     taints: Iterable[Taint], tolerations: tuple[Toleration, ...], comparison_operators: bool = False
 ) -> Taint | None:
     """The first taint that keeps the pod off the node (NoSchedule or NoExecute), None if nothing does."""
+    find = about(tolerations)
     for taint in taints:
-        if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not is_tolerated(taint, tolerations, comparison_operators):
+        if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not is_tolerated(taint, find(taint), comparison_operators):
             return taint
     return None
 
@@ -55,9 +70,9 @@ def count_intolerable_preferences(
 
     Only tolerations that may speak of that effect are asked.
     """
-    relevant = tuple(toleration for toleration in tolerations if toleration.effect in ("", PREFER_NO_SCHEDULE))
+    find = about(tuple(toleration for toleration in tolerations if toleration.effect in ("", PREFER_NO_SCHEDULE)))
     return sum(
-        taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, relevant, comparison_operators)
+        taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, find(taint), comparison_operators)
         for taint in taints
     )
 

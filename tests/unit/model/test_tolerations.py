@@ -80,3 +80,13 @@ def test_only_soft_taints_are_counted_and_only_by_tolerations_that_speak_of_them
     )
     assert count_intolerable_preferences(taints, tolerations) == 1
     assert count_intolerable_preferences(taints, ()) == 2
+
+
+def test_many_tolerations_of_many_taints_are_found_by_their_keys() -> None:
+    # One by one, this would take minutes.
+    keys = [f"k{number}" for number in range(50_000)]
+    many = tuple(Toleration(key=key, operator="Exists", effect="NoSchedule") for key in reversed(keys))
+    taints = [Taint(key=key, effect="NoSchedule") for key in keys]
+    assert first_untolerated(taints, many) is None
+    assert first_untolerated(taints, many[1:]) == taints[-1]
+    assert first_untolerated(taints, (*many[1:], Toleration(operator="Exists"))) is None
