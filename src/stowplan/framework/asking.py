@@ -25,6 +25,8 @@ NO_MARKS: list[int] = []
 SIGN = "sign"
 #: In the place of a score that is not a number, or too large for one.
 NO_NUMBER: Final = -(2**63)
+#: Of a node that a plugin has very many objections to, the first are told; a pod may ask for thousands of resources.
+_MOST_REASONS: Final = 100
 _NO_OBJECTION: Final = "filter says whom it refuses with `yield reject(mask, reason)`, and nothing else"
 
 
@@ -171,6 +173,8 @@ def _speak(words: Words, mask: Mask, rejection: Rejection, vocabulary: Vocabular
 
 def _join(first: Rejection, second: Rejection) -> Rejection:
     code = Code.UNRESOLVABLE if Code.UNRESOLVABLE in (first.code, second.code) else first.code
+    if len(first.reasons) >= _MOST_REASONS:
+        return Rejection(first.reasons, code, first.plugin)
     return Rejection(first.reasons + second.reasons, code, first.plugin)
 
 

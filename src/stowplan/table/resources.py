@@ -50,6 +50,11 @@ class Resources:
         self._rows = 0
         self._show()
 
+    @property
+    def _names(self) -> int:
+        """How many rows are somebody's."""
+        return FIRST_SCALAR + len(self.index_of) - len(FIXED)
+
     def find(self, name: str) -> int:
         """Return the row of a resource; `NOWHERE` if no node has it and no placed pod takes it."""
         return self.index_of.get(name, NOWHERE)
@@ -57,10 +62,13 @@ class Resources:
     def intern(self, name: str) -> int:
         index = self.index_of.get(name)
         if index is None:
-            index = self.index_of[name] = len(self._allocatable)
-            more = np.zeros((1, self._allocatable.shape[1]), dtype=np.int64)
-            self._allocatable = np.vstack((self._allocatable, more))
-            self._requested = np.vstack((self._requested, more))
+            index = self._names
+            self.index_of[name] = index
+            if index == len(self._allocatable):
+                # One pod may name tens of thousands, so there is room for half as many again as there are.
+                more = np.zeros((1 + index // 2, self._allocatable.shape[1]), dtype=np.int64)
+                self._allocatable = np.vstack((self._allocatable, more))
+                self._requested = np.vstack((self._requested, more))
             self._show()
             self._amounts_of.clear()
             self.names_journal.mark_all()
@@ -116,7 +124,8 @@ class Resources:
         if amounts is None:
             if len(self._amounts_of) >= MOST_AMOUNTS:
                 self._amounts_of.clear()
-            amounts = self._amounts_of[row] = (self._allocatable[:, row].tolist(), self._requested[:, row].tolist())
+            has, taken = (each[: self._names, row].tolist() for each in (self._allocatable, self._requested))
+            amounts = self._amounts_of[row] = (has, taken)
         return amounts
 
     def fit(self, capacity: int, rows: int) -> None:
@@ -139,8 +148,8 @@ class Resources:
         self._amounts_of.clear()
 
     def _show(self) -> None:
-        self.allocatable = self._allocatable[:, : self._rows]
-        self.requested = self._requested[:, : self._rows]
+        self.allocatable = self._allocatable[: self._names, : self._rows]
+        self.requested = self._requested[: self._names, : self._rows]
         self.allocatable.flags.writeable = False
         self.requested.flags.writeable = False
 

@@ -78,6 +78,13 @@ def test_objections_become_words(objections: list[Reject], expected: list[Any]) 
     assert told(*objections) == expected
 
 
+def test_of_very_many_objections_to_a_row_the_first_are_told() -> None:
+    many = [reject(mask(0), f"reason {number}") for number in range(1000)]
+    first = tuple(f"reason {number}" for number in range(100))
+    assert told(*many) == [(first, Code.UNSCHEDULABLE), None, None]
+    assert told(*many, reject(mask(0), "last", unresolvable=True)) == [(first, Code.UNRESOLVABLE), None, None]
+
+
 class Halves(Score):
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         scores: Any = np.array([1.9, 2.0, 0.5])

@@ -179,3 +179,15 @@ def test_plain_amounts_are_kept_of_a_few_rows_only() -> None:
     assert [resources.amounts(row)[0][CPU] for row in range(MOST_AMOUNTS + 2)] == [
         1000 * row for row in range(MOST_AMOUNTS + 2)
     ]
+
+
+def test_very_many_names_keep_their_amounts() -> None:
+    resources = with_rows(2)
+    names = [f"example.com/r{number}" for number in range(1000)]
+    resources.write_node(1, make_node("n").capacity(dict.fromkeys(names, "7")).build())
+    rows = [resources.find(name) for name in names]
+    assert sorted(rows) == list(range(FIRST_SCALAR, FIRST_SCALAR + 1000))
+    assert resources.allocatable.shape == (FIRST_SCALAR + 1000, 2)
+    assert resources.allocatable[rows, 1].tolist() == [7] * 1000
+    has, taken = resources.amounts(1)
+    assert (len(has), len(taken)) == (FIRST_SCALAR + 1000, FIRST_SCALAR + 1000)
