@@ -36,6 +36,10 @@ from stowplan.observe.remedies import (
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
+#: Of a pod that asks for more than this, nobody wants to read what it should not ask for, or to wait for that.
+_MOST_DEMANDS: Final = 64
+#: Of so many spread constraints, one, two or three are tried.
+_MOST_SPREADS: Final = 12
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=tolerations.NO_SCHEDULE)
 
 
@@ -80,7 +84,7 @@ def _resources(case: Case) -> Iterator[Need]:
     if is_full.any():
         yield Need(FewerPods(), is_full)
     amounts = _amounts(case.pod)
-    for name, amount in amounts.items():
+    for name, amount in amounts.items() if len(amounts) <= _MOST_DEMANDS else ():
         row = case.nodes.resource(name)
         free = np.maximum(has[row] - taken[row], 0)
         is_short = free < amount
@@ -116,10 +120,11 @@ def _taints(case: Case) -> Iterator[Need]:
 
 def _untolerated(taints: Sequence[Taint], pod: Pod) -> list[Taint]:
     repelling = (taint for taint in taints if taint.effect in (tolerations.NO_SCHEDULE, tolerations.NO_EXECUTE))
+    find = tolerations.about(pod.spec.tolerations)
     return [
         Taint(key=taint.key, value=taint.value, effect=taint.effect)
         for taint in repelling
-        if not tolerations.is_tolerated(taint, pod.spec.tolerations)
+        if not tolerations.is_tolerated(taint, find(taint))
     ]
 
 
@@ -128,6 +133,8 @@ def _cordon(case: Case) -> Iterator[Need]:
 
 
 def _node_affinity(case: Case) -> Iterator[Need]:
+    if len(case.pod.spec.node_selector) > _MOST_DEMANDS:
+        return
     unselected = case.pod
     for key, value in case.pod.spec.node_selector.items():
         has_value = case.nodes.label(key).by_meaning(partial(eq, value))
@@ -153,6 +160,8 @@ def _pod_affinity(case: Case) -> Iterator[Need]:
 def _spread(case: Case) -> Iterator[Need]:
     hard = (c for c in case.pod.spec.topology_spread_constraints if c.when_unsatisfiable == "DoNotSchedule")
     keys = tuple(dict.fromkeys(constraint.topology_key for constraint in hard))
+    if len(keys) > _MOST_SPREADS:
+        return _first_that_helps(case, [DropSpread(keys)])
     return _first_that_helps(case, [DropSpread(some) for size in (1, 2, 3) for some in combinations(keys, size)])
 
 

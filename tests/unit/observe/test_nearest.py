@@ -202,3 +202,16 @@ def test_a_pod_changed_as_a_miss_says_fits_all_its_nodes() -> None:
         result = cluster.choose(changed)
         assert isinstance(result, Chosen)
         assert set(miss.nodes) <= set(cluster.explain(changed).feasible)
+
+
+def test_a_pod_that_asks_for_very_much_is_explained_at_once() -> None:
+    # Each of these took hours: all combinations of three constraints, and a pod for each resource and label.
+    resources = make_pod().requests({f"example.com/r{number}": "1" for number in range(1000)})
+    labelled = spread = make_pod()
+    for number in range(300):
+        labelled, spread = labelled.node_selector(f"k{number}", "v"), spread.spread(f"example.com/k{number}")
+    assert misses(resources, SMALL)[0].startswith("1 node would fit if NodeResourcesFit did not object: Insufficient")
+    assert misses(labelled, SMALL)[0].startswith("1 node would fit if NodeAffinity did not object")
+    assert misses(spread, SMALL)[0].startswith(
+        "1 node would fit without spreading over example.com/k0 and example.com/k1"
+    )
