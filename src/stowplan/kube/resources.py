@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from stowplan.model import decode
+from stowplan.model import decode, json_values
 from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.malformed import MalformedObject
@@ -86,7 +86,7 @@ class _Heading(msgspec.Struct, rename="camel"):
 
 def _decode_dynamic(kind: str, data: bytes) -> DynamicObject:
     try:
-        content = msgspec.json.decode(data, type=dict[str, Any])
+        content = json_values.read_object(data)
         heading = msgspec.convert(content, _Heading)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
         raise MalformedObject(f"{kind}: {fault}; check what wrote it") from None

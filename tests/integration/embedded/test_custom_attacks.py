@@ -6,6 +6,7 @@ The server is a process of its own, so that it can be looked at what it takes.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -91,6 +92,25 @@ def caller(target: Target) -> Iterator[Caller]:
 def test_an_object_that_takes_long_to_check(caller: Caller, spec: dict[str, Any], code: int, words: str) -> None:
     reply = caller.post(_THINGS, {**_THING, "spec": spec}, dryRun="All")
     assert (reply.code, words in reply.text) == (code, True)
+
+
+def test_others_are_answered_while_a_small_object_takes_long_to_check(target: Target) -> None:
+    codes: list[int] = []
+
+    def attack() -> None:
+        with closing(target.caller()) as attacker:
+            codes.append(attacker.post(_THINGS, {**_THING, "spec": {"choice": [0] * 2000}}, dryRun="All").code)
+
+    thread = threading.Thread(target=attack)
+    answered = 0
+    with closing(target.caller()) as caller:
+        thread.start()
+        while thread.is_alive():
+            assert caller.get("/version").code == 200
+            answered += 1
+    assert codes == [422]
+    # Whoever checks it on the loop lets one or two through.
+    assert answered > 5
 
 
 def test_an_object_that_is_nested_deep(caller: Caller) -> None:

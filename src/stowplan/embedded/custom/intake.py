@@ -12,7 +12,8 @@ from stowplan.embedded.resource import Object, Resource
 
 _DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 _FEW_BYTES: Final = 1024
-_MUCH_OF_A_SCHEMA_BYTES: Final = 16 * 1024
+#: Bytes of an object times bytes of choices: below it takes a few hundredths of a second.
+_FEW_COMPARISONS: Final = 500_000
 _BLOCKING: Final = frozenset(
     (
         "FieldValueNotSupported",
@@ -31,11 +32,11 @@ _NOT_ASKED: Final = (
 def takes_long(resource: Resource, body: bytes, size: int) -> bool:
     """Say whether an object takes longer than its size tells.
 
-    A definition takes milliseconds for each of its rules; the rules, defaults and choices of one make much of little.
+    A definition takes milliseconds for each of its rules; the rules, defaults and choices of one make much of little:
+    each value may be held against each choice.
     """
     if isinstance(resource, CustomResource):
-        has_more = resource.has_rules or resource.costly_bytes > 0
-        return (has_more and size > _FEW_BYTES) or resource.costly_bytes > _MUCH_OF_A_SCHEMA_BYTES
+        return (resource.has_rules and size > _FEW_BYTES) or size * resource.costly_bytes > _FEW_COMPARISONS
     return resource.qualified == _DEFINITIONS and size > _FEW_BYTES and rule_check.RULES.encode() in body
 
 
