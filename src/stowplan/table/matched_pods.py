@@ -35,9 +35,13 @@ class MatchedPods:
 
 
 def selection(term: Term, list_namespaces: Callable[[], Iterable[Namespace]]) -> Selection:
-    """Resolve the namespaces of a term among those known; a selector for everything means unknown ones as well."""
+    """Resolve the namespaces of a term among those known; one that holds without labels takes them all.
+
+    kube-scheduler 1.36 asks the selector about a pod's namespace as well, and as if that had no labels: one that only
+    says what must not be there (NotIn, DoesNotExist) takes every namespace, whatever its labels, like an empty one.
+    """
     wanted = term.namespace_selector
-    if wanted.is_everything:
+    if wanted.matches({}):
         return None, term.selector
     if wanted.is_nothing:
         return term.namespaces, term.selector
