@@ -75,6 +75,7 @@ class AwsElasticBlockStore(Part, frozen=True, kw_only=True):
 class AzureDisk(Part, frozen=True, kw_only=True):
     disk_name: str = ""
     disk_uri: str = msgspec.field(name="diskURI", default="")
+    kind: str = ""
     read_only: bool = False
 
 

@@ -27,7 +27,7 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.curve import curve_of
 from stowplan.framework.handle import PreparingHandle
-from stowplan.framework.verdict import Code, Rejection
+from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
@@ -104,6 +104,9 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
 
     def filter(self, pod: Pod, nodes: Nodes, state: Wanted) -> Iterator[Reject]:
         with self._stage("predicate"):
+            fault = self._search.fault(state, nodes)
+            if fault:
+                raise WordedError(fault)
             outlook = self._search.look(state, nodes)
         for mask, reason in _objections(outlook):
             if mask.any():

@@ -57,13 +57,27 @@ def in_pod(volume: Volume) -> Attachable | None:
 
 def in_volume(volume: PersistentVolume) -> Attachable | None:
     """Return the disk of a persistent volume; None if it does not count, or its driver would not know it."""
+    try:
+        return in_driver(volume)
+    except ValueError:
+        return None
+
+
+def problem_of(volume: PersistentVolume) -> str:
+    """Return why a driver cannot take over the disk of a volume; "" if it can, or if there is none to take over."""
+    try:
+        in_driver(volume)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def in_driver(volume: PersistentVolume) -> Attachable | None:
+    """Return the disk of a volume as its driver knows it. Raises ValueError if the driver cannot take it over."""
     found = _disk(volume)
     if found is None:
         return None
-    try:
-        handle = _handle(found[1], next(filter(None, map(volume.metadata.labels.get, _ZONES)), ""))
-    except ValueError:
-        return None
+    handle = _handle(found[1], next(filter(None, map(volume.metadata.labels.get, _ZONES)), ""))
     return Attachable(MIGRATED_DRIVERS[found[0]], handle) if handle else None
 
 
@@ -80,7 +94,7 @@ def _handle(disk: Disk, zones: str) -> str:
         case AwsElasticBlockStore():
             return _aws_id(disk.volume_id)
         case AzureDisk():
-            return disk.disk_uri
+            return _azure_uri(disk)
         case Cinder() | PortworxVolume():
             return disk.volume_id
 
@@ -90,11 +104,29 @@ def _place(zones: str) -> str:
     names = zones.split(ZONE_SEPARATOR)
     if len(names) == 1:
         return f"zones/{zones or _UNSPECIFIED}"
-    parts = [name.split("-") for name in names]
-    regions = {"-".join(part[:2]) for part in parts}
-    if any(len(part) != 3 for part in parts) or len(regions) != 1:
-        raise ValueError(f"zones {zones!r} are not in one region")
-    return f"regions/{regions.pop()}"
+    return f"regions/{_region(names)}"
+
+
+def _region(zones: list[str]) -> str:
+    """Return the region that zones are in, by their names."""
+    regions: set[str] = set()
+    for zone in zones:
+        parts = zone.split("-")
+        if len(parts) != 3:
+            problem = f"zone in unexpected format, expected: {{locale}}-{{region}}-{{zone}}, got: {zone}"
+            raise ValueError(f"failed to get region from zones: {problem}")
+        regions.add("-".join(parts[:2]))
+    if len(regions) != 1:
+        shown = " ".join(f"{region}:{{}}" for region in sorted(regions))
+        problem = f"multiple or no regions gotten from zones, got: map[{shown}]"
+        raise ValueError(f"failed to get region from zones: {problem}")
+    return regions.pop()
+
+
+def _azure_uri(disk: AzureDisk) -> str:
+    if disk.kind and disk.kind.lower() != "managed":
+        raise ValueError(f"kind({disk.kind}) is not supported in csi migration")
+    return disk.disk_uri
 
 
 def _aws_id(text: str) -> str:

@@ -20,14 +20,15 @@ from stowplan.model.node_selector import CompiledNodeSelector
 from stowplan.model.storage import PersistentVolume, PersistentVolumeSpec
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
+from stowplan.volumes.attach_migration import problem_of
 from stowplan.volumes.node_affinity import admitted, by_labels, required
 
-#: By the field of a disk: the plugin of old, and the label by which its driver tells zones.
+#: By the field of a disk: the plugin of old, and the label by which its driver tells zones, if zones are translated.
 _DISKS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "aws_elastic_block_store": ("kubernetes.io/aws-ebs", "topology.ebs.csi.aws.com/zone"),
         "gce_persistent_disk": ("kubernetes.io/gce-pd", "topology.gke.io/zone"),
-        "azure_disk": ("kubernetes.io/azure-disk", "topology.disk.csi.azure.com/zone"),
+        "azure_disk": ("kubernetes.io/azure-disk", ""),
         "cinder": ("kubernetes.io/cinder", "topology.cinder.csi.openstack.org/zone"),
     }
 )
@@ -51,9 +52,17 @@ class Migrations:
             return mask
         plugin, key = disk
         is_migrated = nodes.with_names(self._nodes(plugin))
-        if not is_migrated.any():
+        if not key or not is_migrated.any():
             return mask
         return np.where(is_migrated, admitted(_translated(volume, key), nodes), mask)
+
+    def fault(self, volume: PersistentVolume, nodes: Nodes, among: Mask) -> str:
+        """Return why a volume cannot be taken over on one of some rows where it should be, "" if it can."""
+        disk = _disk(volume.spec)
+        problem = problem_of(volume) if disk is not None else ""
+        if disk is None or not problem or not (nodes.with_names(self._nodes(disk[0])) & among).any():
+            return ""
+        return f"could not translate pv: {problem}"
 
     def _nodes(self, plugin: str) -> frozenset[str]:
         version = self._listers.version("CSINode")

@@ -127,6 +127,18 @@ class Search:
             provisions=tuple(making),
         )
 
+    def fault(self, wanted: Wanted, nodes: Nodes) -> str:
+        """Return why there is no saying whether a row reaches the volumes that are bound; "" if it can be said."""
+        is_asked = np.ones(len(nodes), dtype=bool) if nodes.asked is None else nodes.asked.copy()
+        for volume in wanted.bound:
+            if volume is None:
+                break
+            problem = self.migrations.fault(volume, nodes, is_asked)
+            if problem:
+                return problem
+            is_asked &= self.migrations.admitted(volume, nodes)
+        return ""
+
     def _delayed(self, claim: PersistentVolumeClaim) -> Delayed:
         shelf = self._shelves.shelf_for(claim)
         promised = self._shelves.promised_to(claim)

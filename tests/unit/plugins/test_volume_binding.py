@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stowplan.config import feature_gates
 from stowplan.framework import volume_changes
 from stowplan.framework.contract import SKIP, refuse
+from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
 from stowplan.plugins.volume_binding import VolumeBinding
 from stowplan.table.nodes import Nodes
@@ -214,6 +217,72 @@ def test_a_disk_that_a_driver_has_taken_over_is_found_by_its_labels(fields: dict
     assert isinstance(state, Wanted)
     told = [reject.mask for reject in plugin.filter(user_of("data"), Nodes(handle.table), state)]
     assert [node.name for row, node in enumerate(nodes) if any(mask[row] for mask in told)] == refused
+
+
+@pytest.mark.parametrize(
+    ("plugin", "source", "labels", "problem"),
+    [
+        pytest.param(
+            EBS,
+            {"awsElasticBlockStore": {"volumeID": "aws://zone/disk"}},
+            {},
+            "failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (aws://zone/disk)",
+            id="a malformed id",
+        ),
+        pytest.param(
+            "kubernetes.io/gce-pd",
+            {"gcePersistentDisk": {"pdName": "d"}},
+            {ZONE: "here__there"},
+            "failed to get region from zones: zone in unexpected format, expected: {locale}-{region}-{zone}, got: here",
+            id="zones of no region",
+        ),
+        pytest.param(
+            "kubernetes.io/gce-pd",
+            {"gcePersistentDisk": {"pdName": "d"}},
+            {ZONE: "us-east1-b__us-west1-b"},
+            "failed to get region from zones: multiple or no regions gotten from zones, "
+            "got: map[us-east1:{} us-west1:{}]",
+            id="zones of two regions",
+        ),
+        pytest.param(
+            "kubernetes.io/azure-disk",
+            {"azureDisk": {"diskName": "d", "diskURI": "u", "kind": "Shared"}},
+            {},
+            "kind(Shared) is not supported in csi migration",
+            id="a disk that is not managed",
+        ),
+    ],
+)
+def test_a_disk_that_cannot_be_taken_over_is_an_error_where_it_should_be(
+    plugin: str, source: dict[str, Any], labels: dict[str, str], problem: str
+) -> None:
+    disk = volume("disk", **source)
+    disk = replace(disk, metadata=replace(disk.metadata, labels=labels))
+    pod = user_of("data")
+    for has_migrated in (True, False):
+        node = make_node("one", labels={ZONE: "here__there"})
+        handle = LocalHandle(node, csi_node("one", *((plugin,) if has_migrated else ())), bound(), disk)
+        binding = VolumeBinding(handle)
+        state = binding.pre_filter(pod, Nodes(handle.table))
+        assert isinstance(state, Wanted)
+        if has_migrated:
+            with pytest.raises(WordedError, match=re.escape(f"could not translate pv: {problem}")):
+                list(binding.filter(pod, Nodes(handle.table), state))
+        else:
+            assert not list(binding.filter(pod, Nodes(handle.table), state))
+
+
+def test_the_zones_of_an_azure_disk_are_not_told_in_the_labels_of_its_driver() -> None:
+    nodes = [make_node("here", labels={ZONE: "east"}), make_node("there", labels={ZONE: "west"})]
+    source = {"diskName": "d", "diskURI": "u", "kind": "Managed"}
+    disk = volume("disk", azureDisk=source, nodeAffinity=affinity([where(ZONE, "east")]))
+    migrated = [csi_node(node.name, "kubernetes.io/azure-disk") for node in nodes]
+    handle = LocalHandle(*nodes, *migrated, bound(), disk)
+    plugin = VolumeBinding(handle)
+    state = plugin.pre_filter(user_of("data"), Nodes(handle.table))
+    assert isinstance(state, Wanted)
+    (told,) = plugin.filter(user_of("data"), Nodes(handle.table), state)
+    assert told.mask.tolist() == [False, True]
 
 
 def test_it_keeps_the_contract() -> None:

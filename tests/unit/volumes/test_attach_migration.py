@@ -77,6 +77,7 @@ def test_a_gce_disk_is_known_by_where_it_is(labels: dict[str, str], handle: str)
         pytest.param(volume(GCE, **{ZONE: "here__there"}), id="a disk in zones of no region"),
         pytest.param(volume({"awsElasticBlockStore": {"volumeID": "aws://zone/disk"}}), id="a malformed AWS id"),
         pytest.param(volume({"azureDisk": {"diskName": "d"}}), id="a disk without an id"),
+        pytest.param(volume({"azureDisk": {"diskURI": "u", "kind": "Shared"}}), id="an Azure disk that is not managed"),
     ],
 )
 def test_a_volume_that_its_driver_would_not_know_does_not_count(persistent_volume: PersistentVolume) -> None:
