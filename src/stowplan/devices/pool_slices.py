@@ -54,7 +54,8 @@ class PoolSlices:
             return None
         newest = max(found.spec.pool.generation for found in concerned)
         current = [found for found in concerned if found.spec.pool.generation == newest]
-        expected = current[0].spec.pool.resource_slice_count
+        # Should they not agree on how many they are, those of the node itself are believed before those of several.
+        expected = min(current, key=lambda found: not found.spec.node_name).spec.pool.resource_slice_count
         if len(current) == expected:
             return pools.build(self.id, current, (), self._is_partitionable)
         # The rest may be there, but for other nodes; one of a later generation means that this one is on its way out.

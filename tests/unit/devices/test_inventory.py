@@ -120,6 +120,11 @@ def test_pools_are_tried_in_a_fixed_order(slices: list[ResourceSlice], pools: li
             id="the other slice is there, but for another node",
         ),
         pytest.param(
+            [make_slice("a", A, node_name=None, all_nodes=True, count=1), make_slice("b", B, count=2)],
+            ["pool: a b"],
+            id="on how many there are the slices of the node itself are believed",
+        ),
+        pytest.param(
             [make_slice("here", A, count=2), make_slice("there", B, generation=2, node_name="node-2")],
             [],
             id="an incomplete generation is dropped when a newer one has begun elsewhere",
