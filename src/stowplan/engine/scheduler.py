@@ -132,6 +132,7 @@ class Scheduler:
         moot = why_moot(parts, profile, pod)
         if profile is None or moot:
             parts.queue.done(pod)
+            parts.queue.nominations.hollow(pod)
             parts.tell(Dropped(pod, moot))
             return
         if await self._gangs.schedule(profile, entry):

@@ -6,6 +6,7 @@ filtered.
 
 from __future__ import annotations
 
+from stowplan.model.meta import NamespacedMeta
 from stowplan.model.pod import Pod
 
 
@@ -40,6 +41,17 @@ class Nominations:
             del self._by_node[node_name][_id(pod)]
             if not self._by_node[node_name]:
                 del self._by_node[node_name]
+
+    def hollow(self, pod: Pod) -> None:
+        """Keep no more of a nominated pod than that it is one, without requests or priority: nobody queues it any more.
+
+        Upstream looks up nominated pods in the queue; one that was dropped from it, for it is being deleted, is known
+        by name alone. It takes up a place among the pods of its node until it is gone, and nothing else.
+        """
+        node_name = self.node_of(pod)
+        if node_name:
+            metadata = NamespacedMeta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
+            self.put(Pod(metadata=metadata), node_name)
 
     def node_of(self, pod: Pod) -> str:
         return self._node_of.get(_id(pod), "")

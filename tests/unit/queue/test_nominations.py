@@ -66,3 +66,21 @@ def test_for_whom_room_is_left(asking: Pod, expected: dict[str, list[str]]) -> N
     nominations.put(pod("lower", 1), "b")
     nominations.put(pod("higher", 9), "a")
     assert names(nominations.standing_before(asking)) == expected
+
+
+def test_of_a_pod_that_nobody_queues_any_more_only_the_name_counts() -> None:
+    nominations = Nominations()
+    web = make_pod("web").priority(5).requests(cpu="2").build()
+    nominations.put(web, "a")
+    nominations.hollow(web)
+    (known,) = nominations.standing_before(pod("other"))["a"]
+    assert (known.name, known.priority, known.spec.containers) == ("web", 0, ())
+    assert nominations.standing_before(pod("higher", 1)) == {}
+    nominations.remove(web)
+    assert not nominations
+
+
+def test_to_keep_only_the_name_of_a_pod_that_is_not_nominated_changes_nothing() -> None:
+    nominations = Nominations()
+    nominations.hollow(pod("web"))
+    assert not nominations
