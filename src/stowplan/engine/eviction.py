@@ -138,7 +138,10 @@ def _clear_lower_nominations(parts: Parts, pod: Pod, node_name: str) -> list[Cor
 
 
 def _open_gate(parts: Parts, pod: Pod) -> None:
-    """Let the pod be tried if a victim's end came while the gate was still closed: nothing else would bring it back."""
+    """Bring the pod back if a victim's end came while the gate was still closed: nothing else would.
+
+    It backs off as it would have done had it heard of that end now, so that pods that wait no longer come first.
+    """
     entry = parts.queue.places.get(pod)
     if entry is not None and entry.gated_by == PLUGIN:
-        parts.queue.activate([pod], parts.now_ns())
+        parts.queue.bring_back(pod, parts.now_ns())

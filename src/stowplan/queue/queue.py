@@ -259,6 +259,12 @@ class SchedulingQueue:
         if stale:
             self.in_flight.record([Event(changes.UNSCHEDULABLE_TIMEOUT)])
 
+    def bring_back(self, pod: Pod, now_ns: int) -> None:
+        """Bring back a pod that was refused: what helps it came when it was not let in. It backs off first."""
+        entry = self.places.get(pod)
+        if entry is not None and entry.place in POOLED:
+            self._reconsider(entry, Event(changes.FORCE_ACTIVATE, None, pod), now_ns)
+
     def bring_all_back(self, now_ns: int) -> None:
         """Bring back every pod that was refused: who refused it may be asked differently now, or not at all."""
         event = Event(changes.CONFIGURATION_RELOAD)

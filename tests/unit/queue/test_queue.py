@@ -409,6 +409,32 @@ def test_a_pod_activated_in_flight_is_tried_again_and_no_other() -> None:
     assert room.places == {"p": "backoff", "other": "unschedulable"}
 
 
+@pytest.mark.parametrize(
+    ("at", "is_shut", "place"),
+    [
+        pytest.param(0.5, False, "backoff", id="it backs off as after any event that helps"),
+        pytest.param(60, False, "active", id="unless it has waited long enough"),
+        pytest.param(0.5, True, "gated", id="it still has to pass the gate"),
+    ],
+)
+def test_a_refused_pod_is_brought_back(at: float, is_shut: bool, place: str) -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    room.give_back("p", rejected_by=["Picky"])
+    room.shut |= {"p"} if is_shut else set()
+    room.bring_back(pod("p"), at)
+    assert room.places == {"p": place}
+
+
+def test_a_pod_that_does_not_wait_to_be_brought_back_stays_where_it_is() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.bring_back(pod("p"))
+    room.bring_back(pod("unknown"))
+    assert room.places == {"p": "active"}
+
+
 def test_an_unknown_pod_is_not_activated() -> None:
     room = WaitingRoom()
     room.activate(pod("p"))

@@ -82,6 +82,9 @@ class WaitingRoom:
     def activate(self, pod: Pod, at: float = 0) -> None:
         self._step(lambda: self.queue.activate([pod], ns(at)))
 
+    def bring_back(self, pod: Pod, at: float = 0) -> None:
+        self._step(lambda: self.queue.bring_back(pod, ns(at)))
+
     def done(self, name: str) -> None:
         pod = self.taken.pop(name).pod
         self._step(lambda: self.queue.done(pod))
