@@ -316,7 +316,9 @@ class Cluster:
             self.nominations.remove(pod)
             self.cache.add_pod(pod)
         else:
-            self.nominations.put(pod, pod.status.nominated_node_name)
+            # Room that another scheduler keeps for its pod is not ours to keep.
+            is_ours = pod.spec.scheduler_name in self.profiles
+            self.nominations.put(pod, pod.status.nominated_node_name if is_ours else "")
 
     # Profiles and extenders
 

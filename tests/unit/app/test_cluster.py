@@ -158,6 +158,12 @@ def test_a_nominated_pod_keeps_its_room_until_it_is_bound() -> None:
     assert isinstance(cluster.choose(small), Chosen)
 
 
+def test_a_pod_that_another_scheduler_has_nominated_keeps_no_room() -> None:
+    cluster = cluster_of("a")
+    cluster.add(make_pod("waiting").requests(cpu="3").nominated_to("a").scheduler_name("another").build())
+    assert isinstance(cluster.choose(make_pod("small").requests(cpu="2").build()), Chosen)
+
+
 def test_a_pod_chooses_its_profile() -> None:
     cluster = Cluster(read_configuration(PROFILES), ties="upstream")
     cluster.add_all(make_node(name).capacity(cpu=4, memory="8Gi").build() for name in ("a", "b"))
