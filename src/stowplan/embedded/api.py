@@ -8,11 +8,12 @@ request says as a `Target` and `Options`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from stowplan.embedded import admission, definitions, deletion, forms, metadata, parts, patching
 from stowplan.embedded.catalogue import Catalogue

@@ -46,11 +46,6 @@ class Catalogue:
             self._by_kind.pop((served.api_version, served.kind), None)
 
 
-def storage_key(resource: Resource) -> str:
-    """Name the objects that a resource shows; resources with one key show the same objects in different forms."""
-    return "events" if resource.group == "events.k8s.io" else resource.qualified
-
-
 def unserved_subresource(resource: Resource, name: str) -> str | None:
     """Say why a subresource that a real cluster has is not served here, or nothing if there is no such subresource."""
     if resource.is_custom:

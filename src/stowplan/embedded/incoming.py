@@ -73,6 +73,8 @@ class Incoming(msgspec.Struct, frozen=True):
 
     def options(self) -> Options:
         """How a change is to be made. Raise StatusError if that is said in a way that is not understood."""
+        if not self.query:
+            return Options(False, manager_name("", self.user_agent), self.user.name, self.user)
         dry_run = self.query.get("dryRun")
         if dry_run not in (None, "", "All"):
             raise _invalid(f'dryRun: Unsupported value: "{dry_run}": supported values: "All"')

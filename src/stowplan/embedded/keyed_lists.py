@@ -14,15 +14,17 @@ from stowplan.embedded.patching.shapes import Shape
 from stowplan.embedded.resource import Object, Resource
 
 _STATUS: Final = "status"
+_NESTED: Final = frozenset((dict, list)).__contains__
 #: A device that is shared has it, any other has not.
 _OPTIONAL: Final = frozenset(("shareID",))
 
 
 def keyless(resource: Resource, obj: Object) -> list[str]:
     """The keys that are missing in a status, by their paths, such as `status.conditions[0].type`."""
-    if resource.is_custom:
+    status = obj.get(_STATUS)
+    if resource.is_custom or not (isinstance(status, dict) and any(map(_NESTED, map(type, status.values())))):
         return []
-    return [path for _, _, path in _walk(obj.get(_STATUS), merge_keys.shape_of(resource).at(_STATUS), _STATUS)]
+    return [path for _, _, path in _walk(status, merge_keys.shape_of(resource).at(_STATUS), _STATUS)]
 
 
 def drop_keyless(resource: Resource, obj: Object) -> list[str]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from stowplan.embedded import admission, forms, paths
 from stowplan.embedded.api import Api, check_size, copy, creates_by_update, without_version
@@ -28,6 +29,8 @@ from stowplan.embedded.stored import Stored
 #: Smaller ones are seen to at once, within 50 ms; keeping book of who owns each field takes many times longer.
 _LARGE_BYTES: Final = 64 * 1024
 _LARGE_WITH_OWNERS_BYTES: Final = 8 * 1024
+#: Whatever is in so much, it is not large.
+_SMALL_BYTES: Final = 1024
 #: What is binary is read in Python, and says more in as many bytes.
 _SLOWER_BINARY: Final = 4
 #: The rest waits: threads take turns, and each has an object in memory that is many times its size in JSON.
@@ -38,6 +41,8 @@ T = TypeVar("T")
 
 def is_large(resource: Resource, body: bytes, stored: Stored | None, *, has_owners: bool) -> bool:
     """Whether a change takes so long that it is to be worked out beforehand."""
+    if stored is None and len(body) <= _SMALL_BYTES and not resource.is_custom:
+        return False
     size = max(_weight(body), len(stored.body) if stored is not None else 0)
     if intake.takes_long(resource, body, size):
         return True

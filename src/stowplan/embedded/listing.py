@@ -11,7 +11,6 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded.catalogue import storage_key
 from stowplan.embedded.errors import StatusError, bad_request
 from stowplan.embedded.incoming import Incoming
 from stowplan.embedded.request import Target
@@ -105,7 +104,7 @@ def _limit(request: Incoming) -> int:
 
 
 def _token(target: Target, version: int, items: list[Stored]) -> str:
-    return _encode(_Token(version, items[-1].key, storage_key(target.resource)))
+    return _encode(_Token(version, items[-1].key, target.resource.storage))
 
 
 def _found(store: Store, target: Target, request: Incoming) -> tuple[Iterator[Stored], int]:
@@ -179,7 +178,7 @@ def _beginning(store: Store, target: Target, request: Incoming, *, is_paged: boo
 
 def _follow(store: Store, target: Target, token: _Token) -> tuple[int | None, Key]:
     """Go on where a page ended. Raise StatusError if it was none of this list, of the future, or of too long ago."""
-    if token.of != storage_key(target.resource):
+    if token.of != target.resource.storage:
         raise bad_request(f"continue key is not valid: it is of a list of {token.of}")
     if target.namespace and token.after[0] != target.namespace:
         raise bad_request(f'continue key is not valid: it is of a list of the namespace "{token.after[0]}"')

@@ -11,7 +11,17 @@ from stowplan.embedded.resource import Object, Resource
 
 CHANGED_MEANWHILE: Final = "the object has been modified; please apply your changes to the latest version and try again"
 #: Set by the server alone; a new object starts without them.
-_OWN: Final = ("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "selfLink", "uid")
+_OWN: Final = frozenset(
+    (
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    )
+)
 #: An update cannot change these; what it says of them is not heard.
 _KEPT: Final = ("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generateName", "generation")
 _ONLY_WITH_VERSION: Final = frozenset(
@@ -60,9 +70,10 @@ def clear_new(metadata: Object) -> None:
     """Take off a new object what only the server gives."""
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
+    if _OWN.isdisjoint(metadata):
+        return
     for key in _OWN:
         metadata.pop(key, None)
-    metadata.pop("resourceVersion", None)
 
 
 def complete_new(metadata: Object, creation_time: str, draw: Draw) -> None:

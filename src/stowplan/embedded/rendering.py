@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -22,8 +21,7 @@ _AT_A_TIME: Final = 200
 _META: Final = "meta.k8s.io/v1"
 
 
-@dataclass(frozen=True, slots=True)
-class Rendering:
+class Rendering(msgspec.Struct, frozen=True):
     """How one request wants to see the objects of a resource."""
 
     resource: Resource

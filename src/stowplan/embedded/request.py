@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -21,8 +20,7 @@ class Target(msgspec.Struct, frozen=True):
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """How a change is to be made."""
 
     is_dry_run: bool = False
@@ -41,7 +39,7 @@ class Options:
     #: Whether it is known to break no rule of its kind, by `Api.check`.
     is_checked: bool = False
     #: What the client is to be told beside the answer; added to on the way.
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
     #: Refuses what its author may not write, given what it was before; None if everybody may.
     guard: Callable[[Resource, Object, Object | None], None] | None = None
 

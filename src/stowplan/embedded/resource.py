@@ -31,11 +31,14 @@ class Resource:
     api_version: str = field(init=False, repr=False, compare=False)
     #: The name that messages use: `deployments.apps`, or just `pods` in the core group.
     qualified: str = field(init=False, repr=False, compare=False)
+    #: Names the objects that it shows; resources of one storage show the same objects in different forms.
+    storage: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Asked for a dozen times for every request, so written once.
         object.__setattr__(self, "api_version", f"{self.group}/{self.version}" if self.group else self.version)
         object.__setattr__(self, "qualified", f"{self.plural}.{self.group}" if self.group else self.plural)
+        object.__setattr__(self, "storage", "events" if self.group == "events.k8s.io" else self.qualified)
 
     @property
     def list_kind(self) -> str:

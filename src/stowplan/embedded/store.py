@@ -12,7 +12,6 @@ from typing import Protocol
 import msgspec
 
 from stowplan.embedded import forms, keyed_lists, stored
-from stowplan.embedded.catalogue import storage_key
 from stowplan.embedded.changes import KEPT_CHANGES, ChangeLog, Feed
 from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.shelf import Shelf
@@ -55,11 +54,11 @@ class Store:
 
     def write(self, resource: Resource, obj: Object) -> Stored:
         """Create or replace an object; its metadata gets the new resource version."""
-        storage, shelf = storage_key(resource), self.shelf(resource)
+        shelf = self.shelf(resource)
         obj["metadata"]["resourceVersion"] = str(self.version + 1)
         new = stored.keep(forms.kept_as(resource), forms.to_keep(resource, obj))
         if self._journal is not None:
-            self._journal.put(storage, new)
+            self._journal.put(resource.storage, new)
         before = shelf.get(new.namespace, new.name)
         self.version = new.version
         shelf.put(new)
@@ -68,7 +67,7 @@ class Store:
 
     def remove(self, resource: Resource, namespace: str, name: str) -> Stored:
         """Remove an object that is there; what is returned has the version of the removal."""
-        storage, shelf = storage_key(resource), self.shelf(resource)
+        storage, shelf = resource.storage, self.shelf(resource)
         before = shelf.get(namespace, name)
         if before is None:
             raise KeyError(f"{resource.qualified} {namespace}/{name} is not in the store")
@@ -86,7 +85,7 @@ class Store:
         return Feed(log, log.position_after(since), namespace)
 
     def shelf(self, resource: Resource) -> Shelf:
-        storage = storage_key(resource)
+        storage = resource.storage
         shelf = self._shelves.get(storage)
         if shelf is None:
             shelf = self._shelves[storage] = self._open(storage, resource)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from stowplan.embedded import deletion, large_changes, listing, media, pages, patching, paths, reviews, watching
 from stowplan.embedded.admission import shapes

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from stowplan.embedded.catalogue import BUILT_IN, Catalogue, storage_key, unserved_subresource
+from stowplan.embedded.catalogue import BUILT_IN, Catalogue, unserved_subresource
 from stowplan.embedded.resource import Resource
 
 WIDGET = Resource("example.com", "v1", "Widget", "widgets", "widget", is_custom=True)
@@ -68,7 +68,7 @@ def test_both_forms_of_an_event_are_one_object() -> None:
     core, grouped = catalogue.find("", "v1", "events"), catalogue.find("events.k8s.io", "v1", "events")
     assert core is not None
     assert grouped is not None
-    assert storage_key(core) == storage_key(grouped) == "events"
+    assert core.storage == grouped.storage == "events"
     # What one form calls involvedObject.name, the other calls regarding.name, at the same place.
     assert core.fields.index("involvedObject.name") == grouped.fields.index("regarding.name")
     assert core.fields.index("reportingComponent") == grouped.fields.index("reportingController")
@@ -76,12 +76,12 @@ def test_both_forms_of_an_event_are_one_object() -> None:
 
 
 def test_versions_of_one_resource_share_their_objects_and_others_do_not() -> None:
-    keys = {resource.api_version: storage_key(resource) for resource in BUILT_IN if resource.group == "autoscaling"}
+    keys = {resource.api_version: resource.storage for resource in BUILT_IN if resource.group == "autoscaling"}
     assert keys == {
         "autoscaling/v1": "horizontalpodautoscalers.autoscaling",
         "autoscaling/v2": "horizontalpodautoscalers.autoscaling",
     }
-    assert len({storage_key(resource) for resource in BUILT_IN}) == len(BUILT_IN) - 2
+    assert len({resource.storage for resource in BUILT_IN}) == len(BUILT_IN) - 2
 
 
 def test_no_two_resources_have_a_path_or_a_short_name_in_common() -> None:

@@ -8,7 +8,6 @@ from typing import Final
 
 from stowplan.app import clients
 from stowplan.embedded.api import Api
-from stowplan.embedded.catalogue import storage_key
 from stowplan.embedded.controllers.all import Options, announce, start_all
 from stowplan.embedded.controllers.root_certificates import NO_AUTHORITY
 from stowplan.embedded.precedence import Precedence
@@ -91,5 +90,5 @@ class RestOfCluster:
     def _written(self) -> tuple[int, ...]:
         """How often objects of each resource were written."""
         store = self._api.store
-        counted = (one for one in self._api.catalogue.all() if storage_key(one) not in _BESIDE_THE_POINT)
+        counted = (one for one in self._api.catalogue.all() if one.storage not in _BESIDE_THE_POINT)
         return tuple(store.shelf(resource).log.end for resource in counted)

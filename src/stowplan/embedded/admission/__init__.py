@@ -7,7 +7,6 @@ fields (422), amounts that a namespace allows (403).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded.admission import (
@@ -134,11 +133,10 @@ def validate(resource: Resource, obj: Object, before: Object | None, api: Surrou
         quota.check(resource, obj, before, api)
 
 
-def warnings(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> Iterator[str]:
+def warnings(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> list[str]:
     """What is worth telling whoever writes an object though it is taken."""
-    yield from stored_only.warnings(resource)
-    yield from pod_security.warnings(resource, obj, before, api)
-    yield from intake.warnings(resource, obj)
+    found = [*stored_only.warnings(resource), *intake.warnings(resource, obj)]
+    return [*found, *pod_security.warnings(resource, obj, before, api)] if pod_security.warns_of(resource) else found
 
 
 def check_status(resource: Resource, obj: Object) -> None:

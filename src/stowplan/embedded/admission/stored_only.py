@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
 from stowplan.embedded.resource import Resource
 
 
-def warnings(resource: Resource) -> Iterator[str]:
+def warnings(resource: Resource) -> tuple[str, ...]:
     """What whoever writes an object of this resource has to know."""
     words = _BY_RESOURCE.get(resource.qualified)
-    if words is not None and not resource.is_custom:
-        yield f"stored only: {words}"
+    return (f"stored only: {words}",) if words is not None and not resource.is_custom else ()
 
 
 _NO_NETWORK: Final = "there is no network in this cluster"

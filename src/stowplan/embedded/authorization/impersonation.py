@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -39,7 +40,13 @@ def stand_in(authorizer: Authorizer | None, user: User, headers: Mapping[str, st
 
 
 def is_wanted(headers: Mapping[str, str]) -> bool:
-    return any(name.startswith(_ANY) for name in headers)
+    return _is_wanted(tuple(headers))
+
+
+@lru_cache(maxsize=64)
+def _is_wanted(names: tuple[str, ...]) -> bool:
+    # The headers of a client are hardly ever others than those of its last request.
+    return any(name.startswith(_ANY) for name in names)
 
 
 def _extra(headers: Mapping[str, str]) -> tuple[tuple[str, tuple[str, ...]], ...]:

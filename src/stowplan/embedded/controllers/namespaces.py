@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
-from stowplan.embedded.catalogue import storage_key
 from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import conditions, resources
 from stowplan.embedded.following.follower import Follower, Key
@@ -77,7 +76,7 @@ class Namespaces:
         found: dict[str, Resource] = {}
         for resource in self._setting.api.catalogue.all():
             if resource.is_namespaced and "delete" in resource.verbs:
-                found.setdefault(storage_key(resource), resource)
+                found.setdefault(resource.storage, resource)
         return found.values()
 
     def _report(self, obj: Object, remaining: dict[str, list[Stored]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, Protocol
 
@@ -81,17 +82,23 @@ def failure(request: Request) -> Answer:
 
 
 def head_of(answer: Answer, *, is_last: bool) -> bytes:
-    phrase = _PHRASES.get(answer.code, "")
-    lines = f"HTTP/1.1 {answer.code} {phrase}\r\nContent-Type: {answer.content_type}\r\n{_EVERY_HEAD}"
+    lines = _first_lines(answer.code, answer.content_type, is_last)
     for warning in answer.warnings:
-        lines += f"Warning: 299 - {json.dumps(warning)}\r\n"
-    if answer.code == HTTPStatus.UNAUTHORIZED:
+        lines += f"Warning: 299 - {json.dumps(warning)}\r\n".encode("latin-1")
+    return b"%bContent-Length: %d\r\n\r\n" % (lines, len(answer.body))
+
+
+@lru_cache(maxsize=64)
+def _first_lines(code: int, content_type: str, is_last: bool) -> bytes:
+    """What many answers have in common."""
+    lines = f"HTTP/1.1 {code} {_PHRASES.get(code, '')}\r\nContent-Type: {content_type}\r\n{_EVERY_HEAD}"
+    if code == HTTPStatus.UNAUTHORIZED:
         lines += "WWW-Authenticate: Bearer\r\n"
-    if answer.code == HTTPStatus.SERVICE_UNAVAILABLE:
+    if code == HTTPStatus.SERVICE_UNAVAILABLE:
         lines += "Retry-After: 1\r\n"
     if is_last:
         lines += "Connection: close\r\n"
-    return f"{lines}Content-Length: {len(answer.body)}\r\n\r\n".encode("latin-1")
+    return lines.encode("latin-1")
 
 
 def stream_head(*, in_chunks: bool) -> bytes:

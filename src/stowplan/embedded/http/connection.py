@@ -202,6 +202,8 @@ class Connection(asyncio.BufferedProtocol):
             if request is not None:
                 count += 1
                 self._answer(request)
+                if self._phase is _Phase.IDLE and self._reader.is_idle and not self._ahead:
+                    break
             elif self._ahead:
                 data, self._ahead = bytes(self._ahead), bytearray()
                 self._reader.feed(data)

@@ -21,6 +21,8 @@ BODY_LIMIT_BYTES: Final = 3 * 1024 * 1024
 HEAD_LIMIT_BYTES: Final = 64 * 1024
 #: What a header counts beside its name and value, so that many small ones count, too.
 _HEADER_BYTES: Final = 32
+#: Values of headers that are remembered.
+_SHORT_BYTES: Final = 100
 #: What may be sent around a body in chunks: a line for each chunk, extensions, trailers.
 _AROUND_CHUNKS_BYTES: Final = 64 * 1024
 _AROUND_EACH_BYTE: Final = 8
@@ -146,13 +148,14 @@ class RequestReader:
         self._url += piece
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        headers, key, text = self._headers, _in_small_letters(name), value.decode("latin-1").rstrip(" \t")
+        key, text, size = _header(name, value) if len(value) <= _SHORT_BYTES else _header.__wrapped__(name, value)
+        headers = self._headers
         if self.head is not None:
             # A trailer says nothing that could still matter, and must not pretend to.
             if key in _ONCE:
                 raise self._refuse(bad_request(f"the header {key} comes after the body"))
             return
-        self._head_bytes += len(key) + len(text) + _HEADER_BYTES
+        self._head_bytes += size
         if key in headers:
             if key in _ONCE:
                 raise self._refuse(bad_request(f"the header {key} is given more than once"))
@@ -234,9 +237,11 @@ class RequestReader:
         self._is_over = True
 
 
-@lru_cache(maxsize=256)
-def _in_small_letters(name: bytes) -> str:
-    return name.decode("latin-1").lower()
+@lru_cache(maxsize=512)
+def _header(name: bytes, value: bytes) -> tuple[str, str, int]:
+    """Name, in small letters, value, and what they count. Clients send the same ones again and again."""
+    text = value.decode("latin-1").rstrip(" \t")
+    return name.decode("latin-1").lower(), text, len(name) + len(text) + _HEADER_BYTES
 
 
 def _check_version(version: str, headers: dict[str, str]) -> None:
@@ -244,7 +249,7 @@ def _check_version(version: str, headers: dict[str, str]) -> None:
         raise bad_request(f"HTTP/{version} is not spoken here: use HTTP/1.1")
     if version != "1.0" and "host" not in headers:
         raise bad_request("a request of HTTP/1.1 names the server in the header Host")
-    if headers.get("expect", "100-continue").lower() != "100-continue":
+    if "expect" in headers and headers["expect"].lower() != "100-continue":
         problem = f"Expect: {headers['expect']} is not understood; only 100-continue is"
         raise StatusError(417, "ExpectationFailed", problem)
 
@@ -262,10 +267,10 @@ def _origin_form(method: str, target: str, headers: dict[str, str]) -> str:
     """Path and query; clients of proxies name the server as well."""
     if method == "CONNECT":
         raise bad_request("CONNECT is for proxies, and this is none")
-    if method == "OPTIONS" and target == "*":
-        return "/*"
     if target.startswith("/"):
         return target
+    if method == "OPTIONS" and target == "*":
+        return "/*"
     scheme, separator, rest = target.partition("://")
     if not separator or scheme.lower() not in ("http", "https"):
         raise bad_request(f"the target of the request is not a path: {target[:100]!r}")
@@ -277,7 +282,7 @@ def _origin_form(method: str, target: str, headers: dict[str, str]) -> str:
 
 
 def _decompressed(body: bytes, headers: dict[str, str]) -> bytes:
-    coding = headers.get("content-encoding", "identity").lower()
+    coding = headers["content-encoding"].lower() if "content-encoding" in headers else "identity"
     if coding == "identity" or not body:
         return body
     if coding not in ("gzip", "deflate"):

@@ -52,10 +52,13 @@ def label_problems(namespace: Object, before: Object | None) -> list[Cause]:
     return [] if found == known else found
 
 
+def warns_of(resource: Resource) -> bool:
+    """Whether there may be something to tell whoever writes one of these."""
+    return resource.qualified in _WARNED_ABOUT
+
+
 def warnings(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> Iterator[str]:
     """What is worth telling whoever made a pod, a workload or a namespace."""
-    if resource.qualified not in _WARNED_ABOUT:
-        return
     if resource.qualified == "namespaces":
         if before is not None:
             yield from _of_existing(obj, before, api)

@@ -35,16 +35,22 @@ def check_requirements(problems: Problems, resources: Object, path: str) -> None
 def check_amounts(problems: Problems, amounts: Amounts, path: str, *, in_brackets: bool = True) -> None:
     """Check a list of amounts of anything, such as what a node has."""
     for name, amount in amounts.items():
-        check_amount(problems, name, amount, f"{path}[{name}]" if in_brackets else f"{path}.{name}")
+        if _objections(name, amount):
+            check_amount(problems, name, amount, f"{path}[{name}]" if in_brackets else f"{path}.{name}")
 
 
 def check_amount(problems: Problems, name: str, amount: str, path: str) -> None:
     """Check that an amount is none below nothing, and whole where the resource only comes whole."""
+    for objection in _objections(name, amount):
+        problems.invalid(path, amount, objection)
+
+
+@lru_cache(maxsize=1024)
+def _objections(name: str, amount: str) -> tuple[str, ...]:
+    """Say what is wrong with an amount. Nodes and pods have the same ones by the thousand."""
     quantity = Quantity.parse(amount)
-    if quantity.sign < 0:
-        problems.invalid(path, amount, NOT_NEGATIVE)
-    if is_counted(name) and quantity.milli_value % 1000:
-        problems.invalid(path, amount, _NOT_A_WHOLE)
+    negative = (NOT_NEGATIVE,) if quantity.sign < 0 else ()
+    return (*negative, _NOT_A_WHOLE) if is_counted(name) and quantity.milli_value % 1000 else negative
 
 
 def is_counted(name: str) -> bool:
