@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from stowplan.app.given import check_object, check_pod, read_yaml
+from stowplan.app.given import as_gates, check_object, check_pod, read_yaml
 from stowplan.app.private_loop import PrivateLoop
 from stowplan.app.settings import ConfigurationLike, as_configuration, installed_plugins
 from stowplan.app.standalone import Standalone, Unmeasured
@@ -91,7 +91,8 @@ class Built:
 class Cluster:
     """Nodes, pods and the other objects of a cluster, and the profiles that schedule on it.
 
-    `config` is a KubeSchedulerConfiguration: the path of a file, its text, a mapping, or one that was read before.
+    `config` is a KubeSchedulerConfiguration: the path of a file, its text, a mapping, or one that was read before;
+    `feature_gates` is a mapping, or text as `--feature-gates` takes it.
     """
 
     def __init__(
@@ -101,14 +102,14 @@ class Cluster:
         ties: Ties = "random",
         seed: int = 0,
         keep_answers: bool = True,
-        feature_gates: FeatureGates = DEFAULT_GATES,
+        feature_gates: FeatureGates | Mapping[str, bool] | str = DEFAULT_GATES,
     ) -> None:
         if ties not in get_args(Ties):
             raise ValueError(f"ties: Invalid value: {ties!r}: write one of: {', '.join(get_args(Ties))}")
-        self.feature_gates = feature_gates
+        self.feature_gates = gates = as_gates(feature_gates)
         self.registry = installed_plugins()
-        self.config = as_configuration(config, self.registry, feature_gates)
-        self.cache = Cache(rules_of(feature_gates))
+        self.config = as_configuration(config, self.registry, gates)
+        self.cache = Cache(rules_of(gates))
         self.nominations = Nominations()
         #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
         self.draw: Callable[[int], int] = random.Random(seed).randrange
@@ -119,7 +120,7 @@ class Cluster:
         #: Told when changes were applied.
         self.news = News()
         #: The resource claims on their way to the cluster.
-        self.claims = InFlight(self.cache.objects, self.cache.table.reads, feature_gates)
+        self.claims = InFlight(self.cache.objects, self.cache.table.reads, gates)
         #: Where plugins count their own work.
         self.measures: Measures = Unmeasured()
         #: What plugins write to; without one, what they write is done here.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from stowplan.config import feature_gates
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.model import decode, malformed
 from stowplan.model.meta import Part
 from stowplan.model.pod import Pod
@@ -35,6 +38,18 @@ def read_yaml(source: str | Path) -> list[Any]:
             # Told of the line that calls `Cluster.from_yaml`.
             warnings.warn(f"{origin}: {title}: {problem}; of a workload, give the pods", stacklevel=3)
     return found
+
+
+def as_gates(given: object) -> FeatureGates:
+    """Take feature gates as they were read, as a mapping, or as `--feature-gates` has them."""
+    if isinstance(given, FeatureGates):
+        return given
+    if isinstance(given, str):
+        return feature_gates.parse(given)
+    if isinstance(given, Mapping) and all(isinstance(value, bool) for value in given.values()):
+        return feature_gates.with_settings(given)
+    expected = 'a mapping such as {"StorageCapacityScoring": True}, or text as --feature-gates takes it'
+    raise TypeError(f"feature_gates: expected {expected}, got {given!r:.60}")
 
 
 def check_object(given: object) -> None:

@@ -186,7 +186,8 @@ def _ask(profile: Profile, blame: tuple[str, str, Pod], question: Callable[..., 
 def _refusal(what: str, plugin: Plugin, answer: Any) -> Rejection:
     """Return an answer that is neither None nor a way on as the refusal it must be."""
     if not isinstance(answer, Rejection):
-        return _fault(what, plugin, f"its answer means nothing here: {type(answer).__name__} {answer!r:.60}")
+        problem = f"its answer means nothing here: {type(answer).__name__} {answer!r:.60}"
+        return _fault(what, plugin, f"{problem}; return None to go on, or refuse(reason)")
     if answer.code is Code.ERROR:
         return _fault(what, plugin, ", ".join(answer.reasons))
     return Rejection(answer.reasons, answer.code, plugin.name)

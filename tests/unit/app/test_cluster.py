@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -14,6 +15,7 @@ import stowplan
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.app.given import read_yaml
 from stowplan.app.settings import read_configuration
+from stowplan.config import feature_gates
 from stowplan.config.errors import ConfigError
 from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.model.binding import Binding
@@ -182,6 +184,21 @@ def test_a_configuration_is_given_as_a_path_a_text_or_what_was_read_from_one(tmp
     for given in (path, str(path), PROFILES, yaml.safe_load(PROFILES), json.dumps(yaml.safe_load(PROFILES)), finished):
         assert Cluster(given).config == finished
     assert list(Cluster.from_yaml(TEXT, config=path).profiles) == ["default-scheduler", "packed"]
+
+
+def test_feature_gates_are_given_as_a_mapping_a_text_or_what_was_read_from_one() -> None:
+    read = feature_gates.parse("StorageCapacityScoring=true")
+    for given in (read, "StorageCapacityScoring=true", {"StorageCapacityScoring": True}):
+        assert Cluster(feature_gates=given).feature_gates == read
+
+
+def test_feature_gates_that_are_none_are_refused() -> None:
+    given: list[Any] = [["StorageCapacityScoring"], {"StorageCapacityScoring": "yes"}]
+    for wrong in given:
+        with pytest.raises(TypeError, match="feature_gates: expected a mapping such as"):
+            Cluster(feature_gates=wrong)
+    with pytest.raises(feature_gates.FeatureGateError, match="StorageCapacityScorin"):
+        Cluster(feature_gates={"StorageCapacityScorin": True})
 
 
 def test_a_configuration_that_is_wrong_is_refused_however_it_is_given() -> None:

@@ -52,7 +52,7 @@ def at(line: str) -> str:
 CLUMSY = 'raise RuntimeError("nothing to give back")'
 RAISED = at("raise RuntimeError(text)")
 EXITED = "SystemExit: 3" + at("raise SystemExit(int(text))")
-JUNK = "its answer means nothing here: str 'junk'"
+JUNK = "its answer means nothing here: str 'junk'; return None to go on, or refuse(reason)"
 
 
 @pytest.mark.parametrize(
