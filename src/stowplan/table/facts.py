@@ -70,6 +70,19 @@ class Facts:
             raise KeyError(f"column {name!r} is not declared by any enabled plugin; declared: {known}")
         return self.fact(("declared", name), partial(_number, self._declared[name]), np.float64)
 
+    def why_unread(self, name: str, node: Node) -> ValueError:
+        """Say why a node has no number in a column that a plugin declared, and where in the plugin that came about."""
+        problem, remedy = (
+            f"column {name!r} has no number for node {node.name!r}",
+            "let its function return one for every node",
+        )
+        try:
+            float(self._declared[name](node))
+        except (Exception, SystemExit) as error:
+            why = f"{type(error).__name__}: {error}"
+            return ValueError(f"{problem}: {why}; {remedy}").with_traceback(error.__traceback__)
+        return ValueError(f"{problem}; {remedy}")
+
     def _built(self, key: Hashable, column: FactColumn) -> FactColumn:
         for unused in self._uses.least(self.columns):
             # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.

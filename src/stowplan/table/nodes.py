@@ -241,10 +241,7 @@ class Nodes:
         values = self._values(self._table.facts.declared(name))
         unread = np.flatnonzero(np.isnan(values))
         if unread.size:
-            node = self.node(int(unread[0])).metadata.name
-            raise ValueError(
-                f"column {name!r} has no number for node {node!r}; let its function return one for every node"
-            )
+            raise self._table.facts.why_unread(name, self.node(int(unread[0])))
         return values
 
     def coded(self, key: Hashable, read: Callable[[Node], Hashable | None]) -> Coded:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
+from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table import columns as columns_module
 from stowplan.table.nodes import Nodes
@@ -169,6 +171,17 @@ def test_a_declared_column_is_known_by_name() -> None:
     assert Nodes(table).column("letters").tolist() == [1, 2]
     with pytest.raises(KeyError, match="column 'celsius' is not declared by any enabled plugin; declared: letters"):
         Nodes(table).column("celsius")
+
+
+def test_a_column_that_cannot_be_read_off_a_node_says_what_went_wrong_and_where() -> None:
+    def degrees(node: Node) -> float:
+        return float(node.metadata.annotations["celsius"])
+
+    table = table_of("cold")
+    table.facts.declare("celsius", degrees)
+    with pytest.raises(ValueError, match="no number for node 'cold': KeyError: 'celsius'; let its function") as raised:
+        Nodes(table).column("celsius")
+    assert traceback.extract_tb(raised.value.__traceback__)[-1].name == "degrees"
 
 
 def test_names_given_out_stay_as_they_are() -> None:
