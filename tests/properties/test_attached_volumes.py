@@ -215,7 +215,7 @@ def test_rows_as_they_would_be_are_counted_as_if_they_were(
     rows = list(enumerate(table.names()))
     come = [supposed[row][0] for row, _ in rows]
     gone = [pods_on(cache, name)[: supposed[row][1]] for row, name in rows]
-    shapes = [[[table.shape_of(pod) for pod in some] for some in moved] for moved in (come, gone)]
+    shapes = [[[Nodes(table).shape_of(pod) for pod in some] for some in moved] for moved in (come, gone)]
     nodes = Nodes(table).suppose(np.arange(len(table)), shapes[0], shapes[1])
     changes = nodes.change_of_holding(POD_VOLUMES)
     for row, name in rows:

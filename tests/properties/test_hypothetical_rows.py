@@ -42,7 +42,7 @@ def test_a_supposed_row_is_told_what_the_changed_row_is_told(
         for row, (added, _) in enumerate(supposed)
     ]
     gone = [cluster.pods_on(table.names()[row])[:count] for row, (_, count) in enumerate(supposed)]
-    shapes = [[[table.shape_of(one) for one in pods] for pods in changed] for changed in (come, gone)]
+    shapes = [[[Nodes(table).shape_of(one) for one in pods] for pods in changed] for changed in (come, gone)]
     states = world.filter_states(profile, pod, Nodes(table))
     plugins = [plugin for plugin in profile.filter if plugin.name in states]
     rows = np.arange(len(supposed))

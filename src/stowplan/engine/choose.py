@@ -180,15 +180,16 @@ def _words_with_nominated(field: Field, kept: Kept, pod: Pod) -> Words | None:
     """Return the words of rows that must leave room for nominated pods, 0 elsewhere; None if there are no such rows."""
     if not field.nominations:
         return None
+    nodes = Nodes(field.table)
     standing = {
-        field.table.row_of[name]: [field.table.shape_of(other) for other in pods]
+        field.table.row_of[name]: [nodes.shape_of(other) for other in pods]
         for name, pods in field.nominations.standing_before(pod).items()
         if name in field.table.row_of
     }
     if not standing:
         return None
     rows = np.fromiter(standing, dtype=np.intp, count=len(standing))
-    supposed = Nodes(field.table).suppose(rows, list(standing.values()), [[] for _ in standing])
+    supposed = nodes.suppose(rows, list(standing.values()), [[] for _ in standing])
     words = np.zeros(len(field.table), dtype=np.int32)
     words[rows] = kept.filtering.suppose(pod, supposed)
     return words

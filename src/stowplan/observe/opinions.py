@@ -111,12 +111,12 @@ class Panel:
 def panel(field: Field, profile: Profile, pod: Pod) -> Panel:
     """Return the panel that judges `pod` on the rows of the field's table."""
     table = field.table
+    as_is = Nodes(table)
     standing = {
-        table.row_of[name]: [table.shape_of(other) for other in pods]
+        table.row_of[name]: [as_is.shape_of(other) for other in pods]
         for name, pods in field.nominations.standing_before(pod).items()
         if name in table.row_of
     }
-    as_is = Nodes(table)
     if not standing:
         return Panel(profile, table.reads, (as_is,))
     added = [standing.get(row, []) for row in range(len(table))]

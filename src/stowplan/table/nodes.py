@@ -107,7 +107,9 @@ class Nodes:
 
     def shape_of(self, pod: Pod) -> PodShape:
         """Return the shape under which a pod is supposed to come or go."""
-        return self._table.shape_of(pod)
+        shape = self._table.shape_of(pod)
+        self._table.amounts_of(shape)
+        return shape
 
     @property
     def is_hypothetical(self) -> bool:

@@ -59,6 +59,10 @@ class Resources:
         """Return the row of a resource; `NOWHERE` if no node has it and no placed pod takes it."""
         return self.index_of.get(name, NOWHERE)
 
+    def knows(self, requests: Requests) -> bool:
+        """Say whether every resource that is asked for has a row; a pod that only asks is not to give it one."""
+        return requests.scalar.keys() <= self.index_of.keys()
+
     def intern(self, name: str) -> int:
         index = self.index_of.get(name)
         if index is None:

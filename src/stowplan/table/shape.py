@@ -6,8 +6,6 @@ differs between the replicas of a workload. `family` is the same but for what th
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +19,6 @@ from stowplan.table.terms import NO_TERMS, CarriedTerm, PodTerms
 _SOURCES = tuple(name for name in Volume.__struct_fields__ if name not in ("name", "empty_dir"))
 _RESIZE = ("PodResizePending", "PodResizeInProgress")
 _NO_RESOURCES = ResourceRequirements()
-NO_AMOUNTS: Final[NDArray[np.int64]] = np.empty(0, dtype=np.int64)
 _encoder = msgspec.msgpack.Encoder(enc_hook=str)
 
 
@@ -43,8 +40,8 @@ class PodShape:
     def __init__(self, key: bytes, pod: Pod) -> None:
         self.key = key
         self.pod = pod
-        #: What it adds to the resources of its node (`Resources.vector`).
-        self.amounts: NDArray[np.int64] = NO_AMOUNTS
+        #: What it adds to the resources of its node; None until somebody wants to know (`Table.amounts_of`).
+        self.amounts: NDArray[np.int64] | None = None
         #: The (anti-)affinity terms as the pod has them, and the same as the table counts their carriers.
         self.own_terms: PodTerms = NO_TERMS
         self.terms: tuple[CarriedTerm, ...] = ()

@@ -108,6 +108,8 @@ class Moves:
         if matrix is None:
             matrix = self._amounts[resources] = np.zeros((resources, len(self.shapes)), dtype=np.int64)
             for code, shape in enumerate(self.shapes):
+                if shape.amounts is None:
+                    raise ValueError(f"nobody knows what {shape.pod.key!r} takes; get its shape from Nodes.shape_of")
                 matrix[: len(shape.amounts), code] = shape.amounts
         return matrix
 

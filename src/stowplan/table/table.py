@@ -26,7 +26,7 @@ from stowplan.table.holdings import Holdings
 from stowplan.table.images import Images
 from stowplan.table.journal import Journal, Reads
 from stowplan.table.order import NodeTree
-from stowplan.table.resources import Resources
+from stowplan.table.resources import Matrix, Resources
 from stowplan.table.shape import PodShape, signature
 from stowplan.table.standing import Standings
 from stowplan.table.terms import TermBook, terms_of
@@ -162,11 +162,19 @@ class Table:
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._shapes[key] = PodShape(key, pod)
-            shape.amounts = self.resources.vector(self._placed(pod))
+            placed = self._placed(pod)
+            if self.resources.knows(placed):
+                shape.amounts = self.resources.vector(placed)
             shape.own_terms = terms_of(pod)
             shape.terms = self.terms.carried(shape.own_terms, self._capacity, len(self.nodes))
         self._last_pod, self._last_shape = pod, weakref.ref(shape)
         return shape
+
+    def amounts_of(self, shape: PodShape) -> Matrix:
+        """Return what a pod of this shape adds to its node; from now on the resources it names have a row."""
+        if shape.amounts is None:
+            shape.amounts = self.resources.vector(self._placed(shape.pod))
+        return shape.amounts
 
     def incoming(self, pod: Pod) -> Requests:
         """Return what a node must have free for `pod`."""
@@ -191,7 +199,7 @@ class Table:
 
     def add_pod(self, row: int, shape: PodShape) -> None:
         """Count one pod of this shape on a row."""
-        self.resources.add(row, shape.amounts)
+        self.resources.add(row, self.amounts_of(shape))
         shape.rows[row] = self.shapes_on[row][shape] = shape.rows.get(row, 0) + 1
         for column, amount in self.counts.deltas(shape):
             column.add(row, amount)
@@ -200,7 +208,7 @@ class Table:
 
     def remove_pod(self, row: int, shape: PodShape) -> None:
         """Take back `add_pod`."""
-        self.resources.subtract(row, shape.amounts)
+        self.resources.subtract(row, self.amounts_of(shape))
         left = shape.rows[row] - 1
         if left:
             shape.rows[row] = self.shapes_on[row][shape] = left

@@ -117,7 +117,7 @@ def _check_supposed(bench: Bench, plugin: Filter, pod: Pod, answer: tuple[list[R
     nothing: list[list[Any]] = [[] for _ in words]
     same = bench.words(plugin, pod, nodes.suppose(nodes.all_rows, nothing, nothing), state)
     _compare(bench, pod, words, same, "filter answers differently on hypothetical rows where nothing is supposed")
-    shape = bench.cache.table.shape_of(pod)
+    shape = nodes.shape_of(pod)
     bench.words(plugin, pod, nodes.suppose(nodes.all_rows, [[shape] for _ in words], nothing), state)
 
 

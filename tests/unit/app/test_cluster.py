@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import stowplan
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.app.given import read_yaml
 from stowplan.app.settings import read_configuration
+from stowplan.cache.validate import validate
 from stowplan.config import feature_gates
 from stowplan.config.errors import ConfigError
 from stowplan.engine.results import Chosen, Failed, Refused
@@ -348,3 +350,29 @@ def test_a_kind_that_scheduling_does_not_read_is_left_out_with_a_warning() -> No
     with pytest.warns(UserWarning, match=told) as warned:
         Cluster.from_yaml(text)
     assert [one.filename for one in warned] == [__file__]
+
+
+def test_a_pod_that_only_asks_for_resources_adds_nothing_to_the_table() -> None:
+    cluster = Cluster()
+    cluster.add(make_node("a").capacity({"example.com/gpu": 1}, cpu="4").build())
+    known = dict(cluster.cache.table.resources.index_of)
+    strange: dict[str, str | int] = {f"example.com/{number}": "1" for number in range(100)}
+    assert isinstance(cluster.schedule(make_pod("strange").requests(strange, cpu="1").build()), Refused)
+    assert cluster.cache.table.resources.index_of == known
+    assert isinstance(cluster.schedule(make_pod("usual").requests({"example.com/gpu": 1}).build()), Chosen)
+    validate(cluster.cache)
+
+
+def test_what_a_placed_pod_takes_counts_though_no_node_had_it_then() -> None:
+    config = """
+    apiVersion: kubescheduler.config.k8s.io/v1
+    kind: KubeSchedulerConfiguration
+    profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [example.com/new]}}]}]
+    """
+    cluster = Cluster(textwrap.dedent(config))
+    cluster.add(make_node("a").capacity(cpu="4").build())
+    asking = make_pod("a").requests({"example.com/new": 2}, cpu="1").build()
+    assert isinstance(cluster.schedule(asking), Chosen)
+    row = cluster.cache.table.resources.find("example.com/new")
+    assert cluster.cache.table.resources.requested[row].tolist() == [2]
+    validate(cluster.cache)

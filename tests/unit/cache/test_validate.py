@@ -46,7 +46,7 @@ def count_a_shape_twice(cache: Cache) -> None:
 
 def take_too_much(cache: Cache) -> None:
     shape = cache.table.shape_of(make_pod("other").requests(cpu=2).build())
-    cache.table.resources.add(0, shape.amounts)
+    cache.table.resources.add(0, cache.table.amounts_of(shape))
 
 
 def give_too_much(cache: Cache) -> None:
