@@ -8,6 +8,7 @@ from typing import Final
 from stowplan.embedded import reading
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
+from stowplan.embedded.admission.validation.selectors import check_node_selector
 from stowplan.embedded.resource import Object
 
 _ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
@@ -65,10 +66,24 @@ def check_slice(problems: Problems, offered: Object) -> None:
     elif len(said) > 1:
         listed = ", ".join(f"`{place}`" for place in said)
         problems.invalid("spec", f"{{{listed}}}", f"{_ONE_PLACE}, but multiple fields are set")
+    _check_reach(problems, spec, "spec")
     devices = reading.entries(spec, "devices")
+    for index, device in enumerate(devices[:_MOST_DEVICES]):
+        _check_reach(problems, device, f"spec.devices[{index}]")
     if len(devices) > _MOST_DEVICES:
         problems.invalid("spec.devices", len(devices), f"must have at most {_MOST_DEVICES} items")
     _check_names(problems, [reading.text(each, "name") for each in devices], "spec.devices")
+
+
+def _check_reach(problems: Problems, holder: Object, path: str) -> None:
+    """Check the selector of the nodes that a slice, or one of its devices, can be used from."""
+    selector = reading.mapping(holder, "nodeSelector")
+    if not selector:
+        return
+    check_node_selector(problems, selector, f"{path}.nodeSelector")
+    terms = reading.entries(selector, "nodeSelectorTerms")
+    if len(terms) != 1:
+        problems.invalid(f"{path}.nodeSelector.nodeSelectorTerms", terms, "must have exactly one node selector term")
 
 
 def _check_spec(problems: Problems, spec: Object, path: str) -> None:
