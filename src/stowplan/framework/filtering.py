@@ -122,6 +122,8 @@ class Filtering:
         words = np.zeros(len(nodes), dtype=np.int32)
         for step in self._active:
             nodes.asked = words == 0
+            if not nodes.asked.any():
+                break
             said = self._put(pod, step, nodes)
             if said is not None:
                 np.copyto(words, said, where=nodes.asked)

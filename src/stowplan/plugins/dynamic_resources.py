@@ -40,7 +40,7 @@ from stowplan.framework.contract import (
     refuse,
 )
 from stowplan.framework.telling_apart import TellsApart
-from stowplan.framework.verdict import Code, Rejection
+from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model import node_selector, requests
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
@@ -128,7 +128,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
 
     def filter(self, pod: Pod, nodes: Nodes, state: Prepared | None) -> Iterator[Reject]:
         if state is None:
-            raise LookupError(NOT_PREPARED)
+            raise WordedError(NOT_PREPARED)
         yield from (refused for refused in state.objections(nodes) if np.count_nonzero(refused.mask))
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:

@@ -39,6 +39,8 @@ from stowplan.table.terms import CarriedTerm, Term, TermKind
 AFFINITY_REASON = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY_REASON = "node(s) didn't match pod anti-affinity rules"
 EXISTING_REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
+#: A profile may leave PreScore out and keep Score.
+UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,9 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             is_own_companion=companion is not None and companion.matches(pod),
         )
 
-    def filter(self, pod: Pod, nodes: Nodes, state: _Required) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: _Required | None) -> Iterator[Reject]:
+        if state is None:
+            raise WordedError('error reading "PreFilterInterPodAffinity" from cycleState: not found')
         existing = state.existing
         if nodes.is_hypothetical:
             existing += by_key(nodes, self._objections(pod, nodes, placed=False))
@@ -150,7 +154,9 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         by_topology = by_key(nodes, own + self._wishes(pod, nodes, placed=True))
         return by_topology if any(domains.has_pods(nodes) for domains in by_topology) else SKIP
 
-    def score(self, pod: Pod, nodes: Nodes, state: tuple[Domains, ...]) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[Domains, ...] | None) -> Scores:
+        if state is None:
+            raise WordedError(UNPREPARED)
         by_topology = state
         if nodes.is_hypothetical:
             by_topology += by_key(nodes, self._wishes(pod, nodes, placed=False))

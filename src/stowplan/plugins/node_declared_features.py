@@ -8,6 +8,7 @@ from typing import Final
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, reject
+from stowplan.framework.verdict import WordedError
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.nodes import Nodes
@@ -29,8 +30,9 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
         return _needed(pod) or SKIP
 
     def filter(self, pod: Pod, nodes: Nodes, state: frozenset[str] | None) -> Iterator[Reject]:
-        needed = state or _needed(pod)
-        lacks = nodes.coded("declared features", _declared).by_meaning(lambda declared: not needed <= declared)
+        if state is None:
+            raise WordedError('error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found')
+        lacks = nodes.coded("declared features", _declared).by_meaning(lambda declared: not state <= declared)
         if lacks.any():
             yield reject(lacks, REASON, unresolvable=True)
 

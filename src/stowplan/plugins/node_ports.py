@@ -11,6 +11,7 @@ import numpy as np
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, reject
+from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -34,11 +35,12 @@ class NodePorts(PreFilter, Filter, Requeue):
         return _Conflicts.of(ports) if ports else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes, state: _Conflicts | None) -> Iterator[Reject]:
-        conflicts = state or _Conflicts.of(frozenset(_host_ports(pod)))
-        holders = nodes.count(conflicts)
+        if state is None:
+            raise WordedError('reading "PreFilterNodePorts" from cycleState: not found')
+        holders = nodes.count(state)
         gone = nodes.gone()
         if gone is not None and any(gone):
-            holders = holders - _forgotten(pod.priority, nodes, conflicts, gone)
+            holders = holders - _forgotten(pod.priority, nodes, state, gone)
         is_taken = holders > 0
         if is_taken.any():
             yield reject(is_taken, REASON)

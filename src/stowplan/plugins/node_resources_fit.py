@@ -34,6 +34,7 @@ from stowplan.framework.by_amounts import FEW_ROWS, FitsAmounts, ScoresAmounts
 from stowplan.framework.contract import Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
 from stowplan.framework.curve import MAX_UTILIZATION, curve_of
 from stowplan.framework.successive import Successive
+from stowplan.framework.verdict import WordedError
 from stowplan.model import requests
 from stowplan.model.pod import Pod
 from stowplan.model.requests import USUAL, Requests
@@ -131,7 +132,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
 
     def filter(self, pod: Pod, nodes: Nodes, state: Demands | None) -> Iterator[Reject]:
         if state is None:
-            raise LookupError('error reading "PreFilterNodeResourcesFit" from cycleState: not found')
+            raise WordedError('error reading "PreFilterNodeResourcesFit" from cycleState: not found')
         is_few = nodes.rows is not None and len(nodes.rows) <= FEW_ROWS
         if is_few and all(self.fits(state, has, taken) for has, taken in nodes.amounts()):
             return

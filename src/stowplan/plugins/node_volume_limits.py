@@ -54,7 +54,13 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
             return SKIP
         return wanted_by(pod, self._listers)
 
-    def filter(self, pod: Pod, nodes: Nodes, state: WantedBy) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: WantedBy | None) -> Iterator[Reject]:
+        # It can be listed for Filter alone; then nothing is prepared.
+        wanted = state if state is not None else self.pre_filter(pod, nodes)
+        if not isinstance(wanted, Skip):
+            yield from self._objections(nodes, wanted)
+
+    def _objections(self, nodes: Nodes, state: WantedBy) -> Iterator[Reject]:
         room = Room(self._brought_up(nodes.holding(POD_VOLUMES)), nodes)
         if state.registered.is_clear and state.bare.is_clear and not self._wants_drivers:
             # Without a CSINode there are no limits.

@@ -44,6 +44,8 @@ from stowplan.table.nodes import Nodes
 
 REASON: Final = "node(s) didn't match pod topology spread constraints"
 REASON_NO_LABEL: Final = f"{REASON} (missing required label)"
+#: A profile may leave PreScore out and keep Score.
+UNPREPARED: Final = 'error reading "PreScorePodTopologySpread" from cycleState: not found'
 HOSTNAME: Final = "kubernetes.io/hostname"
 SYSTEM_CONSTRAINTS: Final = (
     TopologySpreadConstraint(topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway", max_skew=3),
@@ -103,7 +105,9 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         included = spread.Included(pod, nodes, constraints, self._comparison_operators)
         return Limits(tuple(Domains(constraint, pod, nodes, included) for constraint in constraints))
 
-    def filter(self, pod: Pod, nodes: Nodes, state: Limits) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: Limits | None) -> Iterator[Reject]:
+        if state is None:
+            raise WordedError('reading "PreFilterPodTopologySpread" from cycleState: not found')
         words = state.words(pod, nodes)
         if words.any():
             yield reject(words == FULL, REASON)
@@ -123,7 +127,9 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         included = spread.Included(pod, nodes, keyed, self._comparison_operators)
         return Preferences(constraints, nodes, included, needs_all_keys)
 
-    def score(self, pod: Pod, nodes: Nodes, state: Preferences) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: Preferences | None) -> Scores:
+        if state is None:
+            raise WordedError(UNPREPARED)
         return state.scores(nodes)
 
     def normalize(self, scores: Scores, low: int, high: int, state: Preferences) -> Scores:

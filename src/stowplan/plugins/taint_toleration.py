@@ -11,6 +11,8 @@ from stowplan.framework import changes, node_match
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, Normalize, PreScore, Reject, Requeue, reject
 from stowplan.framework.handle import Handle
+from stowplan.framework.verdict import WordedError
+from stowplan.model.affinity import Toleration
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE, count_intolerable_preferences, first_untolerated
@@ -18,6 +20,8 @@ from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 
 REASON: Final = "node(s) had untolerated taint(s)"
+#: A profile may leave PreScore out and keep Score.
+UNPREPARED: Final = 'failed to read "PreScoreTaintToleration" from cycleState: not found'
 
 
 class TaintToleration(Filter, PreScore, Normalize, Requeue):
@@ -39,11 +43,14 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
         if np.count_nonzero(is_tolerated) < len(nodes):
             yield reject(~is_tolerated, REASON, unresolvable=True)
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> None:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Toleration, ...]:
         """Never skip: even without taints every node scores 100."""
+        return pod.spec.tolerations
 
-    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
-        tolerations, operators = pod.spec.tolerations, self._comparison_operators
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[Toleration, ...] | None) -> Scores:
+        if state is None:
+            raise WordedError(UNPREPARED)
+        tolerations, operators = state, self._comparison_operators
         return nodes.taints.by_meaning(
             lambda taints: count_intolerable_preferences(taints, tolerations, operators), missing=0
         )

@@ -102,7 +102,9 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         by_need = claims.sort_out(found, self._listers)
         return refuse(UNBOUND_REASON) if by_need.immediate else self._search.prepare(by_need)
 
-    def filter(self, pod: Pod, nodes: Nodes, state: Wanted) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: Wanted | None) -> Iterator[Reject]:
+        if state is None:
+            raise WordedError("not found")
         with self._stage("predicate"):
             fault = self._search.fault(state, nodes)
             if fault:

@@ -12,7 +12,7 @@ from stowplan.framework import changes, volume_changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, refuse, reject
 from stowplan.framework.handle import Handle
-from stowplan.framework.verdict import Rejection
+from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.pod import Pod
 from stowplan.model.volumes import Rbd, Volume
 from stowplan.table.columns import Mask
@@ -52,7 +52,9 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
         in_use = sum(bool(nodes.count(_Users(pod.namespace, name)).any()) for name in sorted(claims))
         return _Restricted(_Sharers(disks), _Mentions(frozenset(claims)), in_use) if disks or in_use else SKIP
 
-    def filter(self, pod: Pod, nodes: Nodes, state: _Restricted) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: _Restricted | None) -> Iterator[Reject]:
+        if state is None:
+            raise WordedError('cannot read "PreFilterVolumeRestrictions" from cycleState')
         lacks_disk: Mask | None = None
         if state.disks.volumes:
             lacks_disk = nodes.count(state.disks) > 0

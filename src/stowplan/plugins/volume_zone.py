@@ -56,8 +56,15 @@ class VolumeZone(PreFilter, Filter, Requeue):
             zones.update(dict.fromkeys(found))
         return tuple(zones) if zones else SKIP
 
-    def filter(self, pod: Pod, nodes: Nodes, state: Zones) -> Iterator[Reject]:
-        is_elsewhere = ~_is_in(nodes, state) & nodes.fact("has a zone or region", _has_place, np.bool_)
+    def filter(self, pod: Pod, nodes: Nodes, state: Zones | None) -> Iterator[Reject]:
+        # It can be listed for Filter alone; then nothing is prepared.
+        zones = state if state is not None else self.pre_filter(pod, nodes)
+        if isinstance(zones, Skip):
+            return
+        if isinstance(zones, Rejection):
+            yield reject(np.ones(len(nodes), dtype=bool), zones.reasons[0], unresolvable=True)
+            return
+        is_elsewhere = ~_is_in(nodes, zones) & nodes.fact("has a zone or region", _has_place, np.bool_)
         if is_elsewhere.any():
             yield reject(is_elsewhere, REASON, unresolvable=True)
 

@@ -139,12 +139,6 @@ def test_a_resource_that_a_new_node_brings_is_found_by_a_new_state() -> None:
     assert cluster.said(NodeResourcesFit(), pod_of(gpu="1")) == {"plain": ("unresolvable", f"Insufficient {GPU}")}
 
 
-def test_a_filter_enabled_without_its_preparation_is_a_fault() -> None:
-    cluster = ResourceCluster(node_of(cpu="4"))
-    with pytest.raises(LookupError, match='error reading "PreFilterNodeResourcesFit" from cycleState: not found'):
-        list(NodeResourcesFit().filter(pod_of(cpu="1"), cluster.nodes, None))
-
-
 @pytest.mark.parametrize(
     ("has", "wanted", "said"),
     [

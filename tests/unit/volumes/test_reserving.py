@@ -418,7 +418,7 @@ def test_a_look_at_nodes_that_fails_is_counted() -> None:
     handle = Told(claim(), volume("disk"))
     plugin = VolumeBinding(handle)
     with pytest.raises(AttributeError):
-        list(plugin.filter(POD, handle.row_of("a"), None))  # type: ignore[arg-type]
+        list(plugin.filter(POD, handle.row_of("a"), object()))  # type: ignore[arg-type]
     assert handle.counted == [(ERRORS, "predicate")]
 
 
