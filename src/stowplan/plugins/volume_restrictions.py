@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from stowplan.framework import changes, volume_changes
@@ -48,7 +49,7 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
                 return refuse(f'persistentvolumeclaim "{name}" not found')
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 claims.add(name)
-        disks = tuple(filter(_is_disk, pod.spec.volumes))
+        disks = _disks(pod)
         in_use = sum(bool(nodes.count(_Users(pod.namespace, name)).any()) for name in sorted(claims))
         return _Restricted(_Sharers(disks), _Mentions(frozenset(claims)), in_use) if disks or in_use else SKIP
 
@@ -88,8 +89,7 @@ class _Sharers:
     volumes: tuple[Volume, ...]
 
     def amount(self, pod: Pod) -> int:
-        held = filter(_is_disk, pod.spec.volumes)
-        return int(any(_conflict(wanted, other) for other in held for wanted in self.volumes))
+        return int(any(_conflict(wanted, other) for other in _disks(pod) for wanted in self.volumes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _held_a_volume_of(pod: Pod, old: Pod, new: None) -> bool:
     """Say whether a pod that is gone had a disk or a claim that `pod` wants."""
     if pod.namespace != old.namespace:
         return False
-    if _Sharers(tuple(filter(_is_disk, pod.spec.volumes))).amount(old):
+    if _Sharers(_disks(pod)).amount(old):
         return True
     return not set(_claim_names(pod)).isdisjoint(_claim_names(old))
 
@@ -136,9 +136,20 @@ def _claim_names(pod: Pod) -> list[str]:
     return [claim.claim_name for claim in claims if claim is not None]
 
 
+def _disks(pod: Pod) -> tuple[Volume, ...]:
+    return tuple(_disk_alone(volume) for volume in pod.spec.volumes if _is_disk(volume))
+
+
 def _is_disk(volume: Volume) -> bool:
     disks = (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.rbd, volume.iscsi)
     return any(disk is not None for disk in disks)
+
+
+def _disk_alone(volume: Volume) -> Volume:
+    """Return a volume without the template it may have besides: what is counted by has to be hashable."""
+    if volume.ephemeral is None:
+        return volume
+    return msgspec.structs.replace(volume, ephemeral=None)
 
 
 def _conflict(one: Volume, other: Volume) -> bool:

@@ -89,6 +89,12 @@ def test_a_disk_is_had_by_one_pod_of_a_node(held: Source, wanted: Source, is_fre
     assert cluster_with(mounts(held)).refusals(plugin(), mounts(wanted)) == expected
 
 
+def test_a_volume_of_two_sources_is_compared_by_its_disk() -> None:
+    template = {"spec": {"resources": {"requests": {"storage": "1Gi"}}, "selector": {"matchLabels": {"a": "b"}}}}
+    both = {**gce("d"), "ephemeral": {"volumeClaimTemplate": template}}
+    assert cluster_with(mounts(both)).refusals(plugin(), mounts(both)) == {"node": NO_DISK}
+
+
 def test_a_claim_for_one_pod_is_refused_on_every_node_while_it_is_in_use() -> None:
     cluster = cluster_with(mounts(uses("data"), name="user"))
     assert cluster.refusals(plugin(claim("data")), mounts(uses("data"))) == {"node": IN_USE, "empty": IN_USE}
