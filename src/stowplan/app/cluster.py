@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from stowplan.app.given import as_gates, check_object, check_pod, read_yaml
+from stowplan.app.nominated import NominatedPods
 from stowplan.app.private_loop import PrivateLoop
 from stowplan.app.settings import ConfigurationLike, as_configuration, installed_plugins
 from stowplan.app.standalone import Standalone, Unmeasured
@@ -51,6 +52,7 @@ from stowplan.framework.stopwatch import Stopwatch
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting import WaitingPods
 from stowplan.model import decode
+from stowplan.model.dra import ResourceClaim
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
@@ -111,6 +113,7 @@ class Cluster:
         self.config = as_configuration(config, self.registry, gates)
         self.cache = Cache(rules_of(gates))
         self.nominations = Nominations()
+        self._nominated = NominatedPods(self.nominations)
         #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
         self.draw: Callable[[int], int] = random.Random(seed).randrange
         self.waiting_pods = WaitingPods()
@@ -233,6 +236,8 @@ class Cluster:
             case _:
                 check_object(found)
                 self.cache.objects.put(found)
+                if isinstance(found, ResourceClaim):
+                    self._nominated.ask_again(found.metadata.namespace, self.profiles)
 
     def add_all(self, objects: Iterable[Any]) -> None:
         for found in objects:
@@ -246,7 +251,7 @@ class Cluster:
             case Pod():
                 self.cache.remove_pod(found)
                 self.groups.remove_pod(found)
-                self.nominations.remove(found)
+                self._nominated.remove(found)
             case PodGroup() | CommunityPodGroup():
                 self.groups.remove(found)
             case _:
@@ -311,15 +316,13 @@ class Cluster:
     def _add_pod(self, pod: Pod) -> None:
         self.groups.put_pod(pod)
         if pod.is_terminal:
-            self.nominations.remove(pod)
+            self._nominated.remove(pod)
             self.cache.remove_pod(pod)
         elif pod.spec.node_name:
-            self.nominations.remove(pod)
+            self._nominated.remove(pod)
             self.cache.add_pod(pod)
         else:
-            # Room that another scheduler keeps for its pod is not ours to keep.
-            is_ours = pod.spec.scheduler_name in self.profiles
-            self.nominations.put(pod, pod.status.nominated_node_name if is_ours else "")
+            self._nominated.put(pod, self.profiles)
 
     # Profiles and extenders
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 import stowplan
 from stowplan.app.cluster import Cluster, Gated
@@ -21,8 +22,9 @@ from stowplan.config import feature_gates
 from stowplan.config.errors import ConfigError
 from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.model.binding import Binding
+from stowplan.model.dra import ResourceClaim
 from stowplan.model.meta import NamespacedMeta, ObjectReference
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, PodResourceClaim
 from stowplan.table import columns as columns_module
 from stowplan.testing import make_node, make_pod
 
@@ -166,6 +168,27 @@ def test_a_pod_that_another_scheduler_has_nominated_keeps_no_room() -> None:
     cluster = cluster_of("a")
     cluster.add(make_pod("waiting").requests(cpu="3").nominated_to("a").scheduler_name("another").build())
     assert isinstance(cluster.choose(make_pod("small").requests(cpu="2").build()), Chosen)
+
+
+def test_a_nominated_pod_keeps_no_room_before_its_gates_are_open() -> None:
+    cluster, small = cluster_of("a"), make_pod("small").requests(cpu="2").build()
+    waiting = make_pod("waiting").requests(cpu="3").nominated_to("a")
+    cluster.add(waiting.gate("g").build())
+    assert isinstance(cluster.choose(small), Chosen)
+    cluster.add(waiting.build())
+    assert isinstance(cluster.choose(small), Refused)
+
+
+def test_a_nominated_pod_keeps_no_room_before_its_claim_is_there() -> None:
+    cluster, small = cluster_of("a"), make_pod("small").requests(cpu="2").build()
+    waiting = make_pod("waiting").requests(cpu="3").nominated_to("a").build()
+    claims = (PodResourceClaim(name="gpu", resource_claim_name="one"),)
+    cluster.add(replace(waiting, spec=replace(waiting.spec, resource_claims=claims)))
+    assert isinstance(cluster.choose(small), Chosen)
+    cluster.add(ResourceClaim(metadata=NamespacedMeta(name="one", namespace="another")))
+    assert isinstance(cluster.choose(small), Chosen)
+    cluster.add(ResourceClaim(metadata=NamespacedMeta(name="one")))
+    assert isinstance(cluster.choose(small), Refused)
 
 
 def test_a_pod_chooses_its_profile() -> None:
