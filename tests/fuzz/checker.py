@@ -21,9 +21,12 @@ _REMEMBERED: Final = 400
 _ALLOWED: Final = frozenset((503,))
 #: What a real API server says, too: 504, because it might wait for that version to come.
 _FUTURE: Final = b"ResourceVersionTooLarge"
-#: The scheduler's word on pods that attackers delete while they are bound, or that want devices by senseless rules.
+#: The scheduler's word on pods that attackers delete while they are bound, or that want devices by senseless rules or
+#: more of them than a claim can have.
 _EXPECTED_LINE: Final = re.compile(
-    r"Error scheduling pod; retrying.*(not found|been modified|is forbidden|is invalid|CEL \w+ error)", re.DOTALL
+    r"Error scheduling pod; retrying"
+    r".*(not found|been modified|is forbidden|is invalid|CEL \w+ error|exceeds the claim limit of 32)",
+    re.DOTALL,
 )
 _BAD_LINE: Final = re.compile(
     r"Traceback|Exception|Error\b|failed|never retrieved|never awaited|Unclosed|Fatal", re.IGNORECASE
