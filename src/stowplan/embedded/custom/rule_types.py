@@ -124,7 +124,7 @@ class _Reader:
             return None
         if isinstance(schema.get("additionalProperties"), dict):
             return self._noted(schema["additionalProperties"])
-        kind = schema.get("type")
+        kind = reading.text(schema, "type")
         if kind in _NAMES:
             what = f"type '{_NAMES[kind]}' does not support field selection"
             raise ExpressionError(f"compilation failed: {at(self._text, node.position, what)}")

@@ -14,6 +14,7 @@ from cel_expr_python import cel
 
 from stowplan.cel import patterns, tokens
 from stowplan.cel.environment import DYN, STRING, ExpressionError, at, fault
+from stowplan.embedded import reading
 from stowplan.embedded.custom import rule_values
 from stowplan.embedded.resource import Object
 
@@ -67,7 +68,7 @@ def _type(schema: Any) -> Any:
     if kind == "object":
         additional = schema.get("additionalProperties")
         return cel.Type.Map(STRING, _type(additional)) if isinstance(additional, dict) else _OBJECT
-    if kind == "string" and schema.get("format") in _FORMATS:
+    if kind == "string" and reading.text(schema, "format") in _FORMATS:
         return _FORMATS[schema["format"]]
     return _SIMPLE.get(str(kind), DYN)
 
