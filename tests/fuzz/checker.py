@@ -25,7 +25,7 @@ _FUTURE: Final = b"ResourceVersionTooLarge"
 #: more of them than a claim can have.
 _EXPECTED_LINE: Final = re.compile(
     r"Error scheduling pod; retrying"
-    r".*(not found|been modified|is forbidden|is invalid|CEL \w+ error|exceeds the claim limit of 32)",
+    r".*(not found|been modified|is forbidden|is invalid|is being deleted|CEL \w+ error|exceeds the claim limit of 32)",
     re.DOTALL,
 )
 _BAD_LINE: Final = re.compile(

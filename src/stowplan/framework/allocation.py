@@ -72,6 +72,8 @@ class Counted:
         return self._pick(has), self._pick(taken)
 
     def remember(self, condition: Condition, score: int) -> int:
+        # What the pods of a node ask for may add up to more than there are numbers for, and the score with it.
+        score = max(0, min(score, MAX_SCORE))
         if len(self.known) >= MOST_KNOWN:
             self.known.clear()
         self.known[condition] = score
@@ -156,7 +158,8 @@ def score_rows(rule: Rule, counted: Counted, nodes: Nodes) -> Scores:
         return np.array(scored, dtype=np.int64)
     scores = rule(MANY_ROWS, counted.shares, nodes.allocatable, nodes.requested)
     if isinstance(scores, np.ndarray):
-        return scores.astype(np.int64, copy=False)
+        # As `remember` does; what is too large for an integer could not even be cast.
+        return np.minimum(np.maximum(scores, 0), MAX_SCORE).astype(np.int64, copy=False)
     return np.full(len(nodes), scores, dtype=np.int64)
 
 

@@ -399,3 +399,19 @@ def test_what_a_placed_pod_takes_counts_though_no_node_had_it_then() -> None:
     row = cluster.cache.table.resources.find("example.com/new")
     assert cluster.cache.table.resources.requested[row].tolist() == [2]
     validate(cluster.cache)
+
+
+def test_requests_that_add_up_to_more_than_there_are_numbers_for_fail_no_other_pod() -> None:
+    cluster = Cluster()
+    for name in ("a", "b"):
+        cluster.add(make_node(name).capacity(cpu="4", memory="1", pods=110).build())
+    usual = [make_pod(f"usual-{number}").requests(cpu="10m") for number in range(9)]
+    for builder in usual[:3]:
+        assert isinstance(cluster.schedule(builder.build()), Chosen)
+    cluster.add(make_pod("huge").requests(memory="1e30").on("a").build())
+    cluster.add(make_pod("large").requests(memory="4Ei").on("a").build())
+    for builder in usual[3:]:
+        result = cluster.schedule(builder.build())
+        assert isinstance(result, Chosen)
+        assert result.total is not None
+        assert result.total < 1000
