@@ -66,7 +66,7 @@ def refresh_readiness(pod: Object, moment: str, is_node_ready: bool = True) -> b
     status = pod["status"]
     shut = [gate["conditionType"] for gate in pod["spec"].get("readinessGates") or []]
     shut = [kind for kind in shut if not conditions.is_true(status, kind)]
-    if not is_node_ready or not all(container["ready"] for container in status.get("containerStatuses") or []):
+    if not is_node_ready or not all(container.get("ready") for container in _containers(pod)):
         return _put(status, "Ready", "False", moment)
     if shut:
         listed = ", ".join(f'"{kind}"' for kind in shut)
@@ -92,7 +92,7 @@ def finish(pod: Object, exit_code: int, moment: str) -> None:
 
 def crash(pod: Object, exit_code: int, moment: str, wait_seconds: float) -> None:
     """Let the containers of a pod end and wait to be started again."""
-    for each in pod["status"]["containerStatuses"]:
+    for each in _containers(pod):
         each["lastState"] = {"terminated": _termination(each, exit_code, moment)}
         message = f"back-off {wait_seconds:.0f}s restarting failed container={each['name']}"
         each["state"] = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
@@ -102,18 +102,24 @@ def crash(pod: Object, exit_code: int, moment: str, wait_seconds: float) -> None
 
 def restart(pod: Object, exit_code: int, moment: str) -> None:
     """Let the containers of a pod run once more; those that still run end with the exit code first."""
-    for each in pod["status"]["containerStatuses"]:
-        if "running" in each["state"]:
+    for each in _containers(pod):
+        if "running" in (each.get("state") or {}):
             each["lastState"] = {"terminated": _termination(each, exit_code, moment)}
-        each["restartCount"] += 1
+        each["restartCount"] = each.get("restartCount", 0) + 1
         each["state"] = {"running": {"startedAt": moment}}
         each["ready"] = each["started"] = True
         each["containerID"] = _container_id(pod, each["name"], each["restartCount"])
     _set_containers_ready(pod, moment, "True")
 
 
+def _containers(pod: Object) -> list[Object]:
+    """What is told of the containers; whoever may write a status may have taken that away."""
+    found: list[Object] = pod["status"].get("containerStatuses") or []
+    return found
+
+
 def _set_containers_ready(pod: Object, moment: str, value: str) -> None:
-    names = [each["name"] for each in pod["status"]["containerStatuses"]]
+    names = [each["name"] for each in _containers(pod)]
     why = (
         ("", "") if value == "True" else ("ContainersNotReady", f"containers with unready status: [{' '.join(names)}]")
     )
@@ -178,7 +184,7 @@ def _termination(status: Object, exit_code: int, moment: str) -> Object:
     return {
         "exitCode": exit_code,
         "reason": "Error" if exit_code else "Completed",
-        "startedAt": status["state"].get("running", {}).get("startedAt", moment),
+        "startedAt": ((status.get("state") or {}).get("running") or {}).get("startedAt", moment),
         "finishedAt": moment,
         # One that never ran has none.
         "containerID": status.get("containerID", ""),

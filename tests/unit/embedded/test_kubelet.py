@@ -113,6 +113,25 @@ def test_a_pod_ends_after_its_duration(policy: str, exit_code: str, phase: str, 
     tell(story)
 
 
+def test_a_pod_whose_status_somebody_has_taken_away_is_restarted_all_the_same() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.create(PODS, "bare", spec(restartPolicy="Always"), annotations=lasting("5s", "1"))
+        await cluster.pass_time(2)
+        for without in ("containerStatuses", "state"):
+            pod = cluster.get(PODS, "bare")
+            if without in pod["status"]:
+                del pod["status"][without]
+            for each in pod["status"].get("containerStatuses", ()):
+                each.pop(without, None)
+                each.pop("restartCount", None)
+            cluster.api.update(PODS, "default", "bare", pod, subresource="status")
+            await cluster.pass_time(30)
+            assert cluster.events("FailedSync") == []
+            assert cluster.get(PODS, "bare")["status"]["phase"] == "Running"
+
+    tell(story)
+
+
 def test_a_pod_that_is_to_be_restarted_starts_again_later_each_time() -> None:
     async def story(cluster: SmallCluster) -> None:
         cluster.create(PODS, "again", spec(restartPolicy="Always"), annotations=lasting("5s", "1"))
