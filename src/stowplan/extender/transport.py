@@ -17,7 +17,7 @@ from stowplan.model.duration import of_seconds
 
 _DEFAULT_TIMEOUT = of_seconds(5)
 _OK = 200
-_MOST_TRIES = 5
+_MOST_TRIES = 10
 _PIECE_BYTES = 2**16
 # A reply repeats at most the nodes it was asked about, if in more words.
 _MOST_BYTES = 2**26
@@ -80,7 +80,8 @@ class HttpTransport:
                     return await _read(response, max(_MOST_BYTES, _MOST_TIMES_THE_REQUEST * len(body)))
             except aiohttp.ClientOSError as fault:
                 # The other side hung up before the question was out: the next connection says why.
-                if tries == _MOST_TRIES or not isinstance(fault.__cause__, aiohttp.ClientConnectionResetError):
+                is_unsaid = fault.errno is None and isinstance(fault.__cause__, ConnectionError)
+                if tries == _MOST_TRIES or not is_unsaid:
                     raise
 
     def _open(self) -> aiohttp.ClientSession:
