@@ -80,7 +80,7 @@ class HttpTransport:
                     return await _read(response, max(_MOST_BYTES, _MOST_TIMES_THE_REQUEST * len(body)))
             except aiohttp.ClientOSError as fault:
                 # The other side hung up before the question was out: the next connection says why.
-                is_unsaid = fault.errno is None and isinstance(fault.__cause__, ConnectionError)
+                is_unsaid = type(fault) is aiohttp.ClientOSError and fault.errno is None
                 if tries == _MOST_TRIES or not is_unsaid:
                     raise
 
