@@ -14,7 +14,7 @@ from stowplan.engine.choose import Field
 from stowplan.framework.contract import Attempt, Preemption
 from stowplan.framework.post_filtering import PostFiltered, attempt_of, run_post_filter
 from stowplan.framework.verdict import Verdict
-from stowplan.plugins.default_preemption import DefaultPreemption
+from stowplan.plugins.defaultpreemption.plugin import DefaultPreemption
 from tests.conformance import cycle
 from tests.conformance.answers import Answer, Question, said
 

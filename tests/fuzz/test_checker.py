@@ -98,7 +98,7 @@ KeyError: 'fz-1'
 @pytest.mark.parametrize(
     ("block", "expected"),
     [
-        pytest.param(TRACEBACK, ["log: embedded/pages.py:12 version: KeyError: X"], id="a traceback"),
+        pytest.param(TRACEBACK, ["log: embedded/http/pages.py:12 version: KeyError: X"], id="a traceback"),
         pytest.param("Task exception was never retrieved\n", ["log: Task exception was never retrieved"], id="a task"),
         pytest.param("I1116 18:53:25.1   1 work.py:146] fz-1 will be tried again: failed\n", [], id="information"),
         pytest.param(
@@ -123,7 +123,7 @@ def test_a_finding_is_written_down_with_the_bytes_to_see_it_again(checker: Check
     assert written["seed"] == 7
     assert from_json(written["attack"]) == ATTACK
     assert [from_json(each) for each in written["before"]] == [before, ATTACK]
-    assert checker.findings == {"log: embedded/pages.py:12 version: KeyError: X": 2}
+    assert checker.findings == {"log: embedded/http/pages.py:12 version: KeyError: X": 2}
 
 
 def test_attacks_come_back_as_they_were_written() -> None:

@@ -16,13 +16,13 @@ from stowplan.framework.verdict import Vocabulary
 from stowplan.model.node import Node
 from stowplan.model.quantity import Quantity
 from stowplan.model.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
-from stowplan.plugins.volume_binding import VolumeBinding
+from stowplan.plugins.volumebinding.plugin import VolumeBinding
+from stowplan.plugins.volumebinding.search import Wanted
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
-from stowplan.volumes.search import Wanted
 from tests.examples import examples
 from tests.unit.plugins.small_cluster import make_node
-from tests.unit.volumes.stored import (
+from tests.unit.plugins.volumes.stored import (
     DRIVER,
     SELECTED,
     affinity,

@@ -11,11 +11,11 @@ from typing import Any
 
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import queue_limits
-from stowplan.engine.intake import Intake
+from stowplan.engine.event_handlers import Intake
 from stowplan.engine.parts import Parts
-from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Trouble, Writer
 from stowplan.engine.scheduler import Scheduler
+from stowplan.engine.timeouts import Patience
 from stowplan.framework import raised
 from stowplan.framework.contract import Awaited
 from stowplan.framework.requeueing import awaited_by

@@ -29,9 +29,8 @@ from stowplan.app.standalone import Standalone, Unmeasured
 from stowplan.cache.cache import Cache, Placed
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
-from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, rules_of
 from stowplan.config.types import Configuration
-from stowplan.devices.in_flight import InFlight
 from stowplan.engine import choose
 from stowplan.engine.choose import Field
 from stowplan.engine.eviction import Evictions
@@ -43,7 +42,6 @@ from stowplan.engine.sampling import ALL_NODES, Sampler
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
 from stowplan.extender.connect import connect
 from stowplan.framework import placing, raised
-from stowplan.framework.allocation import rules_of
 from stowplan.framework.extending import Extender
 from stowplan.framework.handle import Binder, Measures, ObjectWriter
 from stowplan.framework.memo import Memo
@@ -58,6 +56,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
 from stowplan.observe.explain import Explanation, explain, feasible_nodes
 from stowplan.observe.hearing import hear
+from stowplan.plugins.dynamicresources.in_flight import InFlight
 from stowplan.queue.nominations import Nominations
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape

@@ -17,14 +17,6 @@ from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.app.replica import Replica
-from stowplan.app.serving.inspecting import (
-    Answer,
-    BadQueryError,
-    ExplainQuery,
-    NodesQuery,
-    QueueQuery,
-    UnknownObjectError,
-)
 from stowplan.cache.cache import Cache
 from stowplan.framework.profile import Profile
 from stowplan.framework.requeueing import awaited_by
@@ -38,6 +30,7 @@ from stowplan.observe.node_usage import usage
 from stowplan.observe.pod_story import Story, render_story, waiting_data
 from stowplan.observe.queue_state import QueueView, counts
 from stowplan.observe.summary import node_summary, summary
+from stowplan.serving.inspecting import Answer, BadQueryError, ExplainQuery, NodesQuery, QueueQuery, UnknownObjectError
 
 T = TypeVar("T")
 

@@ -26,7 +26,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 
 if TYPE_CHECKING:
-    from stowplan.app.local.unmade import Unmade
+    from stowplan.local.unmade import Unmade
 
 
 @dataclass(slots=True)
@@ -67,8 +67,8 @@ class Inputs:
 def read_objects(paths: Sequence[str], gates: FeatureGates) -> Inputs:
     """Read the objects of all files as an API server would, and have workloads make their pods."""
     # Loaded here: a configuration needs no API server.
-    from stowplan.app.local import file_cluster
-    from stowplan.app.local.manifest_files import ManifestError
+    from stowplan.local import file_cluster
+    from stowplan.local.manifest_files import ManifestError
 
     try:
         found = file_cluster.read(paths, gates)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from stowplan.engine import failure, permission, points, with_extenders
-from stowplan.engine.errands import Errands, carry_out
+from stowplan.engine.background_tasks import Errands, carry_out
 from stowplan.engine.eviction import Evictions
 from stowplan.engine.failure import Failure
 from stowplan.engine.gang import GangCycle

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from stowplan.embedded.admission.shapes import table
 from stowplan.embedded.admission.shapes.table import Form, Shape
-from stowplan.embedded.catalogue import BUILT_IN
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.resource import Resource
+from stowplan.embedded.storage.catalogue import BUILT_IN
 from tests.fuzz.generators import values
 
 RESOURCES: Final = tuple(resource for resource in BUILT_IN if "create" in resource.verbs)

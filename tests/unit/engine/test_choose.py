@@ -14,7 +14,7 @@ from stowplan.framework.contract import Filter, Reject, Score, reject
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.plugins.node_resources_fit import NodeResourcesFit
+from stowplan.plugins.noderesources.fit import NodeResourcesFit
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node, make_pod

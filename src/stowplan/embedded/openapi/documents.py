@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.catalogue import BUILT_IN, Catalogue
 from stowplan.embedded.custom.resource import CustomResource, schema_of
-from stowplan.embedded.discovery import RELEASE
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.openapi import schemas
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.requests.discovery import RELEASE
+from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
 
 #: Strategic merge patches are taken, but not declared: kubectl would look for the keys of lists in these schemas, where
 #: they are not, instead of in what it knows of the built-in kinds itself.

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from stowplan.embedded.discovery import RELEASE
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.requests.discovery import RELEASE
 
 #: What is asked for has an @ in the place of the dot, which is no valid media type.
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

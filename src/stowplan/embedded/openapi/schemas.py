@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stowplan.embedded.custom.resource import CustomResource
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.openapi import models
 from stowplan.embedded.openapi.models import Model
-from stowplan.embedded.resource import Object, Resource
 
 _MODEL_NAME: Final = re.compile(r"([A-Z][a-z]+)??V(\d+(?:(?:alpha|beta)\d+)?)([A-Z].*)")
 _LIST: Final = re.compile(r"list\[(.+)\]")

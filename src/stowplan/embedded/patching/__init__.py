@@ -14,7 +14,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from stowplan.embedded.errors import StatusError, bad_request
+from stowplan.embedded.objects.errors import StatusError, bad_request
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching import (
     custom_shapes,
     json_patch,
@@ -28,7 +29,6 @@ from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATC
 from stowplan.embedded.patching.plain import as_object, copied, describe, read_json, read_yaml, tidied, without_nulls
 from stowplan.embedded.patching.server_side_apply import Application, applied
 from stowplan.embedded.patching.shapes import Shape
-from stowplan.embedded.resource import Object, Resource
 from stowplan.model import merge_patch
 
 __all__ = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.patching.merge_keys import OBJECT_META
 from stowplan.embedded.patching.shapes import FREE, PLAIN, ListKind, Shape
-from stowplan.embedded.resource import Object
 
 
 def shape_of(schema: Object | None) -> Shape:

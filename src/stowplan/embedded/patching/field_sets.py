@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.patching.shapes import Shape
-from stowplan.embedded.resource import Object
 
 Path = tuple[str, ...]
 FieldSet = frozenset[Path]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.patching import field_sets
 from stowplan.embedded.patching.field_sets import FieldSet
-from stowplan.embedded.resource import Object
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.patching.shapes import PLAIN, WHOLE, ListKind, Shape, Strategy
-from stowplan.embedded.resource import Resource
 
 
 def shape_of(resource: Resource) -> Shape:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from stowplan.embedded.errors import bad_request
+from stowplan.embedded.objects.errors import bad_request
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.patching import strategic_lists
 from stowplan.embedded.patching.plain import describe, unprocessable, without_nulls
 from stowplan.embedded.patching.shapes import Shape, Strategy
 from stowplan.embedded.patching.strategic_lists import DIRECTIVE, token
-from stowplan.embedded.resource import Object
 
 _RETAIN_KEYS: Final = "$retainKeys"
 _DELETE_FROM: Final = "$deleteFromPrimitiveList"

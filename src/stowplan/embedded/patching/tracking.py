@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching import field_sets, managed_fields, owning
 from stowplan.embedded.patching.field_sets import FieldSet, Path
 from stowplan.embedded.patching.managed_fields import Managed, Owner, Share
 from stowplan.embedded.patching.owning import Difference
 from stowplan.embedded.patching.shapes import Shape
-from stowplan.embedded.resource import Object, Resource
 
 #: What the API itself sets, or what is the same for everybody, has no owner.
 OWNERLESS: Final[FieldSet] = frozenset(

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.protobuf import wire
 from stowplan.embedded.protobuf.table import Field, message_of, messages
 from stowplan.embedded.protobuf.wire import MalformedMessageError, Walk
-from stowplan.embedded.resource import Object
 from stowplan.model import json_values
 from stowplan.model.timestamps import format_micro_time, format_time
 

@@ -37,7 +37,7 @@ def test_a_model_that_is_not_there_is_not_found() -> None:
 def test_the_library_is_not_imported_to_describe_the_api() -> None:
     program = (
         "import sys\n"
-        "from stowplan.embedded.catalogue import Catalogue\n"
+        "from stowplan.embedded.storage.catalogue import Catalogue\n"
         "from stowplan.embedded.openapi import documents\n"
         "assert documents.document(Catalogue(), '', 'v1')\n"
         "print('kubernetes_asyncio' in sys.modules)\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.patching import merge_keys
 from stowplan.embedded.patching.shapes import ListKind, Shape, Strategy
-from stowplan.embedded.resource import Resource
 
 KINDS = {
     "Pod": "",

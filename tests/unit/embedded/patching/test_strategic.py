@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.errors import StatusError
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching import merge_keys
 from stowplan.embedded.patching.strategic import merged
-from stowplan.embedded.resource import Object, Resource
 from tests.unit.embedded.patching.resources import BUDGET, DEPLOYMENT, POD
 
 WEB = {"name": "web", "image": "web:1"}

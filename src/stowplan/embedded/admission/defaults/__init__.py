@@ -17,7 +17,7 @@ from stowplan.embedded.admission.defaults import (
     storage,
     workloads,
 )
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object, Resource
 
 
 def complete(resource: Resource, obj: Object) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from stowplan.embedded.admission.defaults import containers, volumes
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"

@@ -7,8 +7,8 @@ field (`reading`), which brings it into the form that the API always answers in,
 from __future__ import annotations
 
 from stowplan.embedded.admission.shapes import quick, reading, table
-from stowplan.embedded.errors import StatusError, bad_request
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import StatusError, bad_request
+from stowplan.embedded.objects.resource import Object, Resource
 
 __all__ = ["read", "strict_error"]
 

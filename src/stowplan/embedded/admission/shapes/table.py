@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.resource import Resource
 
 _FOLDER: Final = Path(__file__).with_name("types")
 _ENTRY: Final = re.compile(r"^(\w+):", re.MULTILINE)
