@@ -12,8 +12,7 @@ from typing import Any
 from stowplan.app.cluster import Cluster
 from stowplan.engine.event_handlers import Intake
 from stowplan.framework.contract import Awaited
-from stowplan.framework.profile import Profile
-from stowplan.framework.requeueing import awaited_by, complete
+from stowplan.framework.profile import Profile, awaited_by, complete
 from stowplan.model import decode
 from stowplan.plugins import NOT_BUILT
 from stowplan.plugins.volumes import hints

@@ -19,8 +19,8 @@ from stowplan.cache.cache import Cache
 from stowplan.cache.objects import Objects
 from stowplan.cache.validate import validate
 from stowplan.config.feature_gates import DEFAULT_GATES
-from stowplan.framework.asking import PluginError
-from stowplan.framework.filtering import Filtering
+from stowplan.framework.kept.filtering import Filtering
+from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod

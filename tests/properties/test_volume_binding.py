@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowplan.framework.asking import ask_filter
+from stowplan.framework.kept.asking import ask_filter
 from stowplan.framework.verdict import Vocabulary
 from stowplan.model.node import Node
 from stowplan.model.quantity import Quantity

@@ -31,24 +31,24 @@ from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, rules_of
 from stowplan.config.types import Configuration
-from stowplan.engine import choose
-from stowplan.engine.choose import Field
+from stowplan.engine import scheduling_cycle
 from stowplan.engine.eviction import Evictions
 from stowplan.engine.extended import Extended
 from stowplan.engine.news import News
 from stowplan.engine.ports import ExtenderSaid, Note, Writer
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler
+from stowplan.engine.scheduling_cycle import Field
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
 from stowplan.extender.connect import connect
-from stowplan.framework import placing, raised
-from stowplan.framework.extending import Extender
+from stowplan.framework import placing, plugin_faults
+from stowplan.framework.extender import Extender
 from stowplan.framework.handle import Binder, Measures, ObjectWriter
-from stowplan.framework.memo import Memo
+from stowplan.framework.kept.memo import Memo
+from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import Profile
-from stowplan.framework.stopwatch import Stopwatch
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.framework.waiting import WaitingPods
+from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model import decode
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.node import Node
@@ -290,7 +290,7 @@ class Cluster:
         extended = self.extended()
         if extended is not None:
             return self._loop.run(extended.choose(profile, pod, shape), self.extenders)
-        return choose.choose(self.field, profile, pod, shape)
+        return scheduling_cycle.choose(self.field, profile, pod, shape)
 
     def explain(self, pod: Pod) -> Explanation:
         """Say what every plugin and extender thinks of every node for `pod`, with scores and nearest misses."""
@@ -345,7 +345,7 @@ class Cluster:
         def number(node: Node) -> Any:
             try:
                 return read(node)
-            except raised.FAULTS as error:
+            except plugin_faults.FAULTS as error:
                 self.stopwatch.trace_column(error, plugin, column, node.name)
                 raise
 

@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from stowplan.app.cluster import Cluster
 from stowplan.app.replica import Replica
 from stowplan.cache.cache import Cache
-from stowplan.framework.profile import Profile
-from stowplan.framework.requeueing import awaited_by
+from stowplan.framework.profile import Profile, awaited_by
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.observe import node_report

@@ -22,7 +22,7 @@ from stowplan.app.watching import Watching, watched
 from stowplan.config.types import Configuration
 from stowplan.engine.ports import Report, Writer
 from stowplan.engine.timeouts import Patience
-from stowplan.framework.extending import Extender
+from stowplan.framework.extender import Extender
 from stowplan.kube.client import Client
 from stowplan.kube.events import Recorder
 from stowplan.kube.writes import Writes

@@ -8,7 +8,7 @@ from typing import Any
 
 from stowplan.engine.parts import Parts
 from stowplan.engine.ports import Trouble
-from stowplan.framework import raised
+from stowplan.framework import plugin_faults
 from stowplan.framework.contract import Errand
 from stowplan.model.pod import Pod
 
@@ -47,6 +47,6 @@ async def carry_out(parts: Parts, pod: Pod, errand: Errand) -> None:
     try:
         async with parts.patience.for_a_write():
             await errand()
-    except raised.FAULTS as error:
-        text = raised.said(error)
+    except plugin_faults.FAULTS as error:
+        text = plugin_faults.said(error)
         parts.tell(Trouble(f"pod {pod.key!r}: what a plugin left to be done failed: {text}"))

@@ -21,7 +21,7 @@ import msgspec
 from stowplan.cache.cache import Cache, Placed
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
-from stowplan.framework.waiting import WaitingPods
+from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model import device_taint_rules
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod

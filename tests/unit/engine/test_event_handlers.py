@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from stowplan.cache.cache import Cache
 from stowplan.engine.event_handlers import Intake
 from stowplan.framework.changes import Event
-from stowplan.framework.waiting import WaitingPod
+from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.device_pool import DeviceTaint, DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from stowplan.model.meta import ObjectMeta
 from stowplan.model.pod import Pod

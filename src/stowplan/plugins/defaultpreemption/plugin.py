@@ -1,6 +1,6 @@
 """DefaultPreemption: when no node can take a pod, find one where evicting less important pods would make room.
 
-The search is in `plugins.defaultpreemption.search`; carrying out what it finds is the engine's.
+The search is in `search.py`; carrying out what it finds is the engine's.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from stowplan.framework.contract import (
     Withdrawn,
     refuse,
 )
-from stowplan.framework.handle import PreemptingHandle
+from stowplan.framework.handle import PlacedPods, PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
-from stowplan.plugins.defaultpreemption import choice, eligibility
-from stowplan.plugins.defaultpreemption.findings import Findings
+from stowplan.plugins.defaultpreemption import candidate_nodes
+from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
 from stowplan.plugins.defaultpreemption.search import Limits, Search
 
 NO_CANDIDATE = "no candidate node for preemption"
@@ -81,7 +81,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
 
     def objection(self, pod: Pod, attempt: Attempt) -> str:
         """Return why the pod may not preempt; empty if it may."""
-        return eligibility.objection(pod, attempt, self._handle.pods)
+        return objection(pod, attempt, self._handle.pods)
 
     def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
@@ -92,7 +92,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
 
 
 def _settle(candidates: Sequence[Preemption]) -> Nominated | Rejection:
-    return _nominated(choice.pick(candidates)) if candidates else _refusal(NO_CANDIDATE)
+    return _nominated(candidate_nodes.pick(candidates)) if candidates else _refusal(NO_CANDIDATE)
 
 
 def _fail(problem: str) -> Rejection:
@@ -105,3 +105,35 @@ def _nominated(preemption: Preemption) -> Nominated:
 
 def _refusal(message: str, code: Code = Code.UNSCHEDULABLE) -> Rejection:
     return Rejection((f"preemption: {message}",), code)
+
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+WAITING = "not eligible due to a terminating pod on the nominated node."
+
+
+def objection(pod: Pod, attempt: Attempt, pods: PlacedPods) -> str:
+    """Return why `pod` may not preempt; empty if it may."""
+    if pod.spec.preemption_policy == "Never":
+        return NEVER
+    node_name = pod.status.nominated_node_name
+    if not node_name or _is_beyond_help(attempt, node_name):
+        return ""
+    victims = (placed.pod for placed in pods.by_importance(node_name) if placed.pod.priority < pod.priority)
+    return WAITING if any(map(is_being_preempted, victims)) else ""
+
+
+def is_being_preempted(pod: Pod) -> bool:
+    """Say whether a pod is going because a scheduler evicted it."""
+    if not pod.is_terminating:
+        return False
+    target = pod.status.condition("DisruptionTarget")
+    return target is not None and (target.status, target.reason) == ("True", "PreemptionByScheduler")
+
+
+def _is_beyond_help(attempt: Attempt, node_name: str) -> bool:
+    """Say whether waiting for the nominated node is in vain: it is gone, or no eviction would make it fit."""
+    verdict = attempt.verdict
+    if node_name not in verdict.names:
+        return True
+    rejection = verdict.pre_filter or verdict.rejection(verdict.names.index(node_name))
+    return rejection is None or rejection.code is Code.UNRESOLVABLE

@@ -27,7 +27,7 @@ from stowplan.framework.contract import (
     Skip,
     refuse,
 )
-from stowplan.framework.telling_apart import TellsApart
+from stowplan.framework.kept.incremental import TellsApart
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model import node_selector, requests
 from stowplan.model.dra import ResourceClaim

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from stowplan.framework.contract import Reject, reject
-from stowplan.framework.successive import Successive
+from stowplan.framework.kept.incremental import Successive
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.node import Node
 from stowplan.model.node_selector import CompiledNodeSelector

@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 
 from stowplan.config.arguments import ResourceSpec
-from stowplan.framework.by_amounts import FEW_ROWS
 from stowplan.framework.contract import MAX_SCORE
+from stowplan.framework.kept.incremental import FEW_ROWS
 from stowplan.model.requests import Requests
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes

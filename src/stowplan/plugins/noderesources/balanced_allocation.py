@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.config.arguments import ResourceSpec
-from stowplan.framework.by_amounts import ScoresAmounts
 from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
+from stowplan.framework.kept.incremental import ScoresAmounts
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources.handle import ClaimsHandle
 from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts

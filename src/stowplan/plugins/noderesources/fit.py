@@ -6,16 +6,17 @@ What a score counts is in `plugins.noderesources.allocation`; what a pod request
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import gt
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from stowplan.config.arguments import ScoringStrategy, UtilizationShapePoint
 from stowplan.config.feature_gates import rules_of
-from stowplan.framework.by_amounts import FEW_ROWS, FitsAmounts, ScoresAmounts
-from stowplan.framework.contract import Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
-from stowplan.framework.successive import Successive
+from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
+from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, ScoresAmounts, Successive
 from stowplan.framework.verdict import WordedError
 from stowplan.model import requests
 from stowplan.model.pod import Pod
@@ -23,9 +24,10 @@ from stowplan.model.requests import USUAL, Requests
 from stowplan.model.resource_names import is_extended
 from stowplan.plugins.dynamicresources.handle import ClaimsHandle
 from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts
-from stowplan.plugins.noderesources import free_room, hints
+from stowplan.plugins.noderesources import hints
 from stowplan.plugins.noderesources.allocation import (
     CPU_AND_MEMORY,
+    EXACT,
     Amount,
     Arithmetic,
     Counted,
@@ -42,6 +44,7 @@ from stowplan.plugins.shape_score import MAX_UTILIZATION, curve_of
 from stowplan.table.columns import NO_ROWS, Rows, Scores
 from stowplan.table.nodes import Nodes
 from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS
+from stowplan.table.standing import Lines
 
 LEAST_ALLOCATED = ScoringStrategy("LeastAllocated", CPU_AND_MEMORY)
 
@@ -162,7 +165,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         counted = self.pre_score(pod, nodes) if state is None else state
         if counted.served and self._served is not None:
             return score_served(self._rule, counted, nodes, self._served.of)
-        scores = free_room.score_all(counted.shares, nodes) if self._is_least_allocated else None
+        scores = score_all(counted.shares, nodes) if self._is_least_allocated else None
         return score_rows(self._rule, counted, nodes) if scores is None else scores
 
     def is_by_amounts(self, state: Counted) -> bool:
@@ -243,3 +246,53 @@ def _curve_of(shape: Sequence[UtilizationShapePoint]) -> Rule:
         return (2 * total + weights) // (2 * (weights + (weights == 0)))
 
     return rule
+
+
+class FreeRoom(msgspec.Struct, frozen=True):
+    """By resource, a hundred times what is free, then the capacity; at last, what the resources that are there weigh.
+
+    Where nothing is there to divide by, 1 stands.
+    """
+
+    rows: tuple[int, ...]
+    weights: tuple[int, ...]
+
+    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> Lines:
+        rows = list(self.rows)
+        has = allocatable[rows]
+        free = (has - requested[rows]) * float(MAX_SCORE)
+        weighs = np.array(self.weights, dtype=np.int64) @ (has != 0)
+        return np.vstack((free, np.maximum(has, 1), np.maximum(weighs, 1)))
+
+    def of_row(self, has: list[int], taken: list[int]) -> list[float]:
+        free, capacities, weighs = [], [], 0
+        for row, weight in zip(self.rows, self.weights, strict=True):
+            capacity = has[row]
+            free.append(float(capacity - taken[row]) * MAX_SCORE)
+            capacities.append(float(capacity if capacity > 1 else 1))
+            weighs += weight if capacity else 0
+        return [*free, *capacities, float(weighs or 1)]
+
+
+def score_all(shares: tuple[Share, ...], nodes: Nodes) -> Scores | None:
+    """Return the score of every row, for a pod that adds these shares; None where only the general rule is exact."""
+    rule = FreeRoom(tuple([share.row for share in shares]), tuple([share.weight for share in shares]))
+    standing = nodes.standing(rule) if shares else None
+    count = len(shares)
+    # Up to here floats hold what is divided, and no quotient is rounded up to the next whole number. Less than nothing
+    # may be off, and comes to nothing.
+    if standing is None or max(*standing.highest[:count], MAX_SCORE * max(standing.highest[count:-1])) >= EXACT:
+        return None
+    lines, amounts = standing.lines, [float(share.amount) * MAX_SCORE for share in shares]
+    parts = lines[:count] - np.array([amounts]).T
+    if any(map(gt, amounts, standing.lowest)):
+        np.maximum(parts, 0.0, out=parts)
+    parts /= lines[count:-1]
+    np.floor(parts, out=parts)
+    if set(rule.weights) != {1}:
+        parts *= np.array([rule.weights]).T
+    total: Lines = parts[0]
+    for part in parts[1:]:
+        total += part
+    total /= lines[-1]
+    return total.astype(np.int64)

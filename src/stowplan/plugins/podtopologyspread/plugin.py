@@ -31,16 +31,15 @@ from stowplan.framework.contract import (
     reject,
 )
 from stowplan.framework.handle import Handle
-from stowplan.framework.successive import Successive
+from stowplan.framework.kept.incremental import Successive
 from stowplan.framework.verdict import WordedError
 from stowplan.model.affinity import TopologySpreadConstraint
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import SelectorError
-from stowplan.plugins.podtopologyspread import constraints as rules
-from stowplan.plugins.podtopologyspread import hints
-from stowplan.plugins.podtopologyspread.constraints import Constraint
-from stowplan.plugins.podtopologyspread.default_selector import controller_of, default_selector
+from stowplan.plugins.podtopologyspread import spread_constraints
+from stowplan.plugins.podtopologyspread import spread_constraints as rules
+from stowplan.plugins.podtopologyspread.spread_constraints import Constraint, controller_of, default_selector
 from stowplan.table.columns import NO_ROWS, Codes, Mask, Rows, Scores
 from stowplan.table.nodes import Nodes
 
@@ -150,10 +149,10 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         return Awaited(changes.POD, of_pods, self._is_sibling), Awaited(changes.NODE, of_nodes, self._is_domain)
 
     def _is_sibling(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-        return hints.is_sibling(self._constraints(pod, "DoNotSchedule"), pod, old, new)
+        return spread_constraints.is_sibling(self._constraints(pod, "DoNotSchedule"), pod, old, new)
 
     def _is_domain(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        return hints.is_domain(self._constraints(pod, "DoNotSchedule"), old, new)
+        return spread_constraints.is_domain(self._constraints(pod, "DoNotSchedule"), old, new)
 
     def _constraints(self, pod: Pod, action: str) -> tuple[Constraint, ...]:
         own = pod.spec.topology_spread_constraints

@@ -9,7 +9,7 @@ from stowplan.cache.cache import Placed
 from stowplan.model.meta import LabelSelector, LabelSelectorRequirement, NamespacedMeta
 from stowplan.model.pod import Pod
 from stowplan.model.workload import PodDisruptionBudget, PodDisruptionBudgetSpec
-from stowplan.plugins.defaultpreemption.budgets import Budgets
+from stowplan.plugins.defaultpreemption.search import Budgets
 from stowplan.table.table import Table
 from stowplan.testing import make_pod
 from tests.unit.plugins.defaultpreemption.crowded import budget

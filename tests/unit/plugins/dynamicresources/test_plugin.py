@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from stowplan.config import feature_gates
 from stowplan.framework.contract import SKIP, Arranged, Attempt, refuse
-from stowplan.framework.stopwatch import SECOND_NS
+from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
 from stowplan.model import decode
 from stowplan.model.device_pool import DeviceTaintRule

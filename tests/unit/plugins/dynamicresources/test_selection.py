@@ -310,5 +310,6 @@ def test_drivers_that_differ_are_told_apart() -> None:
 
 
 def test_the_library_is_loaded_only_for_an_expression() -> None:
-    script = "import sys, stowplan.plugins.dynamicresources.allocator, stowplan.plugins; sys.exit('cel_expr_python' in sys.modules)"
+    imports = "import sys, stowplan.plugins.dynamicresources.allocator, stowplan.plugins"
+    script = f"{imports}; sys.exit('cel_expr_python' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

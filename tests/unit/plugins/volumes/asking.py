@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.framework.asking import ask_filter
+from stowplan.framework.kept.asking import ask_filter
 from stowplan.framework.verdict import Code, Vocabulary
 from stowplan.model.pod import Pod
 from stowplan.plugins.volumebinding.plugin import VolumeBinding
