@@ -31,17 +31,15 @@ from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, rules_of
 from stowplan.config.types import Configuration
-from stowplan.engine import scheduling_cycle
-from stowplan.engine.eviction import Evictions
-from stowplan.engine.extended import Extended
-from stowplan.engine.news import News
+from stowplan.engine import placement, scheduling_cycle
+from stowplan.engine.background_tasks import ClusterChanges
+from stowplan.engine.extenders import Extenders
 from stowplan.engine.ports import ExtenderSaid, Note, Writer
+from stowplan.engine.post_filter import Evictions
 from stowplan.engine.results import Chosen, Failed, Refused, Result
-from stowplan.engine.sampling import ALL_NODES, Sampler
-from stowplan.engine.scheduling_cycle import Field
-from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
+from stowplan.engine.scheduling_cycle import ALL_NODES, Field, RandomTie, Sampler, TieRule, UpstreamOrder
 from stowplan.extender.connect import connect
-from stowplan.framework import placing, plugin_faults
+from stowplan.framework import plugin_faults
 from stowplan.framework.extender import Extender
 from stowplan.framework.handle import Binder, Measures, ObjectWriter
 from stowplan.framework.kept.memo import Memo
@@ -116,11 +114,11 @@ class Cluster:
         #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
         self.draw: Callable[[int], int] = random.Random(seed).randrange
         self.waiting_pods = WaitingPods()
-        self.evictions = Evictions(self.cache)
+        self.evictions = Evictions(self.cache, self.waiting_pods)
         #: Measures the plugins of all profiles; runs when a scheduler is put together.
         self.stopwatch = Stopwatch()
         #: Told when changes were applied.
-        self.news = News()
+        self.news = ClusterChanges()
         #: The resource claims on their way to the cluster.
         self.claims = InFlight(self.cache.objects, self.cache.table.reads, gates)
         #: Where plugins count their own work.
@@ -142,7 +140,7 @@ class Cluster:
             percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score or ALL_NODES,
         )
         self._keeps_answers = keep_answers
-        self._extender_ties = RandomTie(random.Random(seed).randrange)
+        self._draw_for_extenders: Callable[[int], int] = random.Random(seed).randrange
         self._loop = PrivateLoop()
 
     @classmethod
@@ -268,11 +266,9 @@ class Cluster:
         if not isinstance(result, Chosen):
             return result
         node_name = result.node_name
-        self.cache.assume(pod, node_name, shape)
-        rejection = placing.run_reserve(profile, pod, node_name)
+        rejection = placement.place(self.cache, profile, pod, node_name, shape)
         if rejection is not None:
-            placing.run_unreserve(profile, pod, node_name)
-            self.cache.forget(pod)
+            placement.undo(self.cache, profile, pod, node_name)
             return Failed(pod, ", ".join(rejection.reasons), rejection.plugin)
         self.nominations.remove(pod)
         return result
@@ -287,10 +283,10 @@ class Cluster:
             gated = Gated(pod, gate)
             # Nobody meant to keep it out.
             return Failed(pod, gated.message, gate.plugin) if gate.code is Code.ERROR else gated
-        extended = self.extended()
-        if extended is not None:
-            return self._loop.run(extended.choose(profile, pod, shape), self.extenders)
-        return scheduling_cycle.choose(self.field, profile, pod, shape)
+        extenders = self.extenders_in_flow()
+        if extenders is None:
+            return scheduling_cycle.choose_at_once(self.field, profile, pod, shape)
+        return self._loop.run(scheduling_cycle.choose(self.field, profile, pod, shape, extenders), self.extenders)
 
     def explain(self, pod: Pod) -> Explanation:
         """Say what every plugin and extender thinks of every node for `pod`, with scores and nearest misses."""
@@ -360,17 +356,16 @@ class Cluster:
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score or ALL_NODES,
         )
 
-    def extended(self) -> Extended | None:
-        """Return who chooses together with the extenders; None if there are none, for then nothing is waited for."""
+    def extenders_in_flow(self) -> Extenders | None:
+        """Return the extenders as the flow asks them; None if there are none, for then nothing is waited for."""
         if not self.extenders:
             return None
         known = self.cache.table.row_of
-        return Extended(
-            self.field,
+        return Extenders(
             self.extenders,
             pods_on=lambda name: self.pods_on(name) if name in known else None,
             tell=lambda said: self.heard(said),
-            draw=self._extender_ties,
+            draw=self._draw_for_extenders,
         )
 
 

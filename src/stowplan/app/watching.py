@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.engine.parts import Parts
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change
@@ -90,7 +89,6 @@ class Watching:
     """The informers of one scheduler."""
 
     scheduler: Scheduler
-    parts: Parts
     metrics: Metrics
     #: Whether cycles run, so that changes have to wait for the end of one.
     is_scheduling: Callable[[], bool]
@@ -146,14 +144,14 @@ class Watching:
             self.scheduler.apply_changes()
 
     def _apply(self, old: Any | None, new: Any | None, now_ns: int) -> None:
-        intake = self.parts.intake
+        handlers = self.scheduler.event_handlers
         if old is None:
-            intake.add(new, now_ns)
+            handlers.add(new, now_ns)
         elif new is None:
-            intake.delete(old, now_ns)
+            handlers.delete(old, now_ns)
         else:
-            intake.update(old, new, now_ns)
-        took_ns = max(0, self.parts.now_ns() - now_ns)
+            handlers.update(old, new, now_ns)
+        took_ns = max(0, self.scheduler.environment.now_ns() - now_ns)
         self.metrics.event_handled(event_label(old, new), took_ns / SECOND_NS)
 
 

@@ -31,8 +31,8 @@ from stowplan.queue.queue import SchedulingQueue
 TAINT_RULE: Final = "DeviceTaintRule"
 
 
-@dataclass(frozen=True, slots=True)
-class Intake:
+@dataclass(slots=True)
+class EventHandlers:
     """Routes objects; `scheduler_names` are the profiles that are ours, `waiting` the pods that Permit holds."""
 
     cache: Cache
@@ -171,8 +171,7 @@ class Intake:
     def _take_off(self, placed: Placed, now_ns: int) -> None:
         """Take an assumed pod off its node, and tell those who may want the room."""
         self.cache.remove_pod(placed.pod)
-        spec = msgspec.structs.replace(placed.pod.spec, node_name=placed.node_name)
-        was_placed = msgspec.structs.replace(placed.pod, spec=spec)
+        was_placed = placed_on(placed.pod, placed.node_name)
         self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, was_placed, None), now_ns)
 
     def _free_nomination(self, pod: Pod, now_ns: int) -> None:
@@ -199,3 +198,8 @@ class Intake:
                 self._tell(found.kind, Action.UPDATE, (found, found), now_ns)
             return
         self.queue.on_change(Event(Change(changes.resource_of(kind), action), *versions), now_ns)
+
+
+def placed_on(pod: Pod, node_name: str) -> Pod:
+    """Return an assumed pod as if the cluster had bound it."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))

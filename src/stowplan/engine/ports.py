@@ -1,4 +1,4 @@
-"""What the flow needs of the world outside: a cluster to write to, and somebody who listens.
+"""What the flow needs of the world outside: a cluster to write to, a clock, and somebody who listens.
 
 `kube/` writes to an API server, the embedded cluster to itself, tests to a list. Nothing here is awaited inside a
 scheduling cycle.
@@ -6,10 +6,13 @@ scheduling cycle.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import msgspec
 
+from stowplan.engine.timeouts import Timeouts
 from stowplan.framework.handle import ObjectWriter
 from stowplan.framework.verdict import Rejection
 from stowplan.model.binding import Binding
@@ -138,3 +141,26 @@ class Listener(Protocol):
     """Hears what became of pods; metrics, logs and the decision log are listeners."""
 
     def __call__(self, report: Report) -> None: ...
+
+
+#: Told an extension point that waits for the cluster, how it ended, for which profile, and the nanoseconds it took.
+PointNote = Callable[[str, str, str, int], None]
+
+
+def _nobody(report: Report) -> None:
+    """Listen to nothing."""
+
+
+def _unnoted(point: str, status: str, profile: str, took_ns: int) -> None:
+    """Note nothing."""
+
+
+@dataclass(slots=True)
+class Environment:
+    """The world outside of one scheduler. Whoever listens may be put there later."""
+
+    writer: Writer
+    now_ns: Callable[[], int]
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    tell: Listener = _nobody
+    note_point: PointNote = _unnoted

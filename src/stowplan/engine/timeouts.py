@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """Limits in seconds. What is awaited is given up; what answers at once cannot be, so its answer is not taken."""
 
     #: As long as a Permit plugin may hold a pod: volumes and devices take their time.

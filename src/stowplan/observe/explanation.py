@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stowplan.engine.extended import in_words
+from stowplan.engine.extenders import in_words
 from stowplan.extender.client import MAX_EXTENDER_PRIORITY
 from stowplan.framework.contract import MAX_SCORE
 from stowplan.framework.kept.ranking import Ranking
