@@ -25,7 +25,6 @@ from stowplan.engine.timeouts import Timeouts
 from stowplan.framework.extender import Extender
 from stowplan.kube.client import Client
 from stowplan.kube.events import Recorder
-from stowplan.kube.writes import Writes
 from stowplan.observe import dump
 from stowplan.observe.logs import log_for
 from stowplan.observe.metrics import Metrics
@@ -76,7 +75,7 @@ class Replica:
         self.is_scheduling = False
         self.recorder = Recorder(connections.events, socket.gethostname(), clients.now, draw, _report)
         self.recorder.give_way(lambda: connections.cluster.is_busy)
-        writer = settings.writer(KubeWriter(Writes(connections.cluster, clients.now, draw, may_write), self.recorder))
+        writer = settings.writer(KubeWriter(connections.cluster, draw, may_write, self.recorder))
         self.cluster = _make_cluster(settings)
         self.limits = effective.queue_limits(options, configuration)
         self.scheduler = assemble(self.cluster, writer, settings.now_ns, TIMEOUTS, limits=self.limits)

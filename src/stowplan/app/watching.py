@@ -19,8 +19,7 @@ from stowplan.framework.changes import Action, Change
 from stowplan.framework.profile import Profile, awaited_by
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
-from stowplan.kube.contact import Contact
-from stowplan.kube.informer import Informer
+from stowplan.kube.informer import Informer, ServerContact
 from stowplan.kube.resources import COMMUNITY_POD_GROUP, RESOURCES, Resource, dynamic
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -96,7 +95,7 @@ class Watching:
 
     def open(self, client: Client, resources: Iterable[Resource], draw: Draw, report: Callable[[str], None]) -> None:
         """Make the informers; `run` starts them."""
-        contact = Contact(report)
+        contact = ServerContact(report)
         self.informers = tuple(Informer(client, one, self.take, draw, contact) for one in resources)
 
     async def run(self) -> None:
