@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.model import requests
-from stowplan.model.importance import importance
 from stowplan.model.node import Node
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, importance, pod_id
 from stowplan.table.shape import PodShape
 from stowplan.table.table import Table
 
@@ -42,7 +41,7 @@ class Placed:
 class Cache:
     """Nodes, placed pods, and the other objects that plugins list."""
 
-    def __init__(self, rules: requests.Rules = requests.USUAL) -> None:
+    def __init__(self, rules: requests.RequestRules = requests.USUAL) -> None:
         """Know nothing yet; `rules` say how pods are weighed."""
         self.table = Table(rules)
         self.objects = Objects(self.table.reads)
@@ -163,8 +162,3 @@ class Cache:
         row = self.table.row_of.get(placed.node_name)
         if row is not None:
             self.table.remove_pod(row, placed.shape)
-
-
-def pod_id(pod: Pod) -> str:
-    """Return what identifies a pod over its life: its uid, or its name where it has none."""
-    return pod.metadata.uid or pod.key

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 from stowplan.model.pod_group import AnyPodGroup, GroupKey, groups_of
 
 
@@ -40,18 +40,14 @@ class Groups:
         keys = groups_of(pod)
         if not keys or pod.is_terminal or pod.is_terminating:
             return
-        self._groups_of[_id(pod)] = keys
+        self._groups_of[pod_id(pod)] = keys
         for key in keys:
-            self._members.setdefault(key, {})[_id(pod)] = pod
+            self._members.setdefault(key, {})[pod_id(pod)] = pod
 
     def remove_pod(self, pod: Pod) -> None:
         """Drop a pod; nothing happens if it is in no group."""
-        for key in self._groups_of.pop(_id(pod), ()):
+        for key in self._groups_of.pop(pod_id(pod), ()):
             members = self._members[key]
-            del members[_id(pod)]
+            del members[pod_id(pod)]
             if not members:
                 del self._members[key]
-
-
-def _id(pod: Pod) -> str:
-    return pod.metadata.uid or pod.key

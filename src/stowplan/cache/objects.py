@@ -11,7 +11,7 @@ from typing import Any
 
 from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
-from stowplan.model.namespace import Namespace
+from stowplan.model.kinds import Namespace
 from stowplan.model.storage import (
     CSIDriver,
     CSINode,

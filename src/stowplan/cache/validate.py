@@ -8,8 +8,8 @@ from collections import Counter
 
 import numpy as np
 
-from stowplan.cache.cache import Cache, Placed, pod_id
-from stowplan.model.importance import importance
+from stowplan.cache.cache import Cache, Placed
+from stowplan.model.pod import importance, pod_id
 from stowplan.table.facts import image_names
 
 

@@ -22,7 +22,7 @@ from stowplan.cache.cache import Cache, Placed
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
 from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model import device_taint_rules
+from stowplan.model import device_pool
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
@@ -195,7 +195,7 @@ class Intake:
     def _tell(self, kind: str, action: Action, versions: tuple[Any, Any], now_ns: int) -> None:
         if kind == TAINT_RULE:
             slices = self.cache.objects.resource_slices()
-            for found in device_taint_rules.changed_by(*versions, slices):
+            for found in device_pool.changed_by(*versions, slices):
                 self._tell(found.kind, Action.UPDATE, (found, found), now_ns)
             return
         self.queue.on_change(Event(Change(changes.resource_of(kind), action), *versions), now_ns)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from stowplan.framework.extender import Extender
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 
 
 class Question(NamedTuple):
@@ -25,20 +25,16 @@ class OpenQuestions:
 
     def of(self, pod: Pod) -> tuple[Question, ...]:
         """Return what is not answered yet about a pod, in the order asked."""
-        return tuple(self._by_pod.get(_id(pod), ()))
+        return tuple(self._by_pod.get(pod_id(pod), ()))
 
     @contextmanager
     def asked(self, pod: Pod, question: Question) -> Iterator[None]:
         """Note a question for as long as it is open."""
-        open_ones = self._by_pod.setdefault(_id(pod), [])
+        open_ones = self._by_pod.setdefault(pod_id(pod), [])
         open_ones.append(question)
         try:
             yield
         finally:
             open_ones.remove(question)
             if not open_ones:
-                self._by_pod.pop(_id(pod), None)
-
-
-def _id(pod: Pod) -> str:
-    return pod.metadata.uid or pod.key
+                self._by_pod.pop(pod_id(pod), None)

@@ -11,10 +11,9 @@ from typing import Any, Protocol
 
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model.binding import Binding
 from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
-from stowplan.model.namespace import Namespace
+from stowplan.model.kinds import Binding, Namespace
 from stowplan.model.pod import Pod
 from stowplan.model.storage import (
     CSIDriver,

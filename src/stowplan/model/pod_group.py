@@ -12,8 +12,7 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from stowplan.model.meta import Condition, Int32, Namespaced, Part, ResourceList, always
-from stowplan.model.pod import Pod, PodResourceClaim
-from stowplan.model.pod_status import PodResourceClaimStatus
+from stowplan.model.pod import Pod, PodResourceClaim, PodResourceClaimStatus
 
 OWN_GROUP: Final = "scheduling.k8s.io"
 COMMUNITY_GROUP: Final = "scheduling.x-k8s.io"

@@ -26,13 +26,13 @@ from stowplan.engine.ports import (
     Report,
     Trouble,
 )
+from stowplan.model.pod import pod_id
 from stowplan.observe import component_metrics
 from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
 from stowplan.observe.metric_list import SCHEDULER
 from stowplan.observe.plugin_metrics import SECOND_NS, SUCCESS, PluginMetrics
 from stowplan.observe.series import Definition, Family, SeriesSet, Shown
 from stowplan.observe.state_metrics import StateMetrics
-from stowplan.queue.entry import pod_id
 from stowplan.queue.hints import HintTimer
 from stowplan.queue.queue import SchedulingQueue
 

@@ -12,11 +12,11 @@ import msgspec
 from stowplan.extender.questions import Question
 from stowplan.framework.contract import Awaited
 from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 from stowplan.observe.awaited_text import spell
 from stowplan.observe.timeline import Heard, Timeline
 from stowplan.queue.backoff import SECOND, Limits
-from stowplan.queue.entry import POOLED, Place, QueuedPod, pod_id
+from stowplan.queue.entry import POOLED, Place, QueuedPod
 from stowplan.queue.queue import SchedulingQueue
 
 #: The places in the order in which they are shown.

@@ -12,8 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from stowplan.engine.ports import Bound, Dropped, ExtenderSaid, GivenBack, Report
-from stowplan.model.pod import Pod
-from stowplan.queue.entry import pod_id
+from stowplan.model.pod import Pod, pod_id
 
 MOST_WAITING: Final = 20_000
 MOST_SETTLED: Final = 10_000

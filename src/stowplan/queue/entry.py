@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 
 
 class Place(Enum):
@@ -79,8 +79,3 @@ class QueuedPod:
         """The plugins whose awaited changes may bring it back. A gated pod hears only of what its gate awaits."""
         names = (self.gated_by,) if self.gated_by else self.rejected_by
         return [(self.pod.spec.scheduler_name, name) for name in names]
-
-
-def pod_id(pod: Pod) -> str:
-    """Return what identifies a pod over its life: its uid, or its name where it has none."""
-    return pod.metadata.uid or pod.key

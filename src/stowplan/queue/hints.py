@@ -11,8 +11,8 @@ import msgspec
 from stowplan.framework import plugin_faults
 from stowplan.framework.changes import Change, Event, is_covered
 from stowplan.framework.contract import Awaited
-from stowplan.model.pod import Pod
-from stowplan.queue.entry import QueuedPod, Rejector, pod_id
+from stowplan.model.pod import Pod, pod_id
+from stowplan.queue.entry import QueuedPod, Rejector
 
 Hint = Callable[[Pod, Any, Any], bool]
 #: What each plugin awaits, by scheduler name and plugin.

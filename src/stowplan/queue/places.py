@@ -13,9 +13,9 @@ from itertools import count
 from typing import Any
 
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 from stowplan.queue.backoff import Backoff, Limits
-from stowplan.queue.entry import BACKING_OFF, Place, QueuedPod, Rejector, pod_id
+from stowplan.queue.entry import BACKING_OFF, Place, QueuedPod, Rejector
 from stowplan.queue.heap import PodHeap
 from stowplan.queue.hints import Strategy
 

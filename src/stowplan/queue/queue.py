@@ -23,9 +23,9 @@ import msgspec
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 from stowplan.queue.backoff import SECOND, Limits
-from stowplan.queue.entry import BACKING_OFF, POOLED, Place, QueuedPod, pod_id
+from stowplan.queue.entry import BACKING_OFF, POOLED, Place, QueuedPod
 from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, Strategy
 from stowplan.queue.in_flight import InFlight
 from stowplan.queue.nominations import Nominations

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from stowplan.model.namespace import Namespace
+from stowplan.model.kinds import Namespace
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector
 from stowplan.table.columns import CountColumn, Counted, Uses

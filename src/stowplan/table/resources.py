@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from stowplan.model.node import Node
 from stowplan.model.quantity import Quantity
-from stowplan.model.requests import Requests
-from stowplan.model.resource_names import is_scalar
+from stowplan.model.requests import Requests, is_scalar
 from stowplan.table.journal import Journal
 
 CPU: Final = 0

@@ -35,7 +35,7 @@ FIRST_CAPACITY = 64
 class Table:
     """Rows, columns and what is needed to keep them true."""
 
-    def __init__(self, rules: requests.Rules = requests.USUAL) -> None:
+    def __init__(self, rules: requests.RequestRules = requests.USUAL) -> None:
         """Make an empty table; `rules` say how pods are weighed."""
         self.rules = rules
         self._own = msgspec.structs.replace(rules, device_claims=False)

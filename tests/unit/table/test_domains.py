@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stowplan.model.affinity import PodAffinityTerm
+from stowplan.model.kinds import Namespace
 from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
-from stowplan.model.namespace import Namespace
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import EVERYTHING, from_labels

@@ -20,8 +20,7 @@ from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, ScoresAmo
 from stowplan.framework.verdict import WordedError
 from stowplan.model import requests
 from stowplan.model.pod import Pod
-from stowplan.model.requests import USUAL, Requests
-from stowplan.model.resource_names import is_extended
+from stowplan.model.requests import USUAL, Requests, is_extended
 from stowplan.plugins.dynamicresources.handle import ClaimsHandle
 from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts
 from stowplan.plugins.noderesources import hints
