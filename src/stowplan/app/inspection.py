@@ -24,7 +24,7 @@ from stowplan.model.pod import Pod
 from stowplan.observe import node_report
 from stowplan.observe.explain import explain, feasible_nodes
 from stowplan.observe.explanation import Explanation, render
-from stowplan.observe.hearing import Hearing, hear
+from stowplan.observe.extender_reports import ExtenderReports, ask_extenders
 from stowplan.observe.node_usage import usage
 from stowplan.observe.pod_story import Story, render_story, waiting_data
 from stowplan.observe.queue_state import QueueView, counts
@@ -46,7 +46,7 @@ class Inspection:
         if extenders:
             # Asked beside the cycles: pods need not wait while somebody is curious.
             pod, nodes = await self._between_cycles(lambda now_ns: self._question(query))
-            hearing = await hear(extenders, pod, nodes)
+            hearing = await ask_extenders(extenders, pod, nodes)
         return await self._between_cycles(lambda now_ns: self._explain(query, now_ns, hearing))
 
     async def queue(self, query: QueueQuery) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Inspection:
         with _without(cluster.cache, pod):
             return pending, feasible_nodes(cluster.field, _profile(cluster, pending), pending)
 
-    def _explain(self, query: ExplainQuery, now_ns: int, hearing: Hearing | None) -> Answer:
+    def _explain(self, query: ExplainQuery, now_ns: int, hearing: ExtenderReports | None) -> Answer:
         pod = self._find(query.pod)
         cluster, cache = self._replica.cluster, self._replica.parts.cache
         placed = cache.placed(pod)

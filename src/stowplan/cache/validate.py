@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 
-from stowplan.cache.cache import Cache, Placed
+from stowplan.cache.cache import Cache, CachedPod
 from stowplan.model.pod import importance, pod_id
 from stowplan.table.facts import image_names
 
@@ -21,7 +21,7 @@ def validate(cache: Cache) -> None:
     _check_resources(cache, fresh)
     _check_columns(cache, fresh)
     _check_holdings(cache, fresh)
-    _check_standings(cache)
+    _check_derived(cache)
     _check_images(cache)
 
 
@@ -56,7 +56,7 @@ def _rebuilt(cache: Cache) -> Cache:
     return fresh
 
 
-def _replay(fresh: Cache, placed: Placed) -> None:
+def _replay(fresh: Cache, placed: CachedPod) -> None:
     fresh.assume(placed.pod, placed.node_name)
     assert fresh.placed(placed.pod) is not None, pod_id(placed.pod)
 
@@ -92,13 +92,13 @@ def _check_holdings(cache: Cache, fresh: Cache) -> None:
                 assert holding.rows_with(thing) == rebuilt.rows_with(thing), f"who holds {thing!r} differs"
 
 
-def _check_standings(cache: Cache) -> None:
+def _check_derived(cache: Cache) -> None:
     table = cache.table
-    for rule in table.standings.rules():
-        standing = table.standings.find(rule, table.layout.position)
+    for rule in table.derived.rules():
+        derived = table.derived.find(rule, table.layout.position)
         anew = rule.of_rows(table.resources.allocatable, table.resources.requested)
-        assert np.array_equal(standing.lines, anew), f"how nodes stand under {rule!r} differs"
-        for line, low, high in zip(anew, standing.lowest, standing.highest, strict=True):
+        assert np.array_equal(derived.lines, anew), f"how nodes stand under {rule!r} differs"
+        for line, low, high in zip(anew, derived.lowest, derived.highest, strict=True):
             assert ((line >= low) & (line <= high)).all(), f"bounds under {rule!r} are passed"
 
 

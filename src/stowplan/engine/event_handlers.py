@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.cache.cache import Cache, Placed
+from stowplan.cache.cache import Cache, CachedPod
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
 from stowplan.framework.waiting_pods import WaitingPods
@@ -160,7 +160,7 @@ class Intake:
         elif pod.status.nominated_node_name:
             self._free_nomination(pod, now_ns)
 
-    def _forget(self, placed: Placed, now_ns: int) -> None:
+    def _forget(self, placed: CachedPod, now_ns: int) -> None:
         """Free the node that was chosen for a pod that will not come; binding it will fail by itself."""
         if self._let_go(placed.pod):
             # The flow takes it off its node, in good order.
@@ -168,7 +168,7 @@ class Intake:
         else:
             self._take_off(placed, now_ns)
 
-    def _take_off(self, placed: Placed, now_ns: int) -> None:
+    def _take_off(self, placed: CachedPod, now_ns: int) -> None:
         """Take an assumed pod off its node, and tell those who may want the room."""
         self.cache.remove_pod(placed.pod)
         spec = msgspec.structs.replace(placed.pod.spec, node_name=placed.node_name)

@@ -221,7 +221,7 @@ class PlacedPods(Protocol):
 class NominatedPods(Protocol):
     """The pods that wait for a node on which room is being made for them."""
 
-    def standing_before(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
+    def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
         """Return, by node, the nominated pods that `pod` must leave room for."""
 
 

@@ -178,7 +178,7 @@ def _write_custom(value: Any) -> Any:
     raise NotImplementedError(f"no way to write {type(value).__name__} is defined in decode.py")
 
 
-class _Heading(msgspec.Struct, rename="camel"):
+class _TypeMeta(msgspec.Struct, rename="camel"):
     api_version: str = ""
     kind: str = ""
 
@@ -189,8 +189,8 @@ def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
 
 
 @cache
-def _heading_decoder() -> msgspec.json.Decoder[_Heading]:
-    return msgspec.json.Decoder(_Heading)
+def _heading_decoder() -> msgspec.json.Decoder[_TypeMeta]:
+    return msgspec.json.Decoder(_TypeMeta)
 
 
 @cache

@@ -22,16 +22,16 @@ from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.observe.explanation import (
+    AttemptResult,
     Explanation,
     NodeReport,
     NodeReports,
-    Outcome,
     PluginScore,
     ReasonCount,
     label_of,
     render,
 )
-from stowplan.observe.hearing import Hearing
+from stowplan.observe.extender_reports import ExtenderReports
 from stowplan.observe.nearest import Miss, nearest
 from stowplan.observe.opinions import Opinions, panel
 from stowplan.table.columns import Mask, Rows
@@ -62,7 +62,7 @@ def feasible_nodes(field: Field, profile: Profile, pod: Pod) -> dict[str, Node]:
     return {nodes[row].name: nodes[row] for row in in_order(field, found).tolist()}
 
 
-def explain(field: Field, profile: Profile, pod: Pod, hearing: Hearing | None = None) -> Explanation:
+def explain(field: Field, profile: Profile, pod: Pod, hearing: ExtenderReports | None = None) -> Explanation:
     """Say what every plugin thinks of every node for `pod`; `hearing` is what extenders said of the feasible ones."""
     field = replace(field, memo=Memo(field.table, is_on=False))
     outcome = _outcome(field, profile, pod, hearing)
@@ -91,24 +91,24 @@ def explain(field: Field, profile: Profile, pod: Pod, hearing: Hearing | None = 
     )
 
 
-def _outcome(field: Field, profile: Profile, pod: Pod, hearing: Hearing | None) -> Outcome:
+def _outcome(field: Field, profile: Profile, pod: Pod, hearing: ExtenderReports | None) -> AttemptResult:
     nobody: Mask = np.zeros(len(field.table), dtype=bool)
     if not len(field.table):
-        return Outcome(NO_NODES, None, nobody, hearing=hearing, is_failed=True)
+        return AttemptResult(NO_NODES, None, nobody, hearing=hearing, is_failed=True)
     try:
         found = find_feasible(field, profile, pod, PodShape(b"", pod))
         verdict = found.verdict or found.kept.filtering.verdict()
         if not found.count:
-            return Outcome(verdict.fit_error(), verdict, nobody, hearing=hearing)
+            return AttemptResult(verdict.fit_error(), verdict, nobody, hearing=hearing)
         if hearing is not None:
             return _extended(field, profile, pod, found, hearing)
         ranking = rank(field, profile, pod, found)
-        return Outcome("", verdict, found.feasible, ranking, total=ranking.total)
+        return AttemptResult("", verdict, found.feasible, ranking, total=ranking.total)
     except PluginError as error:
-        return Outcome(str(error), None, nobody, hearing=hearing, is_failed=True)
+        return AttemptResult(str(error), None, nobody, hearing=hearing, is_failed=True)
 
 
-def _extended(field: Field, profile: Profile, pod: Pod, found: Found, hearing: Hearing) -> Outcome:
+def _extended(field: Field, profile: Profile, pod: Pod, found: Found, hearing: ExtenderReports) -> AttemptResult:
     """Return the outcome with what extenders said."""
     table, narrowed = field.table, hearing.narrowed
     verdict = found.verdict or found.kept.filtering.verdict()
@@ -116,10 +116,10 @@ def _extended(field: Field, profile: Profile, pod: Pod, found: Found, hearing: H
     feasible = np.zeros_like(found.feasible)
     feasible[[table.row_of[name] for name in kept]] = True
     if hearing.error:
-        return Outcome(hearing.error, verdict, feasible, hearing=hearing, fitting=found.feasible, is_failed=True)
+        return AttemptResult(hearing.error, verdict, feasible, hearing=hearing, fitting=found.feasible, is_failed=True)
     verdict = with_refusals(verdict, kept, narrowed.rejected)
     if not kept:
-        return Outcome(verdict.fit_error(), verdict, feasible, hearing=hearing, fitting=found.feasible)
+        return AttemptResult(verdict.fit_error(), verdict, feasible, hearing=hearing, fitting=found.feasible)
     left = Found(found.kept, found.verdict, feasible, len(kept), is_kept=False)
     ranking = rank(field, profile, pod, left, as_empty=narrowed.has_whole_nodes)
     total = ranking.total.copy()
@@ -127,15 +127,15 @@ def _extended(field: Field, profile: Profile, pod: Pod, found: Found, hearing: H
         for name, added in extender.added.items():
             if name in table.row_of and feasible[table.row_of[name]]:
                 total[table.row_of[name]] += added
-    return Outcome("", verdict, feasible, ranking, hearing, total, found.feasible)
+    return AttemptResult("", verdict, feasible, ranking, hearing, total, found.feasible)
 
 
-def _is_up_to_others(outcome: Outcome) -> bool:
+def _is_up_to_others(outcome: AttemptResult) -> bool:
     """Say whether no change of the pod surely helps: the attempt failed, or extenders refuse what plugins let pass."""
     return outcome.is_failed or (outcome.let_through > 0 and not outcome.feasible.any())
 
 
-def _unasked(field: Field, outcome: Outcome) -> tuple[str, ...]:
+def _unasked(field: Field, outcome: AttemptResult) -> tuple[str, ...]:
     """Say if nodes have become feasible since extenders were asked: they are left out."""
     if outcome.hearing is None or outcome.fitting is None:
         return ()
@@ -144,14 +144,14 @@ def _unasked(field: Field, outcome: Outcome) -> tuple[str, ...]:
     return (f"{count} nodes have become feasible since extenders were asked; explain the pod again",) if count else ()
 
 
-def _best_first(field: Field, pod: Pod, outcome: Outcome) -> Rows:
+def _best_first(field: Field, pod: Pod, outcome: AttemptResult) -> Rows:
     rows = np.flatnonzero(outcome.feasible)
     if outcome.total is None:
         return rows
     return rows[np.argsort(-outcome.total[rows], kind="stable")]
 
 
-def _winners(field: Field, pod: Pod, outcome: Outcome, order: Rows) -> tuple[Rows, int | None]:
+def _winners(field: Field, pod: Pod, outcome: AttemptResult, order: Rows) -> tuple[Rows, int | None]:
     """Return the rows of which one is chosen, and the first of the others; a node nominated for the pod comes first."""
     if outcome.total is None or not order.size:
         return order[:0], None
@@ -173,7 +173,7 @@ def _refusals(verdict: Verdict | None, opinions: Opinions) -> tuple[Rejection, .
     return (first, *(refusal for refusal in opinions.refusals if refusal != first))
 
 
-def _reasons(outcome: Outcome, opinions: Opinions) -> tuple[ReasonCount, ...]:
+def _reasons(outcome: AttemptResult, opinions: Opinions) -> tuple[ReasonCount, ...]:
     """Count the reasons, the most frequent first."""
     first: Counter[tuple[str, str]] = Counter()
     in_all: Counter[tuple[str, str]] = Counter()
@@ -199,7 +199,7 @@ def _count(words: NDArray[np.int32], rejections: Sequence[Rejection | None], cou
             counts[rejection.plugin, reason] += amount
 
 
-def _weights(outcome: Outcome) -> Mapping[str, int]:
+def _weights(outcome: AttemptResult) -> Mapping[str, int]:
     if outcome.ranking is None:
         return {}
     weights = {plugin: weight for plugin, (_, _, weight) in outcome.ranking.by_plugin().items()}

@@ -16,7 +16,7 @@ from stowplan.framework.contract import MAX_SCORE
 from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.pod import Pod
-from stowplan.observe.hearing import ExtenderReport, Hearing
+from stowplan.observe.extender_reports import ExtenderReport, ExtenderReports
 from stowplan.observe.nearest import Miss
 from stowplan.observe.opinions import Opinions
 from stowplan.observe.text_table import columns, some, wrapped
@@ -60,7 +60,7 @@ class ReasonCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptResult:
     """What the scheduler itself makes of the pod, by row: its verdict with the short circuit, and the scores."""
 
     message: str
@@ -68,7 +68,7 @@ class Outcome:
     feasible: Mask
     ranking: Ranking | None = None
     #: What extenders say, if there are any.
-    hearing: Hearing | None = None
+    hearing: ExtenderReports | None = None
     #: The totals with what extenders add; None without scores.
     total: Scores | None = None
     #: The rows that plugins let through, where extenders have a say beside them.
@@ -94,7 +94,7 @@ def label_of(extender: ExtenderReport) -> str:
 class NodeReports(Mapping[str, NodeReport]):
     """The reports by node name, each made when it is asked for: thousands of nodes cost nothing unread."""
 
-    def __init__(self, names: Sequence[str], opinions: Opinions, outcome: Outcome) -> None:
+    def __init__(self, names: Sequence[str], opinions: Opinions, outcome: AttemptResult) -> None:
         self._names = names
         self._row_of = {name: row for row, name in enumerate(names)}
         self._opinions = opinions

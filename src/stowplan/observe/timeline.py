@@ -19,7 +19,7 @@ MOST_SETTLED: Final = 10_000
 #: The attempts remembered of one pod, the latest ones.
 MOST_TRIES: Final = 10
 
-Outcome = Literal["bound", "refused", "error", "dropped"]
+TryOutcome = Literal["bound", "refused", "error", "dropped"]
 
 
 class Heard(msgspec.Struct, frozen=True, gc=False):
@@ -33,7 +33,7 @@ class Heard(msgspec.Struct, frozen=True, gc=False):
 class Try(msgspec.Struct, frozen=True, gc=False):
     """One attempt to place a pod. Times are nanoseconds since the epoch; a pod that was dropped has no start."""
 
-    outcome: Outcome
+    outcome: TryOutcome
     started_at_ns: int
     ended_at_ns: int
     message: str = ""

@@ -60,7 +60,7 @@ class Nominations:
         """Return the pods that are nominated to a node."""
         return list(self._by_node.get(node_name, {}).values())
 
-    def standing_before(self, pod: Pod) -> dict[str, list[Pod]]:
+    def ahead_of(self, pod: Pod) -> dict[str, list[Pod]]:
         """Return, by node, the nominated pods that `pod` must leave room for: others of at least its priority."""
         found = {
             node: [other for key, other in pods.items() if other.priority >= pod.priority and key != pod_id(pod)]

@@ -21,9 +21,8 @@ from stowplan.table.facts import Images
 from stowplan.table.holdings import Held, Holding, changes_of
 from stowplan.table.hypothetical import Moves
 from stowplan.table.journal import Journal
-from stowplan.table.resources import Matrix
+from stowplan.table.resources import Derived, DerivedRule, Matrix
 from stowplan.table.shape import PodShape
-from stowplan.table.standing import Standing, StandingRule
 from stowplan.table.table import Table
 from stowplan.table.terms import CarriedTerm, PodTerms, TermKind
 
@@ -170,14 +169,14 @@ class Nodes:
             self._note(resources.requested_journal)
         return self._amounts
 
-    def standing(self, rule: StandingRule) -> Standing | None:
+    def derived(self, rule: DerivedRule) -> Derived | None:
         """Return what a rule derives of the amounts of every node; None if not all are given, as they are."""
         if self.rows is not None or self._moves is not None:
             return None
         resources = self._table.resources
         self._note(resources.allocatable_journal)
         self._note(resources.requested_journal)
-        return self._table.standings.find(rule, self._table.layout.position)
+        return self._table.derived.find(rule, self._table.layout.position)
 
     def resource(self, name: str) -> int:
         """Return the row of a resource in `allocatable` and `requested`; a row of zeros if nobody has or takes it."""
@@ -355,7 +354,7 @@ class EmptyNodes(Nodes):
     def requested(self) -> Matrix:
         return np.zeros_like(super().requested)
 
-    def standing(self, rule: StandingRule) -> Standing | None:
+    def derived(self, rule: DerivedRule) -> Derived | None:
         return None
 
     def count(self, counted: Counted) -> Scores:

@@ -24,9 +24,8 @@ from stowplan.table.counts import Counts
 from stowplan.table.facts import Facts, Images
 from stowplan.table.holdings import Holdings
 from stowplan.table.journal import Journal, Reads
-from stowplan.table.resources import Matrix, Resources
+from stowplan.table.resources import DerivedColumns, Matrix, Resources
 from stowplan.table.shape import PodShape, signature
-from stowplan.table.standing import Standings
 from stowplan.table.terms import TermBook, terms_of
 
 FIRST_CAPACITY = 64
@@ -45,7 +44,7 @@ class Table:
         self.nodes: list[Node] = []
         self.row_of: dict[str, int] = {}
         self.resources = Resources(FIRST_CAPACITY)
-        self.standings = Standings(self.resources)
+        self.derived = DerivedColumns(self.resources)
         self.images = Images()
         self.terms = TermBook()
         self.shapes_on: list[dict[PodShape, int]] = []

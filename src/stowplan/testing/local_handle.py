@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from stowplan.cache.groups import Groups
-from stowplan.cache.objects import Objects
+from stowplan.cache.objects import Groups, Objects
 from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.model.decode import patched
 from stowplan.model.kinds import ApiObject, Binding
