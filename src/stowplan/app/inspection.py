@@ -21,9 +21,8 @@ from stowplan.cache.cache import Cache
 from stowplan.framework.profile import Profile, awaited_by
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.observe import node_report
 from stowplan.observe.explain import explain, feasible_nodes
-from stowplan.observe.explanation import Explanation, render
+from stowplan.observe.explanation import Explanation, render, render_every_node, render_node
 from stowplan.observe.extender_reports import ExtenderReports, ask_extenders
 from stowplan.observe.node_usage import usage
 from stowplan.observe.pod_story import Story, render_story, waiting_data
@@ -186,10 +185,8 @@ def _text(explanation: Explanation, story: Story, query: ExplainQuery) -> str:
     if story.node_name:
         sections.insert(0, f"Pod {explanation.pod.key} is on {story.node_name}. If it were to be scheduled now:")
     if query.has_every_node:
-        sections.append(node_report.render_every_node(explanation, query.width))
-    sections += [
-        node_report.render_node(explanation.nodes[_known(explanation, name)], query.width) for name in query.nodes
-    ]
+        sections.append(render_every_node(explanation, query.width))
+    sections += [render_node(explanation.nodes[_known(explanation, name)], query.width) for name in query.nodes]
     sections.append(render_story(story, query.width))
     return "\n\n".join(section for section in sections if section) + "\n"
 

@@ -26,7 +26,6 @@ _BYTES: Final = (64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0,
 IDENTITY: Final = (
     Definition(
         "kubernetes_build_info",
-        "gauge",
         "BETA",
         "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build"
         " date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
@@ -45,7 +44,6 @@ IDENTITY: Final = (
     ),
     Definition(
         "kubernetes_feature_enabled",
-        "gauge",
         "BETA",
         "This metric records the data about the stage and enablement of a k8s feature.",
         ("name", "stage"),
@@ -53,7 +51,6 @@ IDENTITY: Final = (
     ),
     Definition(
         "version_info",
-        "gauge",
         "ALPHA",
         "Provides the compatibility version info of the component. The component label is the name of the component,"
         " usually kube, but is relevant for aggregated-apiservers.",
@@ -62,16 +59,14 @@ IDENTITY: Final = (
     ),
     Definition(
         "registered_metrics_total",
-        "counter",
         "BETA",
         "The count of registered metrics broken by stability level and deprecation version.",
         ("stability_level", "deprecated_version"),
         here="metrics of this page",
     ),
-    Definition("hidden_metrics_total", "counter", "BETA", "The count of hidden metrics.", here="always 0"),
+    Definition("hidden_metrics_total", "BETA", "The count of hidden metrics.", here="always 0"),
     Definition(
         "disabled_metrics_total",
-        "counter",
         "BETA",
         "The count of disabled metrics.",
         here="metrics named by --disabled-metrics",
@@ -81,7 +76,6 @@ IDENTITY: Final = (
 ELECTION: Final = (
     Definition(
         "leader_election_master_status",
-        "gauge",
         "ALPHA",
         "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master."
         " 'name' is the string used to identify the lease. Please make sure to group by name.",
@@ -90,7 +84,6 @@ ELECTION: Final = (
     ),
     Definition(
         "leader_election_slowpath_total",
-        "counter",
         "ALPHA",
         "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the"
         " lease. Please make sure to group by name.",
@@ -102,7 +95,6 @@ ELECTION: Final = (
 CLIENT: Final = (
     Definition(
         "rest_client_requests_total",
-        "counter",
         "ALPHA",
         "Number of HTTP requests, partitioned by status code, method, and host.",
         ("code", "method", "host"),
@@ -110,7 +102,6 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_request_duration_seconds",
-        "histogram",
         "ALPHA",
         "Request latency in seconds. Broken down by verb, and host.",
         ("verb", "host"),
@@ -119,7 +110,6 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_rate_limiter_duration_seconds",
-        "histogram",
         "ALPHA",
         "Client side rate limiter latency in seconds. Broken down by verb, and host.",
         ("verb", "host"),
@@ -128,7 +118,6 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_request_retries_total",
-        "counter",
         "ALPHA",
         "Number of request retries, partitioned by status code, verb, and host.",
         ("code", "verb", "host"),
@@ -136,7 +125,6 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_request_size_bytes",
-        "histogram",
         "ALPHA",
         "Request size in bytes. Broken down by verb and host.",
         ("verb", "host"),
@@ -145,7 +133,6 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_response_size_bytes",
-        "histogram",
         "ALPHA",
         "Response size in bytes. Broken down by verb and host.",
         ("verb", "host"),
@@ -207,7 +194,6 @@ def introduce(series: SeriesSet, gates: FeatureGates, version: str, disabled: in
 CHECKS: Final = (
     Definition(
         "kubernetes_healthcheck",
-        "gauge",
         "STABLE",
         "This metric records the result of a single healthcheck.",
         ("name", "type"),
@@ -215,7 +201,6 @@ CHECKS: Final = (
     ),
     Definition(
         "kubernetes_healthchecks_total",
-        "counter",
         "STABLE",
         "This metric records the results of all healthcheck.",
         ("name", "type", "status"),
@@ -223,7 +208,6 @@ CHECKS: Final = (
     ),
     Definition(
         "process_start_time_seconds",
-        "gauge",
         "ALPHA",
         "Start time of the process since unix epoch in seconds.",
         here="constant",

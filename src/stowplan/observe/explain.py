@@ -7,34 +7,34 @@ own that are thrown away; `opinions` asks the filters without the short circuit,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.engine.scheduling_cycle import NO_NODES, Field, Found, find_feasible, in_order, rank
+from stowplan.extender.client import MAX_EXTENDER_PRIORITY
+from stowplan.framework.contract import MAX_SCORE
 from stowplan.framework.extender import with_refusals
 from stowplan.framework.kept.memo import Memo
+from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.observe.explanation import (
-    AttemptResult,
     Explanation,
     NodeReport,
-    NodeReports,
     PluginScore,
     ReasonCount,
-    label_of,
     render,
 )
-from stowplan.observe.extender_reports import ExtenderReports
+from stowplan.observe.extender_reports import ExtenderReport, ExtenderReports
 from stowplan.observe.nearest import Miss, nearest
 from stowplan.observe.opinions import Opinions, panel
-from stowplan.table.columns import Mask, Rows
+from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.shape import PodShape
 
 __all__ = [
@@ -89,6 +89,92 @@ def explain(field: Field, profile: Profile, pod: Pod, hearing: ExtenderReports |
         is_failed=outcome.is_failed,
         let_through=outcome.let_through,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """What the scheduler itself makes of the pod, by row: its verdict with the short circuit, and the scores."""
+
+    message: str
+    verdict: Verdict | None
+    feasible: Mask
+    ranking: Ranking | None = None
+    #: What extenders say, if there are any.
+    hearing: ExtenderReports | None = None
+    #: The totals with what extenders add; None without scores.
+    total: Scores | None = None
+    #: The rows that plugins let through, where extenders have a say beside them.
+    fitting: Mask | None = None
+    #: Whether the attempt could not be finished: `message` says why, and nobody knows whether a node would do.
+    is_failed: bool = False
+
+    @property
+    def reports(self) -> tuple[ExtenderReport, ...]:
+        return self.hearing.reports if self.hearing is not None else ()
+
+    @property
+    def let_through(self) -> int:
+        """How many nodes plugins let through to extenders."""
+        return int(np.count_nonzero(self.fitting)) if self.fitting is not None else 0
+
+
+def label_of(extender: ExtenderReport) -> str:
+    """Return the name under which an extender stands among plugins."""
+    return f"extender {extender.name}"
+
+
+class NodeReports(Mapping[str, NodeReport]):
+    """The reports by node name, each made when it is asked for: thousands of nodes cost nothing unread."""
+
+    def __init__(self, names: Sequence[str], opinions: Opinions, outcome: AttemptResult) -> None:
+        self._names = names
+        self._row_of = {name: row for row, name in enumerate(names)}
+        self._opinions = opinions
+        self._outcome = outcome
+
+    def __getitem__(self, name: str) -> NodeReport:
+        row, outcome = self._row_of[name], self._outcome
+        scores = self._scores(row)
+        return NodeReport(
+            name=name,
+            is_feasible=bool(outcome.feasible[row]),
+            rejections=(*self._opinions.about(row), *self._refusals(name)),
+            first=outcome.verdict.rejection(row) if outcome.verdict is not None else None,
+            scores=scores,
+            total=sum(score.weighted for score in scores.values()) if scores else None,
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._row_of)
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def _refusals(self, name: str) -> Iterator[Rejection]:
+        for extender in self._outcome.reports:
+            if name in extender.rejected:
+                yield replace(extender.rejected[name], plugin=label_of(extender))
+
+    def _scores(self, row: int) -> dict[str, PluginScore]:
+        ranking = self._outcome.ranking
+        if ranking is None or not self._outcome.feasible[row]:
+            return {}
+        scores = {
+            plugin: PluginScore(int(raw[row]), int(normalized[row]), int(normalized[row]) * weight)
+            for plugin, (raw, normalized, weight) in ranking.by_plugin().items()
+        }
+        for extender in self._outcome.reports:
+            added = extender.added.get(self._names[row])
+            if added is not None:
+                normalized = added // extender.weight
+                # Two extenders at the same address are one here.
+                before = scores.get(label_of(extender), PluginScore(0, 0, 0))
+                scores[label_of(extender)] = PluginScore(
+                    before.raw + normalized * MAX_EXTENDER_PRIORITY // MAX_SCORE,
+                    before.normalized + normalized,
+                    before.weighted + added,
+                )
+        return scores
 
 
 def _outcome(field: Field, profile: Profile, pod: Pod, hearing: ExtenderReports | None) -> AttemptResult:

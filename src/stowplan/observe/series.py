@@ -14,7 +14,6 @@ import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.utils import floatToGoString
 
-Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
 Stability: TypeAlias = Literal["ALPHA", "BETA", "STABLE"]
 Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 Labels: TypeAlias = tuple[str, ...]
@@ -30,7 +29,6 @@ class Definition(msgspec.Struct, frozen=True):
     """A metric as it is published. `here` says what it counts in this scheduler, or why it never counts anything."""
 
     name: str
-    kind: Kind
     stability: Stability
     help: str
     labels: Labels = ()
@@ -38,6 +36,13 @@ class Definition(msgspec.Struct, frozen=True):
     here: str = ""
     #: The feature gate without which the metric does not exist.
     gate: str = ""
+
+    @property
+    def kind(self) -> Literal["counter", "gauge", "histogram"]:
+        """What is told by the name, as Prometheus has it, and by whether there are buckets."""
+        if self.buckets:
+            return "histogram"
+        return "counter" if self.name.endswith("_total") else "gauge"
 
     @property
     def text(self) -> str:
@@ -166,7 +171,7 @@ class HistogramSeries:
 
 Series: TypeAlias = CounterSeries | GaugeSeries | HistogramSeries
 
-_KINDS: Mapping[Kind, Callable[[Definition], Series]] = {
+_KINDS: Mapping[str, Callable[[Definition], Series]] = {
     "counter": CounterSeries,
     "gauge": GaugeSeries,
     "histogram": HistogramSeries,
