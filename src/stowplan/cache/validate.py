@@ -43,7 +43,7 @@ def _check_rows(cache: Cache) -> None:
         assert table.shapes_on[row] == dict(expected), f"node {node.metadata.name}: counted shapes differ from its pods"
         for shape, count in expected.items():
             assert shape.rows.get(row) == count, f"node {node.metadata.name}: a shape does not know it is counted there"
-    # Not `table.order()`: to ask for it is to settle it.
+    # Not `Table.order`: to ask for it is to settle it.
     assert sorted(table.tree.names()) == sorted(table.row_of), "the walking order is not one of all nodes"
 
 

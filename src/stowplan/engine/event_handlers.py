@@ -7,7 +7,7 @@
     rule that taints devices -> the cache's objects, then the queue, as a change of the slices it concerns
     anything else           -> the cache's objects, then the queue
 
-Called between two scheduling cycles, never inside one. `queue.on_change` decides whom an event wakes.
+Called between two scheduling cycles, never inside one. `queue.queue` decides whom an event wakes.
 """
 
 from __future__ import annotations

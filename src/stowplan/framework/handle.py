@@ -1,7 +1,8 @@
 """The ports through which plugins see what is not a node: typed listers over the other objects of the cluster.
 
-`cache.Cache` implements them and notes every read, so that an answer that looked at, say, a Service is asked for again
-when Services change. Plugins that bind or preempt are handed more: what they need beyond the listers is below them.
+`cache.objects` implements them and notes every read, so that an answer that looked at, say, a Service is asked for
+again when Services change. Plugins that bind or preempt are handed more: what they need beyond the listers is below
+them.
 """
 
 from __future__ import annotations
