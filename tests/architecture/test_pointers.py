@@ -9,12 +9,11 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.source_tree import PACKAGE, ROOT, label, modules, parse
+from tests.architecture.source_tree import PACKAGE, ROOT, defined_names, label, modules, parse
 
 #: A path with a folder, anywhere; or a file alone, in backticks.
 FILE = re.compile(r"(?<![\w/.<*-])((?:[\w-]+/)+\w+\.py)\b|`(\w+\.py)\b")
@@ -85,32 +84,7 @@ def _is_defined(dotted: str) -> bool:
         place = place / f"{names.pop(0)}.py"
     else:
         place = place / "__init__.py"
-    return not names or tuple(names[:2]) in _names(place) or (len(names) == 1 and (names[0],) in _names(place))
-
-
-@cache
-def _names(path: Path) -> frozenset[tuple[str, ...]]:
-    """Return what a module defines or imports, and what its classes define."""
-    found: set[tuple[str, ...]] = set()
-    for node in parse(path).body:
-        found |= {(name,) for name in _defined(node)}
-        if isinstance(node, ast.ClassDef):
-            fields = {sub.attr for sub in ast.walk(node) if isinstance(sub, ast.Attribute)}
-            members = {name for part in node.body for name in _defined(part)}
-            found |= {(node.name, name) for name in members | fields}
-    return frozenset(found)
-
-
-def _defined(node: ast.stmt) -> Iterator[str]:
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield node.name
-        case ast.Assign():
-            yield from (name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name))
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            yield name
-        case ast.Import() | ast.ImportFrom():
-            yield from (alias.asname or alias.name for alias in node.names)
+    return not names or ".".join(names[:2]) in defined_names(place)
 
 
 def _remarks(path: Path) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The cluster as columns: one row per node, changed by events, read by plugins through `table.nodes.Nodes`.
 
 `cache.cache.Cache` is the only caller of the methods that change it, and only between scheduling cycles. Rows are
-dense: when a node goes, the last row moves into its place, and `layout` moves on so that answers kept by row are dropped.
+dense: when a node goes, the last row moves into its place, and `layout` moves on so that answers kept by row are
+dropped.
 """
 
 from __future__ import annotations
