@@ -15,24 +15,10 @@ import msgspec
 from msgspec import inspect
 
 from stowplan.model import json_values, manifests
-from stowplan.model.json_values import MalformedObject
-from stowplan.model.kinds import KINDS, ApiObject
-from stowplan.model.meta import Part
+from stowplan.model.json_values import MalformedObject as MalformedObject
+from stowplan.model.kinds import KINDS
+from stowplan.model.meta import ApiObject, Part
 from stowplan.model.quantity import Quantity
-
-__all__ = [
-    "ApiObject",
-    "MalformedObject",
-    "UnknownObject",
-    "convert",
-    "decode_as",
-    "decode_json",
-    "decode_object",
-    "decode_yaml",
-    "encode",
-    "patched",
-    "to_builtins",
-]
 
 T = TypeVar("T", bound=Part)
 

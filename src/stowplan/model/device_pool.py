@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from stowplan.model.affinity import NodeSelector
-from stowplan.model.meta import Int64, Named, Part, Time, always
+from stowplan.model.meta import ApiObject, Int64, Part, Time, always
 from stowplan.model.quantity import Quantity
 
 
@@ -109,7 +109,7 @@ class ResourceSliceSpec(Part, frozen=True, kw_only=True):
     shared_counters: tuple[CounterSet, ...] = ()
 
 
-class ResourceSlice(Named, frozen=True, kw_only=True):
+class ResourceSlice(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("resource.k8s.io/v1")
     kind: str = always("ResourceSlice")
     spec: ResourceSliceSpec = ResourceSliceSpec()
@@ -130,7 +130,7 @@ class DeviceTaintRuleSpec(Part, frozen=True, kw_only=True):
     taint: DeviceTaint = DeviceTaint()
 
 
-class DeviceTaintRule(Named, frozen=True, kw_only=True):
+class DeviceTaintRule(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("resource.k8s.io/v1beta2")
     kind: str = always("DeviceTaintRule")
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.model.affinity import NodeSelector
-from stowplan.model.meta import Condition, Int64, Named, Namespaced, ObjectMeta, Part, ResourceList, Time, always
+from stowplan.model.meta import ApiObject, Condition, Int64, Namespaced, ObjectMeta, Part, ResourceList, Time, always
 
 #: Requests for devices of a class by the class's own name.
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
@@ -176,7 +176,7 @@ class DeviceClassSpec(Part, frozen=True, kw_only=True):
     extended_resource_name: str | None = None
 
 
-class DeviceClass(Named, frozen=True, kw_only=True):
+class DeviceClass(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("resource.k8s.io/v1")
     kind: str = always("DeviceClass")
     spec: DeviceClassSpec = DeviceClassSpec()

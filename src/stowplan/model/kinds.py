@@ -4,48 +4,24 @@ ones of them: namespaces, bindings, events and leases.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+import sys
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType, ModuleType
 
-from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
-from stowplan.model.dra import DeviceClass, ResourceClaim, ResourceClaimTemplate
-from stowplan.model.meta import Int32, MicroTime, Named, Namespaced, ObjectReference, Part, always
-from stowplan.model.node import Node
-from stowplan.model.pod import Pod
-from stowplan.model.pod_group import CommunityPodGroup, PodGroup, Workload
-from stowplan.model.storage import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
-from stowplan.model.workload import (
-    PodDisruptionBudget,
-    PriorityClass,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
+from stowplan.model import device_pool, dra, node, pod, pod_group, storage, workload
+from stowplan.model.meta import ApiObject, Int32, MicroTime, Namespaced, ObjectReference, Part, always
 
 
 class NamespaceStatus(Part, frozen=True, kw_only=True):
     phase: str = "Active"
 
 
-class Namespace(Named, frozen=True, kw_only=True):
+class Namespace(ApiObject, frozen=True, kw_only=True):
     """Scheduling reads its labels, for the namespace selectors of pod affinity."""
 
     api_version: str = always("v1")
     kind: str = always("Namespace")
     status: NamespaceStatus = NamespaceStatus()
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return self.metadata.labels
 
 
 class Binding(Namespaced, frozen=True, kw_only=True):
@@ -94,38 +70,16 @@ class Event(Namespaced, frozen=True, kw_only=True):
     related: ObjectReference | None = None
 
 
-ApiObject = (
-    Binding
-    | CSIDriver
-    | CSINode
-    | CSIStorageCapacity
-    | CommunityPodGroup
-    | DeviceClass
-    | DeviceTaintRule
-    | Event
-    | Lease
-    | Namespace
-    | Node
-    | PersistentVolume
-    | PersistentVolumeClaim
-    | Pod
-    | PodDisruptionBudget
-    | PodGroup
-    | PriorityClass
-    | ReplicaSet
-    | ReplicationController
-    | ResourceClaim
-    | ResourceClaimTemplate
-    | ResourceSlice
-    | Service
-    | StatefulSet
-    | StorageClass
-    | VolumeAttachment
-    | Workload
-)
+def _kinds_in(*modules: ModuleType) -> Iterator[type[ApiObject]]:
+    """Find the classes of objects that have a kind."""
+    for module in modules:
+        for found in vars(module).values():
+            if isinstance(found, type) and issubclass(found, ApiObject) and found().kind:
+                yield found
 
-_CLASSES: tuple[type[ApiObject], ...] = ApiObject.__args__
+
+_CLASSES = _kinds_in(device_pool, dra, node, pod, pod_group, storage, workload, sys.modules[__name__])
 
 KINDS: Mapping[tuple[str, str], type[ApiObject]] = MappingProxyType(
-    {(sample.api_version, sample.kind): type(sample) for sample in (kind() for kind in _CLASSES)}
+    {(kind().api_version, kind().kind): kind for kind in sorted(_CLASSES, key=lambda kind: kind.__name__)}
 )

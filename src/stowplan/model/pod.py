@@ -183,10 +183,6 @@ class Pod(Namespaced, frozen=True, kw_only=True):
         return self.spec.node_name
 
     @property
-    def labels(self) -> dict[str, str]:
-        return self.metadata.labels
-
-    @property
     def priority(self) -> int:
         return self.spec.priority
 

@@ -12,21 +12,9 @@ from functools import lru_cache
 
 import msgspec
 
-from stowplan.model.label_syntax import SelectorError, invalid, key_problems, parse_int64, quoted, value_problems
+from stowplan.model.label_syntax import SelectorError as SelectorError
+from stowplan.model.label_syntax import invalid, key_problems, parse_int64, quoted, value_problems
 from stowplan.model.meta import LabelSelector, LabelSelectorRequirement
-
-__all__ = [
-    "EVERYTHING",
-    "NOTHING",
-    "Requirement",
-    "Selector",
-    "SelectorError",
-    "compile_label_selector",
-    "from_labels",
-    "make_requirement",
-    "parse_selector",
-    "select",
-]
 
 IN, NOT_IN = "in", "notin"
 EQUALS, DOUBLE_EQUALS, NOT_EQUALS = "=", "==", "!="

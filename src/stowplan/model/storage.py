@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stowplan.model.affinity import NodeSelector
-from stowplan.model.meta import Int32, LabelSelector, Named, Namespaced, ObjectReference, Part, ResourceList, always
+from stowplan.model.meta import ApiObject, Int32, LabelSelector, Namespaced, ObjectReference, Part, ResourceList, always
 from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import (
     AwsElasticBlockStore,
@@ -58,7 +58,7 @@ class PersistentVolumeStatus(Part, frozen=True, kw_only=True):
     phase: str = "Pending"
 
 
-class PersistentVolume(Named, frozen=True, kw_only=True):
+class PersistentVolume(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("v1")
     kind: str = always("PersistentVolume")
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
@@ -87,7 +87,7 @@ class TopologySelectorTerm(Part, frozen=True, kw_only=True):
     match_label_expressions: tuple[TopologySelectorRequirement, ...] = ()
 
 
-class StorageClass(Named, frozen=True, kw_only=True):
+class StorageClass(ApiObject, frozen=True, kw_only=True):
     """`volume_binding_mode` defaults to "Immediate", `reclaim_policy` to "Delete"."""
 
     api_version: str = always("storage.k8s.io/v1")
@@ -117,7 +117,7 @@ class CSINodeSpec(Part, frozen=True, kw_only=True):
     drivers: tuple[CSINodeDriver, ...] = ()
 
 
-class CSINode(Named, frozen=True, kw_only=True):
+class CSINode(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("storage.k8s.io/v1")
     kind: str = always("CSINode")
     spec: CSINodeSpec = CSINodeSpec()
@@ -132,7 +132,7 @@ class CSIDriverSpec(Part, frozen=True, kw_only=True):
     volume_lifecycle_modes: tuple[str, ...] = ("Persistent",)
 
 
-class CSIDriver(Named, frozen=True, kw_only=True):
+class CSIDriver(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("storage.k8s.io/v1")
     kind: str = always("CSIDriver")
     spec: CSIDriverSpec = CSIDriverSpec()
@@ -164,7 +164,7 @@ class VolumeAttachmentStatus(Part, frozen=True, kw_only=True):
     attached: bool = False
 
 
-class VolumeAttachment(Named, frozen=True, kw_only=True):
+class VolumeAttachment(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("storage.k8s.io/v1")
     kind: str = always("VolumeAttachment")
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
