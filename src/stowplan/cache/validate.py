@@ -74,7 +74,7 @@ def _check_columns(cache: Cache, fresh: Cache) -> None:
         rebuilt = np.array([column.read(node) for node in cache.table.nodes], dtype=column.view.dtype)
         assert np.array_equal(column.view, rebuilt, equal_nan=True), f"fact column {key!r} differs"
     for counts in cache.table.counts.columns:
-        assert np.array_equal(counts.view, fresh.table.count(counts.counted).view), (
+        assert np.array_equal(counts.view, fresh.table.counts.count(counts.counted).view), (
             f"count of {counts.counted!r} differs"
         )
     for term in cache.table.terms.all():

@@ -19,7 +19,6 @@ from stowplan.cel.values import (
     VERSION,
     Carrier,
     NoOverloadError,
-    Version,
     VersionError,
     is_equal,
     kind_of,
@@ -54,19 +53,19 @@ def of_kubernetes() -> list[Function]:
     return [
         Function("quantity", False, ("string",), "carrier", _quantity),
         Function("isQuantity", False, ("string",), "bool", _is_quantity),
-        Function("sign", False, ("dyn",), "int", _of_quantity("sign", lambda number: number.sign)),
-        Function("isInteger", True, ("dyn",), "bool", _of_quantity("isInteger", _is_integer)),
-        Function("asInteger", True, ("dyn",), "int", _of_quantity("asInteger", _as_integer)),
-        Function("asApproximateFloat", True, ("dyn",), "double", _of_quantity("asApproximateFloat", _as_float)),
+        Function("sign", False, ("dyn",), "int", _asking(QUANTITY, "sign", lambda number: number.sign)),
+        Function("isInteger", True, ("dyn",), "bool", _asking(QUANTITY, "isInteger", _is_integer)),
+        Function("asInteger", True, ("dyn",), "int", _asking(QUANTITY, "asInteger", _as_integer)),
+        Function("asApproximateFloat", True, ("dyn",), "double", _asking(QUANTITY, "asApproximateFloat", _as_float)),
         Function("add", True, ("dyn", "dyn"), "carrier", _combining("add", 1)),
         Function("sub", True, ("dyn", "dyn"), "carrier", _combining("sub", -1)),
         Function("semver", False, ("string",), "carrier", _semver),
         Function("semver", False, ("string", "bool"), "carrier", _semver),
         Function("isSemver", False, ("string",), "bool", _is_semver),
         Function("isSemver", False, ("string", "bool"), "bool", _is_semver),
-        Function("major", True, ("dyn",), "int", _of_version("major", lambda version: version.major)),
-        Function("minor", True, ("dyn",), "int", _of_version("minor", lambda version: version.minor)),
-        Function("patch", True, ("dyn",), "int", _of_version("patch", lambda version: version.patch)),
+        Function("major", True, ("dyn",), "int", _asking(VERSION, "major", lambda version: version.major)),
+        Function("minor", True, ("dyn",), "int", _asking(VERSION, "minor", lambda version: version.minor)),
+        Function("patch", True, ("dyn",), "int", _asking(VERSION, "patch", lambda version: version.patch)),
         Function("compareTo", True, ("dyn", "dyn"), "int", _comparing("compareTo", lambda order: order)),
         Function("isGreaterThan", True, ("dyn", "dyn"), "bool", _comparing("isGreaterThan", lambda order: order > 0)),
         Function("isLessThan", True, ("dyn", "dyn"), "bool", _comparing("isLessThan", lambda order: order < 0)),
@@ -156,20 +155,14 @@ def _combining(name: str, sign: int) -> Callable[[Any, Any], Carrier]:
     return combine
 
 
-def _of_quantity(name: str, answer: Callable[[Quantity], Any]) -> Callable[[Any], Any]:
+def _asking(kind: str, name: str, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function of one quantity or version."""
+    read: Callable[[Any], Any] = quantity_in if kind == QUANTITY else version_in
+
     def ask(value: Any) -> Any:
-        if kind_of(value) != QUANTITY:
+        if kind_of(value) != kind:
             raise NoOverloadError(name, value)
-        return answer(quantity_in(value))
-
-    return ask
-
-
-def _of_version(name: str, answer: Callable[[Version], Any]) -> Callable[[Any], Any]:
-    def ask(value: Any) -> Any:
-        if kind_of(value) != VERSION:
-            raise NoOverloadError(name, value)
-        return answer(version_in(value))
+        return answer(read(value))
 
     return ask
 

@@ -67,6 +67,8 @@ def _spelled(bound: float) -> str:
 class CounterSeries:
     """Numbers that only grow, by label values."""
 
+    _family: type[CounterMetricFamily | GaugeMetricFamily] = CounterMetricFamily
+
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
         self.values: dict[Labels, float] = {}
@@ -83,7 +85,7 @@ class CounterSeries:
 
     def family(self, rename: Rename) -> Family:
         definition = self.definition
-        family = CounterMetricFamily(definition.name, definition.text, labels=definition.labels)
+        family = self._family(definition.name, definition.text, labels=definition.labels)
         for labels, value in self._renamed(rename):
             family.add_metric(labels, value)
         return family
@@ -99,15 +101,10 @@ class CounterSeries:
 class GaugeSeries(CounterSeries):
     """Numbers that go up and down, by label values."""
 
+    _family = GaugeMetricFamily
+
     def set(self, value: float, *labels: str) -> None:
         self.values[labels] = value
-
-    def family(self, rename: Rename) -> Family:
-        definition = self.definition
-        family = GaugeMetricFamily(definition.name, definition.text, labels=definition.labels)
-        for labels, value in self._renamed(rename):
-            family.add_metric(labels, value)
-        return family
 
 
 class _Observed:

@@ -124,10 +124,6 @@ class Places:
         elif entry.place in BACKING_OFF:
             self.backoff.put(entry)
 
-    def pop_completed(self, now_ns: int) -> list[QueuedPod]:
-        """Take out the pods that need not back off any longer."""
-        return list(self.backoff.pop_completed(now_ns))
-
     def count(self, place: Place, label: str) -> None:
         self.incoming[place.value, label] += 1
 

@@ -245,7 +245,7 @@ class SchedulingQueue:
 
     def flush_backoff(self, now_ns: int) -> None:
         """Let pods be tried whose wait is over. Called every second."""
-        for entry in self.places.pop_completed(now_ns):
+        for entry in list(self.places.backoff.pop_completed(now_ns)):
             self.places.leave_backoff(entry, BACKOFF_COMPLETE, now_ns)
 
     def flush_unschedulable(self, now_ns: int) -> None:

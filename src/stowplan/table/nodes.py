@@ -226,16 +226,16 @@ class Nodes:
         return np.concatenate(rows) if len(rows) != 1 else rows[0]
 
     def _labels(self, key: str) -> CodedColumn:
-        return self._table.coded(("label", key), lambda node: node.metadata.labels.get(key))
+        return self._table.facts.coded(("label", key), lambda node: node.metadata.labels.get(key))
 
     @property
     def taints(self) -> Coded:
         """The distinct sets of taints: each meaning is a tuple of `Taint`."""
-        return self._coded(self._table.coded("taints", _taints))
+        return self._coded(self._table.facts.coded("taints", _taints))
 
     def fact(self, key: Hashable, read: Callable[[Node], Any], dtype: DTypeLike = np.int64) -> NDArray[Any]:
         """Return a fact of your own: `read` runs once per node and again when the node changes."""
-        return self._values(self._table.fact(key, read, dtype))
+        return self._values(self._table.facts.fact(key, read, dtype))
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column that a plugin declared in its `columns`; raise if it could not be read off some node."""
@@ -247,7 +247,7 @@ class Nodes:
 
     def coded(self, key: Hashable, read: Callable[[Node], Hashable | None]) -> Coded:
         """Return a fact that is not a number, as codes."""
-        return self._coded(self._table.coded(key, read))
+        return self._coded(self._table.facts.coded(key, read))
 
     @property
     def images(self) -> Images:
@@ -262,7 +262,7 @@ class Nodes:
 
     def count(self, counted: Counted) -> Scores:
         """Return how many pods of each node a rule counts (as `Counted.amount` adds up)."""
-        column = self._table.count(counted)
+        column = self._table.counts.count(counted)
         counts = self._values(column)
         return counts if self._moves is None else counts + self._moves.sum_counted(counted)
 
@@ -272,7 +272,7 @@ class Nodes:
         By code of the label's value; the last entry, which code -1 finds, is 0. Nothing supposed is in it.
         """
         labels = self._labels(key)
-        column = counted.column if isinstance(counted, CarriedTerm) else self._table.count(counted)
+        column = counted.column if isinstance(counted, CarriedTerm) else self._table.counts.count(counted)
         self._note(labels.journal)
         self._note(column.journal)
         return column.sums_by(key, labels, self._table.layout.position)

@@ -8,19 +8,17 @@ dropped.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 from weakref import WeakValueDictionary
 
 import msgspec
 import numpy as np
-from numpy.typing import DTypeLike
 
 from stowplan.model import requests
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
-from stowplan.table.columns import CodedColumn, Column, CountColumn, Counted, FactColumn, Rows
+from stowplan.table.columns import Column, Rows
 from stowplan.table.counts import Counts
 from stowplan.table.facts import Facts, Images
 from stowplan.table.holdings import Holdings
@@ -223,20 +221,6 @@ class Table:
             term.column.add(row, amount)
             if was_used != (term.column.total > 0):
                 self.terms.journal.mark_all()
-
-    # Columns
-
-    def fact(self, key: Hashable, read: Callable[[Node], Any], dtype: DTypeLike) -> FactColumn:
-        """Return the column of a fact."""
-        return self.facts.fact(key, read, dtype)
-
-    def coded(self, key: Hashable, read: Callable[[Node], Hashable | None]) -> CodedColumn:
-        """Return the column of a fact that is not a number, as codes."""
-        return self.facts.coded(key, read)
-
-    def count(self, counted: Counted) -> CountColumn:
-        """Return the count column of a rule."""
-        return self.counts.count(counted)
 
 
 _REGION = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")

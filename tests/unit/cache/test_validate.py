@@ -30,7 +30,7 @@ def make_cache() -> Cache:
         cache.add_node(make_node(name).capacity(cpu=4).zone("x").build())
     cache.add_pod(make_pod("web").requests(cpu=1).anti_affinity("app", "web").on("a").build())
     Nodes(cache.table).label("topology.kubernetes.io/zone")
-    cache.table.count(EVERYBODY)
+    cache.table.counts.count(EVERYBODY)
     Nodes(cache.table).derived(FREE_CPU)
     return cache
 
@@ -59,7 +59,7 @@ def misread_a_label(cache: Cache) -> None:
 
 
 def miscount_pods(cache: Cache) -> None:
-    cache.table.count(EVERYBODY).add(1, 1)
+    cache.table.counts.count(EVERYBODY).add(1, 1)
 
 
 def miscount_carriers(cache: Cache) -> None:
