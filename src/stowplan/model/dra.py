@@ -38,28 +38,25 @@ class CapacityRequirements(Part, frozen=True, kw_only=True):
     requests: ResourceList = {}
 
 
-class DeviceSubRequest(Part, frozen=True, kw_only=True):
-    """One alternative of `firstAvailable`; mode "ExactCount" and count 1 unless said otherwise."""
+class WantedDevices(Part, frozen=True, kw_only=True):
+    """Which devices, and how many: mode "ExactCount" and count 1 unless said otherwise."""
+
+    device_class_name: str = ""
+    selectors: tuple[DeviceSelector, ...] = ()
+    allocation_mode: str = "ExactCount"
+    count: Int64 = 1
+    tolerations: tuple[DeviceToleration, ...] = ()
+    capacity: CapacityRequirements | None = None
+
+
+class DeviceSubRequest(WantedDevices, frozen=True, kw_only=True):
+    """One alternative of `firstAvailable`."""
 
     name: str = ""
-    device_class_name: str = ""
-    selectors: tuple[DeviceSelector, ...] = ()
-    allocation_mode: str = "ExactCount"
-    count: Int64 = 1
-    tolerations: tuple[DeviceToleration, ...] = ()
-    capacity: CapacityRequirements | None = None
 
 
-class ExactDeviceRequest(Part, frozen=True, kw_only=True):
-    """Mode "ExactCount" and count 1 unless said otherwise."""
-
-    device_class_name: str = ""
-    selectors: tuple[DeviceSelector, ...] = ()
-    allocation_mode: str = "ExactCount"
-    count: Int64 = 1
+class ExactDeviceRequest(WantedDevices, frozen=True, kw_only=True):
     admin_access: bool = False
-    tolerations: tuple[DeviceToleration, ...] = ()
-    capacity: CapacityRequirements | None = None
 
 
 class DeviceRequest(Part, frozen=True, kw_only=True):

@@ -8,19 +8,11 @@ from stowplan.model.affinity import NodeSelector
 from stowplan.model.meta import ApiObject, Int32, LabelSelector, Namespaced, ObjectReference, Part, ResourceList, always
 from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import (
-    AwsElasticBlockStore,
-    AzureDisk,
-    AzureFile,
-    Cinder,
     CsiVolume,
-    GcePersistentDisk,
     HostPath,
-    Iscsi,
+    InTreeSources,
     LocalVolume,
     PersistentVolumeClaimSpec,
-    PortworxVolume,
-    Rbd,
-    VsphereVolume,
 )
 
 
@@ -28,7 +20,7 @@ class VolumeNodeAffinity(Part, frozen=True, kw_only=True):
     required: NodeSelector | None = None
 
 
-class PersistentVolumeSpec(Part, frozen=True, kw_only=True):
+class PersistentVolumeSpec(InTreeSources, frozen=True, kw_only=True):
     """`volume_mode` defaults to "Filesystem", the reclaim policy to "Retain"."""
 
     capacity: ResourceList = {}
@@ -43,15 +35,6 @@ class PersistentVolumeSpec(Part, frozen=True, kw_only=True):
     csi: CsiVolume | None = None
     local: LocalVolume | None = None
     host_path: HostPath | None = None
-    gce_persistent_disk: GcePersistentDisk | None = None
-    aws_elastic_block_store: AwsElasticBlockStore | None = None
-    azure_disk: AzureDisk | None = None
-    azure_file: AzureFile | None = None
-    cinder: Cinder | None = None
-    rbd: Rbd | None = None
-    iscsi: Iscsi | None = None
-    vsphere_volume: VsphereVolume | None = None
-    portworx_volume: PortworxVolume | None = None
 
 
 class PersistentVolumeStatus(Part, frozen=True, kw_only=True):

@@ -1,6 +1,8 @@
-"""The metrics that every Kubernetes component publishes: who it is, how it talks to the API server, whether it leads.
+"""The metrics that every Kubernetes component publishes: who it is, how it talks to the API server, whether it leads,
+how it fares.
 
-`RequestMetrics` is what the client tells of its requests. The lists are published beside those of `metric_list`.
+`RequestMetrics` is what the client tells of its requests, `HealthMetrics` how every health check went, each time it was
+made. The lists are published beside those of `metric_list`.
 """
 
 from __future__ import annotations
@@ -141,6 +143,30 @@ CLIENT: Final = (
     ),
 )
 
+#: On a page of their own, `/metrics/slis`.
+CHECKS: Final = (
+    Definition(
+        "kubernetes_healthcheck",
+        "STABLE",
+        "This metric records the result of a single healthcheck.",
+        ("name", "type"),
+        here="1 if the check passed when it was last made",
+    ),
+    Definition(
+        "kubernetes_healthchecks_total",
+        "STABLE",
+        "This metric records the results of all healthcheck.",
+        ("name", "type", "status"),
+        here="checks made",
+    ),
+    Definition(
+        "process_start_time_seconds",
+        "ALPHA",
+        "Start time of the process since unix epoch in seconds.",
+        here="constant",
+    ),
+)
+
 COMPONENT: Final = IDENTITY + ELECTION + CLIENT
 
 
@@ -189,30 +215,6 @@ def introduce(series: SeriesSet, gates: FeatureGates, version: str, disabled: in
     for one in series.by_name.values():
         series.counter("registered_metrics_total").add(one.definition.stability, "")
     series.counter("disabled_metrics_total").add(by=disabled)
-
-
-CHECKS: Final = (
-    Definition(
-        "kubernetes_healthcheck",
-        "STABLE",
-        "This metric records the result of a single healthcheck.",
-        ("name", "type"),
-        here="1 if the check passed when it was last made",
-    ),
-    Definition(
-        "kubernetes_healthchecks_total",
-        "STABLE",
-        "This metric records the results of all healthcheck.",
-        ("name", "type", "status"),
-        here="checks made",
-    ),
-    Definition(
-        "process_start_time_seconds",
-        "ALPHA",
-        "Start time of the process since unix epoch in seconds.",
-        here="constant",
-    ),
-)
 
 
 class HealthMetrics(Collector):

@@ -68,7 +68,7 @@ def explain(field: Field, profile: Profile, pod: Pod, hearing: ExtenderReports |
     outcome = _outcome(field, profile, pod, hearing)
     asked = panel(field, profile, pod)
     opinions = asked.hear(pod)
-    order = _best_first(field, pod, outcome)
+    order = _best_first(outcome)
     names = field.table.names()
     best, runner_up = _winners(field, pod, outcome, order)
     return Explanation(
@@ -230,7 +230,7 @@ def _unasked(field: Field, outcome: AttemptResult) -> tuple[str, ...]:
     return (f"{count} nodes have become feasible since extenders were asked; explain the pod again",) if count else ()
 
 
-def _best_first(field: Field, pod: Pod, outcome: AttemptResult) -> Rows:
+def _best_first(outcome: AttemptResult) -> Rows:
     rows = np.flatnonzero(outcome.feasible)
     if outcome.total is None:
         return rows

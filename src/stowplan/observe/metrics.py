@@ -40,6 +40,8 @@ from stowplan.queue.queue import SchedulingQueue
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 ALL: Final = SCHEDULER + COMPONENT
 MANY_ATTEMPTS: Final = 15
+#: Upstream counts by the container that a pod is put into, and gated pods share one with those that were refused.
+_CONTAINER = {Place.GATED.value: Place.UNSCHEDULABLE.value, Place.ERROR_BACKOFF.value: Place.BACKOFF.value}
 
 
 class Metrics(Collector):
@@ -200,17 +202,14 @@ def available(gates: FeatureGates) -> list[Definition]:
     return [definition for definition in ALL if not definition.gate or gates.enabled(definition.gate)]
 
 
-#: Upstream counts by the container that a pod is put into, and gated pods share one with those that were refused.
-_CONTAINER = {Place.GATED.value: Place.UNSCHEDULABLE.value, Place.ERROR_BACKOFF.value: Place.BACKOFF.value}
-
-
 class StateMetrics:
-    """Reads the queue and the cache. `started_at` has the counts of the queue when the metrics were last reset."""
+    """Reads the queue and the cache when somebody asks, so that keeping these metrics costs nothing."""
 
     def __init__(self, series: SeriesSet, queue: SchedulingQueue, cache: Cache) -> None:
         self._series = series
         self._queue = queue
         self._cache = cache
+        # The counts of the queue when the metrics were last reset.
         self._started_at: Counter[tuple[str, str]] = Counter()
 
     def reset(self) -> None:

@@ -1,4 +1,7 @@
-"""Who waits in the queue, where, since when, why, and what will bring each back: a read that changes nothing."""
+"""Who waits in the queue, where, since when, why, and what will bring each back: a read that changes nothing.
+
+`spell` says in words what a plugin waits for: `Node: added, allocatable changed`.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,25 @@ ORDER: Final = (
     Place.ERROR_BACKOFF,
     Place.UNSCHEDULABLE,
     Place.GATED,
+)
+
+
+_WORDS: Final[Mapping[Action, str]] = MappingProxyType(
+    {
+        Action.ADD: "added",
+        Action.DELETE: "deleted",
+        Action.UPDATE_NODE_ALLOCATABLE: "allocatable changed",
+        Action.UPDATE_NODE_LABEL: "labels changed",
+        Action.UPDATE_NODE_TAINT: "taints changed or uncordoned",
+        Action.UPDATE_NODE_CONDITION: "conditions changed",
+        Action.UPDATE_NODE_ANNOTATION: "annotations changed",
+        Action.UPDATE_NODE_DECLARED_FEATURE: "declared features changed",
+        Action.UPDATE_POD_LABEL: "labels changed",
+        Action.UPDATE_POD_SCALE_DOWN: "requests less",
+        Action.UPDATE_POD_TOLERATION: "tolerates more",
+        Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "last gate taken away",
+        Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "resource claims made",
+    }
 )
 
 
@@ -144,25 +166,6 @@ class QueueView:
     def _woken_by(self, entry: QueuedPod, rejectors: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         awaited = self.awaited_by.get(entry.pod.spec.scheduler_name, {})
         return {name: spell(awaited[name]) for name in rejectors if name in awaited}
-
-
-_WORDS: Final[Mapping[Action, str]] = MappingProxyType(
-    {
-        Action.ADD: "added",
-        Action.DELETE: "deleted",
-        Action.UPDATE_NODE_ALLOCATABLE: "allocatable changed",
-        Action.UPDATE_NODE_LABEL: "labels changed",
-        Action.UPDATE_NODE_TAINT: "taints changed or uncordoned",
-        Action.UPDATE_NODE_CONDITION: "conditions changed",
-        Action.UPDATE_NODE_ANNOTATION: "annotations changed",
-        Action.UPDATE_NODE_DECLARED_FEATURE: "declared features changed",
-        Action.UPDATE_POD_LABEL: "labels changed",
-        Action.UPDATE_POD_SCALE_DOWN: "requests less",
-        Action.UPDATE_POD_TOLERATION: "tolerates more",
-        Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "last gate taken away",
-        Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "resource claims made",
-    }
-)
 
 
 def spell(awaited: Iterable[Awaited]) -> tuple[str, ...]:
