@@ -21,9 +21,9 @@ from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import awaited_by
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
-from stowplan.queue.backoff import Limits
+from stowplan.queue.backoff import QueueLimits
 from stowplan.queue.hints import AwaitedBy
-from stowplan.queue.places import Rules
+from stowplan.queue.places import QueueRules
 from stowplan.queue.queue import SchedulingQueue
 
 
@@ -32,7 +32,7 @@ def assemble(
     writer: Writer,
     now_ns: Callable[[], int],
     timeouts: Timeouts | None = None,
-    limits: Limits | None = None,
+    limits: QueueLimits | None = None,
 ) -> Scheduler:
     """Return the scheduler of a cluster; limits are the configuration's if none are given."""
     environment = Environment(writer, now_ns, timeouts if timeouts is not None else Timeouts())
@@ -64,7 +64,7 @@ def reassemble(cluster: Cluster, scheduler: Scheduler) -> None:
     queue.bring_all_back(scheduler.environment.now_ns())
 
 
-def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> SchedulingQueue:
+def _queue(cluster: Cluster, tell: Callable[[str], None], limits: QueueLimits) -> SchedulingQueue:
     def gate(pod: Pod) -> Rejection | None:
         profile = cluster.profiles.get(pod.spec.scheduler_name)
         return profile.run_pre_enqueue(pod) if profile is not None else None
@@ -80,7 +80,7 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> Sch
             tell(f"plugin {plugin.name!r} failed in QueueSort for pod {pod.key!r}, which comes last now: {why}")
             return 1, queued_at_ns
 
-    return SchedulingQueue(Rules(gate, sort_key, tell), _awaited(cluster), limits, cluster.nominations)
+    return SchedulingQueue(QueueRules(gate, sort_key, tell), _awaited(cluster), limits, cluster.nominations)
 
 
 def _awaited(cluster: Cluster) -> AwaitedBy:

@@ -21,10 +21,9 @@ from stowplan.cache.cache import Cache
 from stowplan.framework.profile import Profile, awaited_by
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.observe import node_report
 from stowplan.observe.explain import explain, feasible_nodes
-from stowplan.observe.explanation import Explanation, render
-from stowplan.observe.hearing import Hearing, hear
+from stowplan.observe.explanation import Explanation, render, render_every_node, render_node
+from stowplan.observe.extender_reports import ExtenderReports, ask_extenders
 from stowplan.observe.node_usage import usage
 from stowplan.observe.pod_story import Story, render_story, waiting_data
 from stowplan.observe.queue_state import QueueView, counts
@@ -46,7 +45,7 @@ class Inspection:
         if extenders:
             # Asked beside the cycles: pods need not wait while somebody is curious.
             pod, nodes = await self._between_cycles(lambda now_ns: self._question(query))
-            hearing = await hear(extenders, pod, nodes)
+            hearing = await ask_extenders(extenders, pod, nodes)
         return await self._between_cycles(lambda now_ns: self._explain(query, now_ns, hearing))
 
     async def queue(self, query: QueueQuery) -> dict[str, Any]:
@@ -81,7 +80,7 @@ class Inspection:
         with _without(cluster.cache, pod):
             return pending, feasible_nodes(cluster.field, _profile(cluster, pending), pending)
 
-    def _explain(self, query: ExplainQuery, now_ns: int, hearing: Hearing | None) -> Answer:
+    def _explain(self, query: ExplainQuery, now_ns: int, hearing: ExtenderReports | None) -> Answer:
         pod = self._find(query.pod)
         cluster, cache = self._replica.cluster, self._replica.scheduler.state.cache
         placed = cache.placed(pod)
@@ -186,10 +185,8 @@ def _text(explanation: Explanation, story: Story, query: ExplainQuery) -> str:
     if story.node_name:
         sections.insert(0, f"Pod {explanation.pod.key} is on {story.node_name}. If it were to be scheduled now:")
     if query.has_every_node:
-        sections.append(node_report.render_every_node(explanation, query.width))
-    sections += [
-        node_report.render_node(explanation.nodes[_known(explanation, name)], query.width) for name in query.nodes
-    ]
+        sections.append(render_every_node(explanation, query.width))
+    sections += [render_node(explanation.nodes[_known(explanation, name)], query.width) for name in query.nodes]
     sections.append(render_story(story, query.width))
     return "\n\n".join(section for section in sections if section) + "\n"
 

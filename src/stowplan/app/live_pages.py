@@ -13,7 +13,7 @@ from stowplan.config.external import to_external
 from stowplan.config.types import Configuration
 from stowplan.model.pod import Pod
 from stowplan.observe import pod_resources
-from stowplan.observe.health_metrics import HealthMetrics
+from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
 from stowplan.serving.health import NamedCheck

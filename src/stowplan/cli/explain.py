@@ -122,7 +122,7 @@ def _report(explanation: Explanation, name: str) -> NodeReport:
 
 def _write_text(explanation: Explanation, reports: Sequence[NodeReport], given: Mapping[str, Any]) -> None:
     from stowplan.observe.explain import render
-    from stowplan.observe.node_report import render_every_node, render_node
+    from stowplan.observe.explanation import render_every_node, render_node
 
     width = output.width()
     click.echo(render(explanation, width, given["top"]))

@@ -14,8 +14,7 @@ from stowplan.engine.ports import Environment, Trouble
 from stowplan.framework import plugin_faults
 from stowplan.framework.contract import Errand
 from stowplan.model.meta import Condition
-from stowplan.model.pod import Pod
-from stowplan.queue.entry import pod_id
+from stowplan.model.pod import Pod, pod_id
 from stowplan.queue.queue import SchedulingQueue
 
 _BACKOFF_SECONDS = 1.0

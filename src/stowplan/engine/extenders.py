@@ -14,8 +14,7 @@ from typing import Literal
 
 from stowplan.engine.ports import ExtenderSaid
 from stowplan.extender import chain
-from stowplan.extender.chain import ExtendedVerdict, Prioritized, Refusals
-from stowplan.extender.questions import OpenQuestions
+from stowplan.extender.chain import ExtendedVerdict, NodeRejections, OpenQuestions, Prioritized
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extender import Extender, NodesByName, PodsOn
 from stowplan.framework.handle import ExtenderError
@@ -42,7 +41,7 @@ class Extenders:
         narrowed = await chain.narrow(self.members, pod, nodes, self.questions)
         self._tell_errors(pod, narrowed.ignored, is_ignored=True)
         if not narrowed.names:
-            for extender, refusals in narrowed.refusals:
+            for extender, refusals in narrowed.rejections:
                 self.tell(ExtenderSaid(pod, extender.name, "filter", in_words(refusals)))
         return narrowed
 
@@ -69,7 +68,7 @@ class Extenders:
             self.tell_failure(pod, error)
             raise
         self._tell_errors(pod, agreed.ignored, is_ignored=True)
-        for extender, left in agreed.objections:
+        for extender, left in agreed.rejections:
             self.tell(ExtenderSaid(pod, extender, "preempt", f"{left} of the nodes offered may be preempted on"))
         return agreed.candidates
 
@@ -92,7 +91,7 @@ class Extenders:
             self.tell(ExtenderSaid(pod, error.extender, error.verb, str(error), True, is_ignored))
 
 
-def in_words(refusals: Refusals) -> str:
+def in_words(refusals: NodeRejections) -> str:
     """Say how many nodes an extender refuses, and why."""
     reasons = Counter(", ".join(rejection.reasons) or "without a word" for rejection in refusals.values())
     counted = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))

@@ -21,7 +21,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from stowplan.cache.cache import Placed as CachedPod
+from stowplan.cache.cache import CachedPod
 from stowplan.engine import failure, scheduling_cycle
 from stowplan.engine.failure import Failure
 from stowplan.engine.gang_barrier import GangBarriers

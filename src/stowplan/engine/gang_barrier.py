@@ -18,9 +18,8 @@ from stowplan.cache.cache import Cache
 from stowplan.engine.failure import UNSCHEDULABLE, Failure
 from stowplan.framework.gangs import Gang
 from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 from stowplan.model.pod_group import GroupKey
-from stowplan.queue.entry import pod_id
 
 
 class Point(Enum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stowplan.cache.cache import Cache, Placed
+from stowplan.cache.cache import Cache, CachedPod
 from stowplan.framework.contract import Errand
 from stowplan.framework.placing import run_reserve, run_unreserve
 from stowplan.framework.profile import Profile
@@ -21,7 +21,7 @@ from stowplan.table.shape import PodShape
 class Undone:
     """What became of a placed pod: where it stood (None if it is gone), what failed, and what is left to be done."""
 
-    placed: Placed | None
+    placed: CachedPod | None
     problems: Sequence[str]
     errands: Sequence[Errand]
 

@@ -26,8 +26,7 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.meta import Condition
-from stowplan.model.pod import Pod
-from stowplan.queue.entry import pod_id
+from stowplan.model.pod import Pod, pod_id
 from stowplan.queue.queue import SchedulingQueue
 
 PLUGIN: Final = "DefaultPreemption"

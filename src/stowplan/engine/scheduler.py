@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from stowplan.cache.cache import Placed as CachedPod
+from stowplan.cache.cache import CachedPod
 from stowplan.engine import failure, placement, scheduling_cycle
 from stowplan.engine.background_tasks import BackgroundTasks, Change, flush_regularly
 from stowplan.engine.binding_cycle import BindingCycle
@@ -36,8 +36,8 @@ from stowplan.framework.placing import run_permit
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.framework.waiting_pods import WaitingPod
-from stowplan.model.pod import Pod
-from stowplan.queue.entry import QueuedPod, pod_id
+from stowplan.model.pod import Pod, pod_id
+from stowplan.queue.entry import QueuedPod
 from stowplan.table.shape import PodShape
 
 #: A flood of changes is taken in by portions, with a pod in between: neither holds up the other, nor anybody else.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.duration import Duration
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 
 Decided = Callable[[Rejection | None], None]
 
@@ -83,15 +83,11 @@ class WaitingPods:
         return len(self._pods)
 
     def get(self, pod: Pod) -> WaitingPod | None:
-        return self._pods.get(_id(pod))
+        return self._pods.get(pod_id(pod))
 
     def add(self, waiting: WaitingPod) -> None:
-        self._pods[_id(waiting.pod)] = waiting
+        self._pods[pod_id(waiting.pod)] = waiting
 
     def remove(self, waiting: WaitingPod) -> None:
-        if self._pods.get(_id(waiting.pod)) is waiting:
-            del self._pods[_id(waiting.pod)]
-
-
-def _id(pod: Pod) -> str:
-    return pod.metadata.uid or pod.key
+        if self._pods.get(pod_id(waiting.pod)) is waiting:
+            del self._pods[pod_id(waiting.pod)]

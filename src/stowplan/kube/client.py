@@ -19,7 +19,7 @@ from stowplan.kube.errors import TOO_MANY_REQUESTS, ApiError, TransportError, st
 from stowplan.kube.identity import Credentials
 from stowplan.kube.transport import ApiRequest, Incoming, PooledTransport, Transport
 from stowplan.model import decode
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
 from stowplan.model.meta import Part
 
 __all__ = ["MERGE_PATCH", "STRATEGIC_MERGE_PATCH", "ApiRequest", "Client", "ClientSettings", "Exchange"]

@@ -21,7 +21,7 @@ from stowplan.kube.errors import ApiError, TransportError
 from stowplan.kube.resources import Resource
 from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
-from stowplan.model.events import Event, EventSeries
+from stowplan.model.kinds import Event, EventSeries
 from stowplan.model.meta import NamespacedMeta, ObjectReference
 from stowplan.model.timestamps import format_micro_time
 

@@ -17,7 +17,7 @@ from stowplan.kube.client import Client
 from stowplan.kube.errors import ApiError, ApiStatus
 from stowplan.kube.resources import Resource
 from stowplan.kube.transport import ApiRequest
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
 
 _PAGE_SIZE = 500
 _SILENCE_SECONDS = 60.0

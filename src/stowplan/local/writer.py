@@ -21,7 +21,7 @@ from stowplan.engine.ports import Note, Writer
 from stowplan.framework.handle import ObjectWriter
 from stowplan.kube.events import Occurrence, SeriesBook, reference_to
 from stowplan.model import decode
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 

@@ -11,7 +11,7 @@ from stowplan.model.node import Node, Taint
 from stowplan.table.resources import FIXED
 
 
-class Usage(msgspec.Struct, frozen=True, rename="camel"):
+class NodeUsage(msgspec.Struct, frozen=True, rename="camel"):
     """One node. Amounts are millicores for cpu, and whole units for the rest."""
 
     name: str
@@ -29,16 +29,16 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
         return self.requested.get(resource, 0) / there_is if there_is else 0.0
 
 
-def usage(cache: Cache, wanted: Callable[[Node], bool] = lambda node: True) -> list[Usage]:
+def usage(cache: Cache, wanted: Callable[[Node], bool] = lambda node: True) -> list[NodeUsage]:
     """Describe the nodes that somebody wants to know about, in the order in which they came."""
     return [_of(cache, row, node) for row, node in enumerate(cache.table.nodes) if wanted(node)]
 
 
-def _of(cache: Cache, row: int, node: Node) -> Usage:
+def _of(cache: Cache, row: int, node: Node) -> NodeUsage:
     resources = cache.table.resources
     has, taken = resources.amounts(row)
     named = [(name, index) for name, index in resources.index_of.items() if name in FIXED or has[index] or taken[index]]
-    return Usage(
+    return NodeUsage(
         name=node.metadata.name,
         status=status_of(node),
         labels=node.metadata.labels,

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.observe.explanation import columns
 from stowplan.observe.queue_state import Waiting
-from stowplan.observe.text_table import columns
 from stowplan.observe.timeline import Try
 
 SECOND_NS: Final = 1_000_000_000

@@ -8,7 +8,7 @@ from typing import Any
 
 from stowplan.framework.verdict import Rejection
 from stowplan.observe.explanation import TOP, Explanation, NodeReport, say
-from stowplan.observe.hearing import ExtenderReport
+from stowplan.observe.extender_reports import ExtenderReport
 
 
 def summary(explanation: Explanation, top: int = TOP) -> dict[str, Any]:

@@ -12,15 +12,14 @@ from typing import Final, Literal
 import msgspec
 
 from stowplan.engine.ports import Bound, Dropped, ExtenderSaid, GivenBack, Report
-from stowplan.model.pod import Pod
-from stowplan.queue.entry import pod_id
+from stowplan.model.pod import Pod, pod_id
 
 MOST_WAITING: Final = 20_000
 MOST_SETTLED: Final = 10_000
 #: The attempts remembered of one pod, the latest ones.
 MOST_TRIES: Final = 10
 
-Outcome = Literal["bound", "refused", "error", "dropped"]
+TryOutcome = Literal["bound", "refused", "error", "dropped"]
 
 
 class Heard(msgspec.Struct, frozen=True, gc=False):
@@ -34,7 +33,7 @@ class Heard(msgspec.Struct, frozen=True, gc=False):
 class Try(msgspec.Struct, frozen=True, gc=False):
     """One attempt to place a pod. Times are nanoseconds since the epoch; a pod that was dropped has no start."""
 
-    outcome: Outcome
+    outcome: TryOutcome
     started_at_ns: int
     ended_at_ns: int
     message: str = ""

@@ -33,10 +33,10 @@ from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows, Scores
-from stowplan.table.counts import MatchedPods, Selection, selection
-from stowplan.table.domains import Domains, Weighted, by_key, change_of
+from stowplan.table.counts import MatchedPods, PodSelection, selection
+from stowplan.table.domains import DomainSumsOfPods, Weighted, by_key, change_of
 from stowplan.table.nodes import Nodes
-from stowplan.table.terms import CarriedTerm, Term, TermKind, terms_of
+from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind, terms_of
 
 AFFINITY_REASON = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY_REASON = "node(s) didn't match pod anti-affinity rules"
@@ -49,9 +49,9 @@ UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not fou
 class _Required(Successive):
     """What filtering needs to know: the pods that matter, by topology domain."""
 
-    affinity: tuple[Domains, ...]
-    anti_affinity: tuple[Domains, ...]
-    existing: tuple[Domains, ...]
+    affinity: tuple[DomainSumsOfPods, ...]
+    anti_affinity: tuple[DomainSumsOfPods, ...]
+    existing: tuple[DomainSumsOfPods, ...]
     # Pods that match all affinity terms, where any of the topology keys is known.
     companions: int
     companion: MatchedPods | None
@@ -63,7 +63,7 @@ class _Required(Successive):
         pairs = zip(self._domains(), before._domains(), strict=True)
         return np.concatenate([now.where_others_are(then, nodes) for now, then in pairs])
 
-    def _domains(self) -> tuple[Domains, ...]:
+    def _domains(self) -> tuple[DomainSumsOfPods, ...]:
         return self.affinity + self.anti_affinity + self.existing
 
     def _outline(self) -> tuple[object, ...]:
@@ -145,7 +145,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     # Score
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Domains, ...] | Skip:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[DomainSumsOfPods, ...] | Skip:
         if self._ignores_others and not _has_preferred_terms(pod):
             return SKIP
         terms, problem = nodes.terms_of(pod)
@@ -156,7 +156,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         by_topology = by_key(nodes, own + self._wishes(pod, nodes, placed=True))
         return by_topology if any(domains.has_pods(nodes) for domains in by_topology) else SKIP
 
-    def score(self, pod: Pod, nodes: Nodes, state: tuple[Domains, ...] | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[DomainSumsOfPods, ...] | None) -> Scores:
         if state is None:
             raise WordedError(UNPREPARED)
         by_topology = state
@@ -168,7 +168,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             scores += domains.at_rows(nodes)
         return scores
 
-    def normalize(self, scores: Scores, low: int, high: int, state: tuple[Domains, ...]) -> Scores:
+    def normalize(self, scores: Scores, low: int, high: int, state: tuple[DomainSumsOfPods, ...]) -> Scores:
         if high == low:
             return np.zeros(len(scores), dtype=np.int64)
         # The order of operations decides which way a fraction is cut off.
@@ -201,10 +201,10 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     # The terms of the pod
 
-    def _rule(self, term: Term) -> MatchedPods:
+    def _rule(self, term: AffinityTerm) -> MatchedPods:
         return MatchedPods((self._selection(term),))
 
-    def _selection(self, term: Term) -> Selection:
+    def _selection(self, term: AffinityTerm) -> PodSelection:
         return selection(term, self._listers.namespaces)
 
 
@@ -221,7 +221,7 @@ def _has_company(nodes: Nodes, state: _Required, companion: MatchedPods) -> Mask
     return np.logical_or(has_company, has_labels)
 
 
-def _any_pods(nodes: Nodes, by_topology: tuple[Domains, ...]) -> Mask:
+def _any_pods(nodes: Nodes, by_topology: tuple[DomainSumsOfPods, ...]) -> Mask:
     first, *others = by_topology
     occupied: Mask = first.at_rows(nodes) > 0
     for domains in others:
@@ -278,13 +278,13 @@ def is_place_better(pod: Pod, old: Node | None, new: Node) -> bool:
     return False
 
 
-def _terms(pod: Pod, kind: TermKind) -> list[Term]:
+def _terms(pod: Pod, kind: TermKind) -> list[AffinityTerm]:
     terms, problem = terms_of(pod)
     if problem:
         raise ValueError(f"pod {pod.key!r}: {problem}")
     return [term for of_kind, _, term in terms if of_kind == kind]
 
 
-def _is_about(terms: list[Term], pod: Pod) -> bool:
+def _is_about(terms: list[AffinityTerm], pod: Pod) -> bool:
     """Say whether a pod is one that all terms are about; no terms are about nobody."""
     return bool(terms) and all(term.matches(pod, {}) for term in terms)

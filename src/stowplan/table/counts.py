@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from stowplan.model.namespace import Namespace
+from stowplan.model.kinds import Namespace
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector
 from stowplan.table.columns import CountColumn, Counted, Uses
 from stowplan.table.shape import PodShape
-from stowplan.table.terms import Term
+from stowplan.table.terms import AffinityTerm
 
 
 class Counts:
@@ -76,14 +76,14 @@ class Counts:
 
 
 #: In which namespaces (None: in all) pods with which labels are selected.
-Selection = tuple[frozenset[str] | None, Selector]
+PodSelection = tuple[frozenset[str] | None, Selector]
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedPods:
     """Counts a pod that every one of the selections selects."""
 
-    selections: tuple[Selection, ...]
+    selections: tuple[PodSelection, ...]
 
     def amount(self, pod: Pod) -> int:
         return int(self.matches(pod))
@@ -96,7 +96,7 @@ class MatchedPods:
         )
 
 
-def selection(term: Term, list_namespaces: Callable[[], Iterable[Namespace]]) -> Selection:
+def selection(term: AffinityTerm, list_namespaces: Callable[[], Iterable[Namespace]]) -> PodSelection:
     """Resolve the namespaces of a term among those known; one that holds without labels takes them all.
 
     kube-scheduler 1.36 asks the selector about a pod's namespace as well, and as if that had no labels: one that only

@@ -16,17 +16,17 @@ from stowplan.table.nodes import Nodes
 from stowplan.table.terms import CarriedTerm
 
 #: Pods that are counted: those that a rule matches, or those that carry a term.
-Counted = MatchedPods | CarriedTerm
+CountedPods = MatchedPods | CarriedTerm
 #: A topology key, the weight of each pod there, and which pods.
-Weighted = tuple[str, int, Counted]
+Weighted = tuple[str, int, CountedPods]
 
 
-class Domains:
+class DomainSumsOfPods:
     """The weighted sums of some pods over the domains of one topology key."""
 
     __slots__ = ("_trail", "key", "parts", "sums")
 
-    def __init__(self, nodes: Nodes, key: str, parts: list[tuple[int, Counted]]) -> None:
+    def __init__(self, nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> None:
         self.key = key
         self.parts = parts
         #: By code of the label's value; the last entry, which code -1 finds, is for nodes without the label.
@@ -43,7 +43,7 @@ class Domains:
             sums += weight * change * (codes >= 0)
         return sums
 
-    def where_others_are(self, before: Domains, nodes: Nodes) -> Rows:
+    def where_others_are(self, before: DomainSumsOfPods, nodes: Nodes) -> Rows:
         """Return the rows in whose domain there are pods where there were none before, or the other way round."""
         if self.sums is before.sums:
             return NO_ROWS
@@ -51,7 +51,7 @@ class Domains:
         others = [code for code in self._changed(before) if (now.item(code) > 0) != (then.item(code) > 0)]
         return nodes.rows_with(self.key, others) if others else NO_ROWS
 
-    def _changed(self, before: Domains) -> Iterable[int]:
+    def _changed(self, before: DomainSumsOfPods) -> Iterable[int]:
         """Return the codes whose sum may be another than before: the sums say so themselves, if there is one kind."""
         now, then = self._trail, before._trail
         if now is not None and then is not None and now.journal is then.journal:
@@ -69,20 +69,20 @@ class Domains:
         return any(_count(nodes, counted)[has_label].any() for _, counted in self.parts)
 
 
-def by_key(nodes: Nodes, weighted: Iterable[Weighted]) -> tuple[Domains, ...]:
+def by_key(nodes: Nodes, weighted: Iterable[Weighted]) -> tuple[DomainSumsOfPods, ...]:
     """Add up the pods by topology key: one `Domains` for each."""
-    parts: dict[str, list[tuple[int, Counted]]] = {}
+    parts: dict[str, list[tuple[int, CountedPods]]] = {}
     for key, weight, counted in weighted:
         parts.setdefault(key, []).append((weight, counted))
-    return tuple(Domains(nodes, key, of_key) for key, of_key in parts.items())
+    return tuple(DomainSumsOfPods(nodes, key, of_key) for key, of_key in parts.items())
 
 
-def change_of(nodes: Nodes, counted: Counted) -> Scores | None:
+def change_of(nodes: Nodes, counted: CountedPods) -> Scores | None:
     """Return by how much each hypothetical row differs from the real one; None when nothing is supposed."""
     return nodes.change_of_carriers(counted) if isinstance(counted, CarriedTerm) else nodes.change_of(counted)
 
 
-def _sums(nodes: Nodes, key: str, parts: list[tuple[int, Counted]]) -> tuple[Scores, Summed | None]:
+def _sums(nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> tuple[Scores, Summed | None]:
     """Return the weighted sums, and the counts themselves if they are that."""
     # The journal of terms tells when one comes into use, so the column of one that is not need not be read.
     used = [part for part in parts if not isinstance(part[1], CarriedTerm) or part[1].is_used]
@@ -98,5 +98,5 @@ def _sums(nodes: Nodes, key: str, parts: list[tuple[int, Counted]]) -> tuple[Sco
     return sums, None
 
 
-def _count(nodes: Nodes, counted: Counted) -> Scores:
+def _count(nodes: Nodes, counted: CountedPods) -> Scores:
     return nodes.carriers(counted) if isinstance(counted, CarriedTerm) else nodes.count(counted)

@@ -20,8 +20,8 @@ from stowplan.table.hypothetical import Moves
 from stowplan.table.journal import Journal
 from stowplan.table.shape import PodShape
 
-Pods = Mapping[Hashable, int]
-NOTHING: Final[Pods] = MappingProxyType({})
+PodCounts = Mapping[Hashable, int]
+NOTHING: Final[PodCounts] = MappingProxyType({})
 NOWHERE: Final[Mapping[int, int]] = MappingProxyType({})
 
 
@@ -54,7 +54,7 @@ class Holding:
         """Return the name of the node that has a row; empty if there is none (any more)."""
         return self._nodes[row].metadata.name if row < len(self._nodes) else ""
 
-    def on(self, row: int) -> Pods:
+    def on(self, row: int) -> PodCounts:
         """Return what the pods of a row hold, and how many of them each thing."""
         return self._on.get(row, NOTHING)
 

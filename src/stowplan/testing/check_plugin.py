@@ -26,10 +26,8 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.nodes import Nodes
-from stowplan.testing.bench import Bench
-from stowplan.testing.changes import changes
+from stowplan.testing.bench import Bench, changes, specimen_nodes, specimen_pods
 from stowplan.testing.check_placing import check_placing
-from stowplan.testing.specimens import specimen_nodes, specimen_pods
 
 OTHER_NAME = "another-name"
 READ_THROUGH = "read the cluster only through nodes and the handle, and normalize each row for itself"

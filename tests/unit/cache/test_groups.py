@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from stowplan.cache.groups import Groups
+from stowplan.cache.objects import Groups
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import COMMUNITY_GROUP, OWN_GROUP, GroupKey
 from stowplan.simulate.notebook import DELETED_AT

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from stowplan.cache.objects import REMEMBERED, Objects
+from stowplan.model.kinds import Namespace
 from stowplan.model.meta import NamespacedMeta, ObjectMeta, ObjectReference
-from stowplan.model.namespace import Namespace
 from stowplan.model.storage import PersistentVolume, PersistentVolumeSpec
 from stowplan.model.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.table.journal import Reads

@@ -21,7 +21,7 @@ from stowplan.framework.extender import Filtered, NodesByName
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.profile import EXTENDER
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.simulate.notebook import Notebook

@@ -11,7 +11,7 @@ import pytest
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import read_configuration
-from stowplan.cache.cache import Placed as CachedPod
+from stowplan.cache.cache import CachedPod
 from stowplan.cache.validate import validate as validate_cache
 from stowplan.engine import placement
 from stowplan.engine.failure import Failure

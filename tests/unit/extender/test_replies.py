@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from stowplan.extender.replies import (
+from stowplan.extender.messages import (
     FilterReply,
     MetaVictims,
+    NodeScore,
     ReplyError,
-    Score,
     UndecodableError,
     read_binding,
     read_filter,
@@ -65,13 +65,13 @@ def test_a_filter_reply_is_read(reply: bytes, expected: FilterReply) -> None:
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        pytest.param(b'[{"Host": "a", "Score": 3}]', [Score("a", 3)], id="capitalised keys"),
-        pytest.param(b'[{"host": "a", "score": 3}]', [Score("a", 3)], id="lower-case keys"),
-        pytest.param(b'[{"host": "a"}]', [Score("a", 0)], id="no score is 0"),
+        pytest.param(b'[{"Host": "a", "Score": 3}]', [NodeScore("a", 3)], id="capitalised keys"),
+        pytest.param(b'[{"host": "a", "score": 3}]', [NodeScore("a", 3)], id="lower-case keys"),
+        pytest.param(b'[{"host": "a"}]', [NodeScore("a", 0)], id="no score is 0"),
         pytest.param(b"null", [], id="null"),
     ],
 )
-def test_priorities_are_read(reply: bytes, expected: list[Score]) -> None:
+def test_priorities_are_read(reply: bytes, expected: list[NodeScore]) -> None:
     assert read_priorities(reply) == expected
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowplan.extender.requests import binding_request, nodes_request, preemption_request
+from stowplan.extender.messages import binding_request, nodes_request, preemption_request
 from stowplan.framework.contract import Preemption
 from stowplan.testing import make_node, make_pod
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.model.merge_patch import merged
+from stowplan.model.json_values import merge_patch
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ from stowplan.model.merge_patch import merged
     ],
 )
 def test_a_patch_is_laid_over(original: Any, patch: Any, expected: Any) -> None:
-    assert merged(original, patch) == expected
+    assert merge_patch(original, patch) == expected

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.model.decode import convert
 from stowplan.model.pod import Pod
-from stowplan.model.qos import qos_class
+from stowplan.model.requests import qos_class
 
 FULL = {"cpu": "1", "memory": "1Gi"}
 GUARANTEED = {"requests": FULL, "limits": FULL}

@@ -9,7 +9,7 @@ import pytest
 from stowplan.model import requests
 from stowplan.model.decode import convert
 from stowplan.model.pod import Pod
-from stowplan.model.requests import Requests, Rules
+from stowplan.model.requests import RequestRules, Requests
 
 MI = 1024 * 1024
 
@@ -180,12 +180,14 @@ RESIZED = pod(
 @pytest.mark.parametrize(
     ("rules", "milli_cpu", "non_zero"),
     [
-        pytest.param(Rules(), 12100, (12100, 200 * MI), id="as usual"),
-        pytest.param(Rules(pod_level_resize=False), 4100, (4100, 200 * MI), id="pod-level requests are not resized"),
-        pytest.param(Rules(pod_level=False), 1100, (1100, 200 * MI), id="pod-level requests do not count"),
+        pytest.param(RequestRules(), 12100, (12100, 200 * MI), id="as usual"),
+        pytest.param(
+            RequestRules(pod_level_resize=False), 4100, (4100, 200 * MI), id="pod-level requests are not resized"
+        ),
+        pytest.param(RequestRules(pod_level=False), 1100, (1100, 200 * MI), id="pod-level requests do not count"),
     ],
 )
-def test_rules_say_what_counts(rules: Rules, milli_cpu: int, non_zero: tuple[int, int]) -> None:
+def test_rules_say_what_counts(rules: RequestRules, milli_cpu: int, non_zero: tuple[int, int]) -> None:
     weight = requests.accounted(RESIZED, rules)
     assert weight.milli_cpu == milli_cpu
     assert (weight.non_zero_milli_cpu, weight.non_zero_memory) == non_zero
@@ -193,7 +195,7 @@ def test_rules_say_what_counts(rules: Rules, milli_cpu: int, non_zero: tuple[int
 
 def test_silent_containers_are_scored_as_usual_where_pod_level_requests_do_not_count() -> None:
     given = pod(container(), container("d"), resources={"requests": {"cpu": "4", "memory": "1Gi"}})
-    assert requests.incoming(given, Rules(pod_level=False)) == Requests(
+    assert requests.incoming(given, RequestRules(pod_level=False)) == Requests(
         non_zero_milli_cpu=200, non_zero_memory=400 * MI
     )
 

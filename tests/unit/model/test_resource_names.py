@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.model.resource_names import is_extended, is_pod_level, is_scalar
+from stowplan.model.requests import is_extended, is_pod_level, is_scalar
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.model.label_syntax import SelectorError
-from stowplan.model.selector_text import parse
+from stowplan.model.selectors import parse_selector
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from stowplan.model.selector_text import parse
     ],
 )
 def test_reading(text: str, canonical: str) -> None:
-    assert str(parse(text)) == canonical
+    assert str(parse_selector(text)) == canonical
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_reading(text: str, canonical: str) -> None:
 )
 def test_refusing(text: str, message: str) -> None:
     with pytest.raises(SelectorError) as caught:
-        parse(text)
+        parse_selector(text)
     assert str(caught.value) == message
 
 
@@ -84,13 +84,13 @@ def test_refusing(text: str, message: str) -> None:
     ],
 )
 def test_comparing_numbers(text: str, value: str, expected: bool) -> None:
-    assert parse(text).matches({"n": value}) is expected
+    assert parse_selector(text).matches({"n": value}) is expected
 
 
 @given(st.text(alphabet="ab1=!<>(), in\0\n-/", max_size=16))
 def test_any_text_is_read_or_refused_and_what_is_written_reads_the_same(text: str) -> None:
     try:
-        selector = parse(text)
+        selector = parse_selector(text)
     except SelectorError:
         return
-    assert parse(str(selector)) is selector
+    assert parse_selector(str(selector)) is selector

@@ -4,9 +4,8 @@ import pytest
 
 from stowplan.framework.changes import ANYTHING, NODE, POD, Action
 from stowplan.framework.contract import Awaited
-from stowplan.observe.awaited_text import spell
 from stowplan.observe.pod_story import SECOND_NS, Story, render_story, span
-from stowplan.observe.queue_state import Waiting
+from stowplan.observe.queue_state import Waiting, spell
 from stowplan.observe.timeline import Try
 
 #: 2026-01-01 12:00:00 UTC

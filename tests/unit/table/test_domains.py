@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stowplan.model.affinity import PodAffinityTerm
+from stowplan.model.kinds import Namespace
 from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
-from stowplan.model.namespace import Namespace
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import EVERYTHING, from_labels
@@ -15,7 +15,7 @@ from stowplan.table.counts import MatchedPods, selection
 from stowplan.table.domains import by_key
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
-from stowplan.table.terms import Term
+from stowplan.table.terms import AffinityTerm
 
 WEB = MatchedPods(((frozenset({"default"}), from_labels({"app": "web"})),))
 DB = MatchedPods(((None, from_labels({"app": "db"})),))
@@ -116,7 +116,7 @@ NAMESPACES = [
     ],
 )
 def test_the_namespaces_of_a_term_are_resolved(term: PodAffinityTerm, namespaces: set[str] | None) -> None:
-    assert selection(Term(term, "own"), lambda: NAMESPACES)[0] == namespaces
+    assert selection(AffinityTerm(term, "own"), lambda: NAMESPACES)[0] == namespaces
 
 
 def test_namespaces_are_listed_only_to_select_among_them() -> None:
@@ -128,7 +128,7 @@ def test_namespaces_are_listed_only_to_select_among_them() -> None:
         PodAffinityTerm(namespaces=("x",)),
         PodAffinityTerm(namespace_selector=LabelSelector()),
     ):
-        selection(Term(term, "own"), must_not_list)
+        selection(AffinityTerm(term, "own"), must_not_list)
 
 
 def test_sums_follow_pods_that_come_and_go() -> None:

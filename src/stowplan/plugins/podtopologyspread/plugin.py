@@ -1,8 +1,8 @@
 """PodTopologySpread: keep the siblings of a pod evenly spread over zones, hosts or any other node label.
 
 Hard constraints are counted once for the cluster (`pre_filter`) and looked up by domain (`filter`); soft ones likewise
-in `pre_score` and `score`. What a constraint is and whom it counts is in `constraints.py`; the siblings of a
-pod without constraints of its own are found by `default_selector.py`.
+in `pre_score` and `score`. What a constraint is, whom it counts, and how the siblings of a pod without constraints of
+its own are found is in `spread_constraints.py`.
 """
 
 from __future__ import annotations

@@ -1,14 +1,95 @@
-"""What extenders answer, read the way Go reads JSON: the case of keys does not matter, and null is as good as absent.
+"""What is sent to extenders, and what they answer, as JSON.
 
-A reply that cannot be meant so is a `ReplyError` that names the field and the remedy; `client.py` adds whose it is.
+Upstream's types have no JSON names, so all keys that are sent are capitalised; pods and nodes inside are written as the
+API server writes them. Replies are read the way Go reads JSON: the case of keys does not matter, and null is as good as
+absent. One that cannot be meant so is a `ReplyError` that names the field and the remedy; `client.py` adds whose it is.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import msgspec
+
+from stowplan.framework.contract import Preemption
+from stowplan.model import decode
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+
+# The model leaves out fields that have their default. An extender does not know the API server's defaults.
+_POD_DEFAULTS = {
+    "schedulerName": "default-scheduler",
+    "priority": 0,
+    "preemptionPolicy": "PreemptLowerPriority",
+    "restartPolicy": "Always",
+}
+
+
+class _NodeList(msgspec.Struct):
+    items: list[msgspec.Raw]
+    metadata: dict[str, str] = {}
+
+
+class _Arguments(msgspec.Struct, rename="pascal"):
+    """Exactly one of the two is set: names for an extender that knows the nodes already."""
+
+    pod: dict[str, Any]
+    nodes: _NodeList | None
+    node_names: list[str] | None
+
+
+class _BindingArguments(msgspec.Struct, rename="pascal"):
+    pod_name: str
+    pod_namespace: str
+    pod_uid: str = msgspec.field(name="PodUID")
+    node: str
+
+
+class _Victims(msgspec.Struct, rename="pascal"):
+    """Pods are written out, or only named: `{"UID": ...}`."""
+
+    pods: list[dict[str, Any]]
+    num_pdb_violations: int = msgspec.field(name="NumPDBViolations")
+
+
+class _PreemptionArguments(msgspec.Struct, rename="pascal"):
+    pod: dict[str, Any]
+    node_name_to_victims: dict[str, _Victims] | None
+    node_name_to_meta_victims: dict[str, _Victims] | None
+
+
+def nodes_request(pod: Pod, nodes: Mapping[str, Node], *, only_names: bool) -> bytes:
+    """Write the question of the verbs filter and prioritize."""
+    if only_names:
+        return msgspec.json.encode(_Arguments(_written(pod), None, list(nodes)))
+    items = [msgspec.Raw(decode.encode(node)) for node in nodes.values()]
+    return msgspec.json.encode(_Arguments(_written(pod), _NodeList(items), None))
+
+
+def binding_request(pod: Pod, node_name: str) -> bytes:
+    """Write the question of the verb bind."""
+    return msgspec.json.encode(_BindingArguments(pod.name, pod.namespace, pod.uid, node_name))
+
+
+def preemption_request(pod: Pod, candidates: Iterable[Preemption], *, only_names: bool) -> bytes:
+    """Write the question of the verb preempt."""
+    victims = {candidate.node_name: _victims(candidate, only_names) for candidate in candidates}
+    in_full, by_name = (None, victims) if only_names else (victims, None)
+    return msgspec.json.encode(_PreemptionArguments(_written(pod), in_full, by_name))
+
+
+def _victims(candidate: Preemption, only_names: bool) -> _Victims:
+    pods = [{"UID": pod.uid} if only_names else _written(pod) for pod in candidate.victims]
+    return _Victims(pods, candidate.pdb_violations)
+
+
+def _written(pod: Pod) -> dict[str, Any]:
+    content: dict[str, Any] = decode.to_builtins(pod)
+    content["spec"] = {**_POD_DEFAULTS, **content.get("spec", {})}
+    return content
+
 
 _INT64 = range(-(2**63), 2**63)
 _FAULTS = (msgspec.DecodeError, UnicodeError, RecursionError)
@@ -32,7 +113,7 @@ class FilterReply(msgspec.Struct, frozen=True):
     error: str
 
 
-class Score(msgspec.Struct, frozen=True):
+class NodeScore(msgspec.Struct, frozen=True):
     node_name: str
     score: int
 
@@ -65,12 +146,12 @@ def read_filter(data: bytes) -> FilterReply:
     )
 
 
-def read_priorities(data: bytes) -> list[Score]:
+def read_priorities(data: bytes) -> list[NodeScore]:
     scores = []
     for index, item in enumerate(_items(_document(data), "")):
         found = _record(item, f"[{index}]", ("Host", "Score"))
         node_name = _text(found.get("Host"), f"[{index}].Host")
-        scores.append(Score(node_name, _integer(found.get("Score"), f"[{index}].Score")))
+        scores.append(NodeScore(node_name, _integer(found.get("Score"), f"[{index}].Score")))
     return scores
 
 

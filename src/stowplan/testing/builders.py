@@ -1,13 +1,13 @@
-"""Pods in one readable line: `make_pod("web").requests(cpu="2").label("app", "web").build()`.
+"""Pods and nodes in one readable line: `make_pod("web").requests(cpu="2").label("app", "web").build()`.
 
-Every method returns a new builder, so a half-built pod can be kept and varied.
+Every method returns a new builder, so a half-built pod or node can be kept and varied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -24,7 +24,8 @@ from stowplan.model.affinity import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
-from stowplan.model.meta import LabelSelector, NamespacedMeta, OwnerReference
+from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta, OwnerReference
+from stowplan.model.node import ContainerImage, Node, Taint
 from stowplan.model.pod import Container, ContainerPort, Pod, PodSpec, SchedulingGate
 from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import ResourceRequirements
@@ -32,6 +33,9 @@ from stowplan.model.volumes import ResourceRequirements
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 
+PODS = 110
+
+T = TypeVar("T", Pod, Node)
 Nearness = Literal["pod_affinity", "pod_anti_affinity"]
 
 
@@ -41,67 +45,82 @@ def make_pod(name: str = "pod", namespace: str = "default") -> PodBuilder:
     return PodBuilder(Pod(metadata=meta, spec=PodSpec(containers=(Container(name="main"),))))
 
 
+def make_node(name: str = "node") -> NodeBuilder:
+    """Start a node that takes 110 pods and has its host name as a label, as every kubelet sets them."""
+    meta = ObjectMeta(name=name, uid=f"uid-{name}", labels={HOSTNAME: name})
+    return NodeBuilder(Node(metadata=meta)).capacity(pods=PODS)
+
+
 @dataclass(frozen=True, slots=True)
-class PodBuilder:
+class _Builder(Generic[T]):
+    """An object that is not finished yet."""
+
+    built: T
+
+    def build(self) -> T:
+        return self.built
+
+    def label(self, key: str, value: str = "") -> Self:
+        return self._with("metadata", labels={**self.built.labels, key: value})
+
+    def annotation(self, key: str, value: str) -> Self:
+        return self._with("metadata", annotations={**self.built.metadata.annotations, key: value})
+
+    def _with(self, part: Literal["metadata", "spec", "status"], **fields: Any) -> Self:
+        changed = replace(getattr(self.built, part), **fields)
+        return type(self)(replace(self.built, **{part: changed}))
+
+
+@dataclass(frozen=True, slots=True)
+class PodBuilder(_Builder[Pod]):
     """An unfinished pod; `build` gives it."""
-
-    pod: Pod
-
-    def build(self) -> Pod:
-        return self.pod
 
     # Identity
 
     def name(self, name: str) -> PodBuilder:
         """Rename the pod, its uid with it: for several pods of one make."""
-        return self._meta(name=name, uid=f"uid-{self.pod.namespace}-{name}")
+        return self._with("metadata", name=name, uid=f"uid-{self.built.namespace}-{name}")
 
     def uid(self, uid: str) -> PodBuilder:
-        return self._meta(uid=uid)
-
-    def label(self, key: str, value: str = "") -> PodBuilder:
-        return self._meta(labels={**self.pod.labels, key: value})
-
-    def annotation(self, key: str, value: str) -> PodBuilder:
-        return self._meta(annotations={**self.pod.metadata.annotations, key: value})
+        return self._with("metadata", uid=uid)
 
     def owner(self, kind: str, name: str, api_version: str = "apps/v1") -> PodBuilder:
         """Name the controller of the pod."""
         owner = OwnerReference(api_version=api_version, kind=kind, name=name, uid=f"uid-{name}", controller=True)
-        return self._meta(owner_references=(owner,))
+        return self._with("metadata", owner_references=(owner,))
 
     # What it needs
 
     def requests(self, resources: Mapping[str, str | int] | None = None, **named: str | int) -> PodBuilder:
         """Set requests of the first container: `requests(cpu="2", memory="1Gi")`, `requests({"nvidia.com/gpu": 1})`."""
-        first, *others = self.pod.spec.containers
+        first, *others = self.built.spec.containers
         held = {**first.resources.requests, **_quantities({**(resources or {}), **named})}
         first = replace(first, resources=replace(first.resources, requests=held))
-        return self._spec(containers=(first, *others))
+        return self._with("spec", containers=(first, *others))
 
     def container(self, image: str = "", **requests: str | int) -> PodBuilder:
         """Add a container."""
-        return self._spec(containers=(*self.pod.spec.containers, _container(image, requests)))
+        return self._with("spec", containers=(*self.built.spec.containers, _container(image, requests)))
 
     def init_container(self, image: str = "", restart_policy: str = "", **requests: str | int) -> PodBuilder:
         """Add an init container; `restart_policy="Always"` makes it a sidecar."""
         added = replace(_container(image, requests), restart_policy=restart_policy)
-        return self._spec(init_containers=(*self.pod.spec.init_containers, added))
+        return self._with("spec", init_containers=(*self.built.spec.init_containers, added))
 
     def image(self, image: str) -> PodBuilder:
         """Set the image of the first container."""
-        first, *others = self.pod.spec.containers
-        return self._spec(containers=(replace(first, image=image), *others))
+        first, *others = self.built.spec.containers
+        return self._with("spec", containers=(replace(first, image=image), *others))
 
     def host_port(self, port: int, protocol: str = "TCP", host_ip: str = "") -> PodBuilder:
-        first, *others = self.pod.spec.containers
+        first, *others = self.built.spec.containers
         taken = ContainerPort(container_port=port, host_port=port, protocol=protocol, host_ip=host_ip)
-        return self._spec(containers=(replace(first, ports=(*first.ports, taken)), *others))
+        return self._with("spec", containers=(replace(first, ports=(*first.ports, taken)), *others))
 
     # Where it may go
 
     def node_selector(self, key: str, value: str) -> PodBuilder:
-        return self._spec(node_selector={**self.pod.spec.node_selector, key: value})
+        return self._with("spec", node_selector={**self.built.spec.node_selector, key: value})
 
     def node_affinity(self, key: str, operator: str = "In", *values: str) -> PodBuilder:
         """Require something of a node's labels; several calls must all hold."""
@@ -111,7 +130,7 @@ class PodBuilder:
         term = NodeSelectorTerm(match_expressions=(*earlier, _requirement(key, operator, values)))
         selector = NodeSelector(node_selector_terms=(term,))
         changed = replace(wanted, required_during_scheduling_ignored_during_execution=selector)
-        return self._spec(affinity=replace(self._affinity, node_affinity=changed))
+        return self._with("spec", affinity=replace(self._affinity, node_affinity=changed))
 
     def prefer_node(self, weight: int, key: str, operator: str = "In", *values: str) -> PodBuilder:
         """Prefer nodes by a label."""
@@ -120,13 +139,13 @@ class PodBuilder:
         preferred = PreferredSchedulingTerm(weight=weight, preference=term)
         earlier = wanted.preferred_during_scheduling_ignored_during_execution
         changed = replace(wanted, preferred_during_scheduling_ignored_during_execution=(*earlier, preferred))
-        return self._spec(affinity=replace(self._affinity, node_affinity=changed))
+        return self._with("spec", affinity=replace(self._affinity, node_affinity=changed))
 
     def tolerate(self, key: str = "", value: str | None = None, effect: str = "") -> PodBuilder:
         """Tolerate a taint: of that value, or of any if none is given; without a key, every taint."""
         operator = "Exists" if value is None else "Equal"
         toleration = Toleration(key=key, operator=operator, value=value or "", effect=effect)
-        return self._spec(tolerations=(*self.pod.spec.tolerations, toleration))
+        return self._with("spec", tolerations=(*self.built.spec.tolerations, toleration))
 
     # Near whom
 
@@ -152,34 +171,36 @@ class PodBuilder:
             max_skew=max_skew,
             topology_key=topology_key,
             when_unsatisfiable="ScheduleAnyway" if soft else "DoNotSchedule",
-            label_selector=LabelSelector(match_labels=dict(self.pod.labels if match is None else match)),
+            label_selector=LabelSelector(match_labels=dict(self.built.labels if match is None else match)),
         )
-        return self._spec(topology_spread_constraints=(*self.pod.spec.topology_spread_constraints, constraint))
+        return self._with(
+            "spec", topology_spread_constraints=(*self.built.spec.topology_spread_constraints, constraint)
+        )
 
     # Whose turn, and how far it is
 
     def priority(self, priority: int) -> PodBuilder:
-        return self._spec(priority=priority)
+        return self._with("spec", priority=priority)
 
     def scheduler_name(self, name: str) -> PodBuilder:
-        return self._spec(scheduler_name=name)
+        return self._with("spec", scheduler_name=name)
 
     def gate(self, name: str) -> PodBuilder:
-        return self._spec(scheduling_gates=(*self.pod.spec.scheduling_gates, SchedulingGate(name=name)))
+        return self._with("spec", scheduling_gates=(*self.built.spec.scheduling_gates, SchedulingGate(name=name)))
 
     def on(self, node_name: str) -> PodBuilder:
         """Bind the pod to a node."""
-        return self._spec(node_name=node_name)
+        return self._with("spec", node_name=node_name)
 
     def nominated_to(self, node_name: str) -> PodBuilder:
-        return self._status(nominated_node_name=node_name)
+        return self._with("status", nominated_node_name=node_name)
 
     def phase(self, phase: str) -> PodBuilder:
-        return self._status(phase=phase)
+        return self._with("status", phase=phase)
 
     @property
     def _affinity(self) -> Affinity:
-        return self.pod.spec.affinity or Affinity()
+        return self.built.spec.affinity or Affinity()
 
     def _near(self, kind: Nearness, term: PodAffinityTerm, weight: int | None = None) -> PodBuilder:
         wanted: PodAffinity = getattr(self._affinity, kind) or PodAffinity()
@@ -190,16 +211,7 @@ class PodBuilder:
             weighted = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=term)
             preferred = (*wanted.preferred_during_scheduling_ignored_during_execution, weighted)
             wanted = replace(wanted, preferred_during_scheduling_ignored_during_execution=preferred)
-        return self._spec(affinity=replace(self._affinity, **{kind: wanted}))
-
-    def _meta(self, **fields: Any) -> PodBuilder:
-        return PodBuilder(replace(self.pod, metadata=replace(self.pod.metadata, **fields)))
-
-    def _spec(self, **fields: Any) -> PodBuilder:
-        return PodBuilder(replace(self.pod, spec=replace(self.pod.spec, **fields)))
-
-    def _status(self, **fields: Any) -> PodBuilder:
-        return PodBuilder(replace(self.pod, status=replace(self.pod.status, **fields)))
+        return self._with("spec", affinity=replace(self._affinity, **{kind: wanted}))
 
 
 def _quantities(amounts: Mapping[str, str | int]) -> dict[str, Quantity]:
@@ -216,3 +228,28 @@ def _requirement(key: str, operator: str, values: tuple[str, ...]) -> NodeSelect
 
 def _term(key: str, value: str, topology_key: str) -> PodAffinityTerm:
     return PodAffinityTerm(topology_key=topology_key, label_selector=LabelSelector(match_labels={key: value}))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBuilder(_Builder[Node]):
+    """An unfinished node; `build` gives it."""
+
+    def capacity(self, resources: Mapping[str, str | int] | None = None, **named: str | int) -> NodeBuilder:
+        """Set what the node has, all allocatable: `capacity(cpu="8", pods=20)`, `capacity({"nvidia.com/gpu": 4})`."""
+        more = _quantities({**(resources or {}), **named})
+        status = self.built.status
+        return self._with("status", allocatable={**status.allocatable, **more}, capacity={**status.capacity, **more})
+
+    def zone(self, zone: str) -> NodeBuilder:
+        return self.label(ZONE, zone)
+
+    def taint(self, key: str, value: str = "", effect: str = "NoSchedule") -> NodeBuilder:
+        return self._with("spec", taints=(*self.built.spec.taints, Taint(key=key, value=value, effect=effect)))
+
+    def cordon(self) -> NodeBuilder:
+        """Make the node unschedulable, without the taint that the node controller would add."""
+        return self._with("spec", unschedulable=True)
+
+    def image(self, name: str, size_bytes: int) -> NodeBuilder:
+        image = ContainerImage(names=(name,), size_bytes=size_bytes)
+        return self._with("status", images=(*self.built.status.images, image))

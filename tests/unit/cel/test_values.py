@@ -6,18 +6,18 @@ from itertools import pairwise
 
 import pytest
 
-from stowplan.cel import versions
-from stowplan.cel.versions import VersionError
+from stowplan.cel import values
+from stowplan.cel.values import VersionError
 
 
 def test_versions_have_an_order() -> None:
     texts = ["0.9.9", "1.0.0-1", "1.0.0-2", "1.0.0-10", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-beta", "1.0.0", "1.0.10"]
-    found = [versions.parse(text) for text in texts]
+    found = [values.parse_version(text) for text in texts]
     assert [a.compare(b) for a, b in pairwise(found)] == [-1] * 8
 
 
 def test_builds_do_not_count() -> None:
-    assert versions.parse("1.2.3+a").compare(versions.parse("1.2.3+b")) == 0
+    assert values.parse_version("1.2.3+a").compare(values.parse_version("1.2.3+b")) == 0
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_builds_do_not_count() -> None:
 )
 def test_a_text_that_is_none_is_told_why(text: str, message: str) -> None:
     with pytest.raises(VersionError) as caught:
-        versions.parse(text)
+        values.parse_version(text)
     assert str(caught.value) == message
 
 
@@ -45,9 +45,9 @@ def test_a_text_that_is_none_is_told_why(text: str, message: str) -> None:
     ],
 )
 def test_a_version_can_be_made_of_what_looks_like_one(text: str, expected: str) -> None:
-    assert versions.normalise(text) == expected
+    assert values.normalise_version(text) == expected
 
 
 def test_a_short_version_has_no_pre_release() -> None:
     with pytest.raises(VersionError, match="short version cannot contain PreRelease/Build meta data"):
-        versions.normalise("1.2-rc")
+        values.normalise_version("1.2-rc")

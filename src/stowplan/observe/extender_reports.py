@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from stowplan.extender import chain
-from stowplan.extender.chain import ExtendedVerdict, Prioritized, Refusals
-from stowplan.extender.questions import OpenQuestions, Question
+from stowplan.extender.chain import ExtendedVerdict, ExtenderQuestion, NodeRejections, OpenQuestions, Prioritized
 from stowplan.framework.extender import Extender, NodesByName
 from stowplan.framework.handle import ExtenderError
 from stowplan.model.pod import Pod
@@ -26,7 +25,7 @@ class ExtenderReport:
     #: Whether it is asked about such pods at all.
     is_interested: bool
     weight: int
-    rejected: Refusals = field(default_factory=dict)
+    rejected: NodeRejections = field(default_factory=dict)
     #: What it adds to the totals of nodes.
     added: Mapping[str, int] = field(default_factory=dict)
     #: By verb, how it failed.
@@ -39,7 +38,7 @@ class ExtenderReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
+class ExtenderReports:
     """What all extenders say of some nodes, in the order in which they are asked."""
 
     asked: frozenset[str]
@@ -54,10 +53,10 @@ class _Record(OpenQuestions):
 
     def __init__(self) -> None:
         super().__init__()
-        self.all: list[Question] = []
+        self.all: list[ExtenderQuestion] = []
 
     @contextmanager
-    def asked(self, pod: Pod, question: Question) -> Iterator[None]:
+    def asked(self, pod: Pod, question: ExtenderQuestion) -> Iterator[None]:
         self.all.append(question)
         with super().asked(pod, question):
             yield
@@ -66,7 +65,7 @@ class _Record(OpenQuestions):
         return frozenset(asked.verb for asked in self.all if asked.extender is extender)
 
 
-async def hear(extenders: Sequence[Extender], pod: Pod, nodes: NodesByName) -> Hearing:
+async def ask_extenders(extenders: Sequence[Extender], pod: Pod, nodes: NodesByName) -> ExtenderReports:
     """Ask all extenders about the nodes that plugins let through."""
     heard = _Heard(ExtendedVerdict(tuple(nodes), {}), _Record())
     try:
@@ -75,13 +74,13 @@ async def hear(extenders: Sequence[Extender], pod: Pod, nodes: NodesByName) -> H
     except ExtenderError as error:
         heard.errors, heard.has_failed = (error,), True
         reports = tuple(_report(extender, pod, heard) for extender in extenders)
-        return Hearing(frozenset(nodes), ExtendedVerdict((), {}), reports, str(error))
+        return ExtenderReports(frozenset(nodes), ExtendedVerdict((), {}), reports, str(error))
     left = {name: nodes[name] for name in heard.narrowed.names}
     if len(left) > 1:
         heard.given = await chain.prioritize(extenders, pod, left, heard.record)
     heard.errors = (*heard.narrowed.ignored, *heard.given.ignored)
     reports = tuple(_report(extender, pod, heard) for extender in extenders)
-    return Hearing(frozenset(nodes), heard.narrowed, reports)
+    return ExtenderReports(frozenset(nodes), heard.narrowed, reports)
 
 
 @dataclass(slots=True)
@@ -102,7 +101,7 @@ def _report(extender: Extender, pod: Pod, heard: _Heard) -> ExtenderReport:
         name,
         extender.is_interested(pod),
         extender.weight,
-        next((refusals for by, refusals in heard.narrowed.refusals if by is extender), {}),
+        next((rejections for by, rejections in heard.narrowed.rejections if by is extender), {}),
         next((added for by, (_, added) in zip(given.givers, given.given, strict=True) if by is extender), {}),
         {error.verb: str(error) for error in heard.errors if error.extender == name and error.verb in asked},
         extender.is_ignorable,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from stowplan.queue.entry import QueuedPod
-from stowplan.queue.heap import FEW, PodHeap
+from stowplan.queue.entry import FEW, PodHeap, QueuedPod
 from tests.unit.queue.waiting_room import pod
 
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 
 from stowplan.config.errors import ConfigError
 from stowplan.config.types import Extender, ExtenderTls
-from stowplan.extender.tls import trust
+from stowplan.extender.transport import tls_trust
 
 
 def text(pem: bytes) -> str:
@@ -44,7 +44,7 @@ ENCRYPTED_KEY = text(
     ],
 )
 def test_the_system_decides_whom_to_trust(extender: Extender) -> None:
-    assert trust(extender) is True
+    assert tls_trust(extender) is True
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_system_decides_whom_to_trust(extender: Extender) -> None:
     ],
 )
 def test_servers_are_verified_unless_there_is_nothing_to_go_by(extender: Extender, verifies: bool) -> None:
-    context = trust(extender)
+    context = tls_trust(extender)
     assert isinstance(context, ssl.SSLContext)
     assert context.verify_mode == (ssl.CERT_REQUIRED if verifies else ssl.CERT_NONE)
     assert context.check_hostname is verifies
@@ -100,7 +100,7 @@ def test_servers_are_verified_unless_there_is_nothing_to_go_by(extender: Extende
 )
 def test_a_certificate_that_is_no_good_is_named(tls: ExtenderTls, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        trust(Extender(url_prefix="https://ext", tls_config=tls))
+        tls_trust(Extender(url_prefix="https://ext", tls_config=tls))
     assert caught.value.stage == "construct"
     assert caught.value.message.startswith(f'couldn\'t build extenders: extender "https://ext": {problem}')
 
@@ -108,12 +108,12 @@ def test_a_certificate_that_is_no_good_is_named(tls: ExtenderTls, problem: str) 
 def test_an_empty_authority_does_not_switch_the_check_off(tmp_path: Path) -> None:
     path = tmp_path / "ca.pem"
     path.touch()
-    assert trust(Extender(enable_https=True, tls_config=ExtenderTls(ca_file=str(path)))) is True
+    assert tls_trust(Extender(enable_https=True, tls_config=ExtenderTls(ca_file=str(path)))) is True
 
 
 def test_files_are_read(tmp_path: Path) -> None:
     path = tmp_path / "ca.pem"
     AUTHORITY.cert_pem.write_to_path(str(path))
-    context = trust(Extender(tls_config=ExtenderTls(ca_file=str(path))))
+    context = tls_trust(Extender(tls_config=ExtenderTls(ca_file=str(path))))
     assert isinstance(context, ssl.SSLContext)
     assert len(context.get_ca_certs()) == 1

@@ -10,7 +10,7 @@ from stowplan.app.cluster import Cluster
 from stowplan.framework.extender import Filtered
 from stowplan.framework.handle import ExtenderError
 from stowplan.observe.explanation import render, say
-from stowplan.observe.hearing import hear
+from stowplan.observe.extender_reports import ask_extenders
 from stowplan.testing import make_node, make_pod
 from tests.unit.extender.fakes import FakeExtender, nodes
 
@@ -44,7 +44,7 @@ BOTH = Filtered(("a", "b"))
     ],
 )
 def test_the_last_extender_says_no_more_than_it_was_asked(extenders: list[FakeExtender], expected: str) -> None:
-    hearing = asyncio.run(hear(extenders, POD, nodes("a", "b")))
+    hearing = asyncio.run(ask_extenders(extenders, POD, nodes("a", "b")))
     assert say(hearing.reports[-1]) == expected
 
 
