@@ -20,9 +20,8 @@ from stowplan.app.settings import read_configuration
 from stowplan.cache.validate import validate as validate_cache
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.types import Configuration
-from stowplan.engine.ports import GivenBack, Placed, Report, Trouble
+from stowplan.engine.ports import GivenBack, Placed, Report, Timeouts, Trouble
 from stowplan.engine.scheduler import Scheduler
-from stowplan.engine.timeouts import Timeouts
 from stowplan.queue.validate import contents
 from stowplan.queue.validate import validate as validate_queue
 from stowplan.simulate.notebook import Notebook

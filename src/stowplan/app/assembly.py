@@ -12,11 +12,11 @@ from typing import Any
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import queue_limits
 from stowplan.engine.parts import ActivePolicy, SchedulerState
-from stowplan.engine.ports import Environment, Trouble, Writer
+from stowplan.engine.ports import Environment, Timeouts, Trouble, Writer
 from stowplan.engine.scheduler import Scheduler
-from stowplan.engine.timeouts import Timeouts
 from stowplan.framework import plugin_faults
 from stowplan.framework.contract import Awaited
+from stowplan.framework.gangs import has_gangs
 from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import awaited_by
 from stowplan.framework.verdict import Rejection
@@ -40,13 +40,14 @@ def assemble(
     def tell(text: str) -> None:
         environment.tell(Trouble(text))
 
-    cluster.writer = writer
+    cluster.writer = cluster.binder = writer
     # Whoever listens may be put there later.
     cluster.heard = lambda said: environment.tell(said)
     queue = _queue(cluster, tell, limits if limits is not None else queue_limits(cluster.config, cluster.feature_gates))
     state = SchedulerState(cluster.cache, queue, cluster.waiting_pods, cluster.evictions, cluster.news)
     announces_nodes = cluster.feature_gates.enabled("NominatedNodeNameForExpectation")
-    policy = ActivePolicy(cluster.profiles, cluster.field, cluster.extenders_in_flow(), announces_nodes)
+    policy = ActivePolicy(cluster.profiles, cluster.field, announces_nodes=announces_nodes)
+    _use(cluster, policy)
     limits_seconds = (environment.timeouts.slow_seconds, environment.timeouts.late_seconds)
     cluster.stopwatch.wind(now_ns, limits_seconds, tell)
     return Scheduler(state, policy, environment)
@@ -58,10 +59,15 @@ def reassemble(cluster: Cluster, scheduler: Scheduler) -> None:
     Called between two cycles, never inside one.
     """
     policy, queue = scheduler.policy, scheduler.state.queue
-    policy.profiles, policy.field, policy.extenders = cluster.profiles, cluster.field, cluster.extenders_in_flow()
+    _use(cluster, policy)
     scheduler.event_handlers.scheduler_names = cluster.profiles
     queue.use(_awaited(cluster))
     queue.bring_all_back(scheduler.environment.now_ns())
+
+
+def _use(cluster: Cluster, policy: ActivePolicy) -> None:
+    policy.profiles, policy.field, policy.extenders = cluster.profiles, cluster.field, cluster.extenders_in_flow()
+    policy.gang_profiles = frozenset(profile.name for profile in cluster.profiles.values() if has_gangs(profile))
 
 
 def _queue(cluster: Cluster, tell: Callable[[str], None], limits: QueueLimits) -> SchedulingQueue:

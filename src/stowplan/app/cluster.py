@@ -30,7 +30,7 @@ from stowplan.cache.cache import Cache, CachedPod
 from stowplan.cache.objects import Groups, Objects
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, rules_of
 from stowplan.config.types import Configuration
-from stowplan.engine import placement, scheduling_cycle
+from stowplan.engine import binding_cycle, scheduling_cycle
 from stowplan.engine.background_tasks import ClusterChanges
 from stowplan.engine.extenders import Extenders
 from stowplan.engine.ports import ExtenderSaid, Note, Writer
@@ -124,6 +124,8 @@ class Cluster:
         self.measures: Measures = Unmeasured()
         #: What plugins write to; without one, what they write is done here.
         self.writer: Writer | None = None
+        #: Where bind plugins post to.
+        self.binder: Binder = Standalone(self.cache)
         built = self.build(self.config)
         self.profiles: Mapping[str, Profile] = built.profiles
         self.extenders: tuple[Extender, ...] = built.extenders
@@ -186,11 +188,6 @@ class Cluster:
     def asks_before_preempting(self, pod: Pod) -> bool:
         """Say whether an extender has to agree before room is made for `pod`."""
         return any(extender.is_preemptor and extender.is_interested(pod) for extender in self.extenders)
-
-    @property
-    def binder(self) -> Binder:
-        """Where bind plugins post to."""
-        return self.writer if self.writer is not None else Standalone(self.cache)
 
     @property
     def writes(self) -> ObjectWriter:
@@ -265,9 +262,9 @@ class Cluster:
         if not isinstance(result, Chosen):
             return result
         node_name = result.node_name
-        rejection = placement.place(self.cache, profile, pod, node_name, shape)
+        rejection = binding_cycle.place(self.cache, profile, pod, node_name, shape)
         if rejection is not None:
-            placement.undo(self.cache, profile, pod, node_name)
+            binding_cycle.undo(self.cache, profile, pod, node_name)
             return Failed(pod, ", ".join(rejection.reasons), rejection.plugin)
         self.nominations.remove(pod)
         return result

@@ -68,7 +68,7 @@ class BackgroundTasks:
 async def run_errand(environment: Environment, pod: Pod, errand: Errand) -> None:
     """Do what a plugin left to be done about a pod; nobody waits for it, so what goes wrong is only told."""
     try:
-        async with environment.timeouts.for_a_write():
+        async with asyncio.timeout(environment.timeouts.write_seconds):
             await errand()
     except plugin_faults.FAULTS as error:
         text = plugin_faults.said(error)
@@ -89,9 +89,10 @@ class StatusWrites:
     async def write(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
         """Write a pod's condition and nominated node; a failure is only told."""
         identity, environment = pod_id(pod), self._environment
+        seconds = environment.timeouts.write_seconds
         self._in_line[identity] += 1
         try:
-            async with self._turns.setdefault(identity, asyncio.Lock()), environment.timeouts.for_a_write():
+            async with self._turns.setdefault(identity, asyncio.Lock()), asyncio.timeout(seconds):
                 await environment.writer.update_status(pod, condition, nominated_node_name)
         except Exception as error:
             text = str(error) or type(error).__name__

@@ -94,7 +94,7 @@ class EventHandlers:
             return
         if pod.node_name:
             self._place(pod, now_ns)
-        elif self._is_ours(pod):
+        elif pod.spec.scheduler_name in self.scheduler_names:
             self.queue.add(pod, now_ns)
 
     def _update_pod(self, old: Pod, new: Pod, now_ns: int) -> None:
@@ -114,9 +114,9 @@ class EventHandlers:
                 # Another bound it elsewhere than we were about to.
                 self._take_off(placed, now_ns)
             self._place(new, now_ns)
-            if self._is_ours(old):
+            if old.spec.scheduler_name in self.scheduler_names:
                 self.queue.delete(old)
-        elif self._is_ours(old):
+        elif old.spec.scheduler_name in self.scheduler_names:
             self._update_pending(old, new, now_ns)
 
     def _delete_pod(self, pod: Pod, now_ns: int) -> None:
@@ -126,7 +126,7 @@ class EventHandlers:
         if pod.node_name:
             self.cache.remove_pod(pod)
             self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, pod, None), now_ns)
-        elif self._is_ours(pod):
+        elif pod.spec.scheduler_name in self.scheduler_names:
             self._delete_pending(pod, now_ns)
 
     def _place(self, pod: Pod, now_ns: int) -> None:
@@ -185,9 +185,6 @@ class EventHandlers:
         if waiting is not None:
             waiting.reject("", "removed")
         return waiting is not None
-
-    def _is_ours(self, pod: Pod) -> bool:
-        return pod.spec.scheduler_name in self.scheduler_names
 
     # Other objects
 

@@ -40,5 +40,7 @@ class ActivePolicy:
     field: Field
     #: The extenders, if any have a say.
     extenders: Extenders | None = None
+    #: The profiles under which pods may belong to gangs.
+    gang_profiles: frozenset[str] = frozenset()
     #: Whether the cluster is told where a pod is about to go if that takes a while (NominatedNodeNameForExpectation).
     announces_nodes: bool = True

@@ -12,7 +12,6 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from stowplan.engine.timeouts import Timeouts
 from stowplan.framework.handle import ObjectWriter
 from stowplan.framework.verdict import Rejection
 from stowplan.model.kinds import Binding
@@ -153,6 +152,25 @@ def _nobody(report: Report) -> None:
 
 def _unnoted(point: str, status: str, profile: str, took_ns: int) -> None:
     """Note nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long the flow waits for plugins and for the cluster before it goes on without them, in seconds.
+
+    What is awaited is given up; what answers at once cannot be, so its answer is not taken.
+    """
+
+    #: As long as a Permit plugin may hold a pod: volumes and devices take their time.
+    pre_bind_seconds: float = 900.0
+    bind_seconds: float = 60.0
+    post_bind_seconds: float = 60.0
+    #: For a status update or an eviction.
+    write_seconds: float = 30.0
+    #: How long a plugin may take to answer inside the scheduling cycle without being told of.
+    slow_seconds: float = 1.0
+    #: How long it may take until its answer does not count any more: the pod fails, and the plugin is named.
+    late_seconds: float = 5.0
 
 
 @dataclass(slots=True)

@@ -154,7 +154,7 @@ class Evictor:
         if self._evictions.turn_back(victim):
             text += " (in kube-scheduler memory)."
         else:
-            async with environment.timeouts.for_a_write():
+            async with asyncio.timeout(environment.timeouts.write_seconds):
                 await environment.writer.evict(victim, _condition(victim, preemptor))
         environment.writer.record(Note(victim, "Normal", "Preempted", "Preempting", text, preemptor))
 

@@ -19,7 +19,7 @@ import asyncio
 from collections import deque
 
 from stowplan.cache.cache import CachedPod
-from stowplan.engine import failure, placement, scheduling_cycle
+from stowplan.engine import binding_cycle, failure, scheduling_cycle
 from stowplan.engine.background_tasks import BackgroundTasks, Change, flush_regularly
 from stowplan.engine.binding_cycle import BindingCycle
 from stowplan.engine.event_handlers import EventHandlers, placed_on
@@ -66,7 +66,9 @@ class Scheduler:
         while not self._is_stopping:
             self.apply_changes(_CHANGES_PER_TURN)
             if not await self.schedule_next():
-                await self._sleep()
+                self._wake.clear()
+                is_ready = self._inbox or self.state.queue.has_ready
+                await (asyncio.sleep(0) if is_ready else self._wake.wait())
         await self.settle()
 
     async def run_timers(self) -> None:
@@ -121,13 +123,6 @@ class Scheduler:
             self.apply_changes()
             await self._tasks.finish_one()
 
-    async def _sleep(self) -> None:
-        self._wake.clear()
-        if self._inbox or self.state.queue.has_ready:
-            await asyncio.sleep(0)
-        else:
-            await self._wake.wait()
-
     # The scheduling cycle
 
     async def _schedule(self, entry: QueuedPod) -> None:
@@ -136,7 +131,7 @@ class Scheduler:
         if profile is None or pod.is_terminating or state.cache.placed(pod) is not None:
             self._drop(pod, profile)
             return
-        if await self._gangs.schedule(profile, entry):
+        if profile.name in policy.gang_profiles and await self._gangs.schedule(profile, entry):
             return
         shape = state.cache.table.shape_of(pod)
         match await scheduling_cycle.choose(policy.field, profile, pod, shape, policy.extenders):
@@ -172,10 +167,11 @@ class Scheduler:
     def _place(self, profile: Profile, entry: QueuedPod, node_name: str, shape: PodShape) -> None:
         """Count the pod on its node at once, reserve, ask for permission, and hand over to the binding cycle."""
         pod = entry.pod
-        rejected = placement.place(self.state.cache, profile, pod, node_name, shape)
+        rejected = binding_cycle.place(self.state.cache, profile, pod, node_name, shape)
         # It counts there now. That it was nominated elsewhere, and is no more, wakes nobody: nor does it upstream.
-        self.state.queue.nominations.remove(pod)
-        answer = rejected or run_permit(profile, pod, node_name)
+        if self.state.queue.nominations.by_node:
+            self.state.queue.nominations.remove(pod)
+        answer = rejected or (run_permit(profile, pod, node_name) if profile.permit else {})
         if isinstance(answer, Rejection):
             # Nobody was tried meanwhile, so nobody was refused for want of this room: upstream wakes nobody either.
             self._give_up(profile, entry, node_name, failure.of_rejection(answer), wakes=False)
@@ -232,7 +228,7 @@ class Scheduler:
 
     def undo(self, profile: Profile, pod: Pod, node_name: str) -> CachedPod | None:
         """Take a pod off its node, and have done what that leaves to be done; return where it stood, if anywhere."""
-        undone = placement.undo(self.state.cache, profile, pod, node_name)
+        undone = binding_cycle.undo(self.state.cache, profile, pod, node_name)
         for problem in undone.problems:
             self.environment.tell(Trouble(problem))
         self._tasks.start_errands(pod, undone.errands)

@@ -74,7 +74,7 @@ async def choose(
     """Choose a node for `pod`, or say why there is none."""
     # Settles the order for this attempt, and for those that follow until nodes come or go.
     field.table.order()
-    if not len(field.table):
+    if not field.table.nodes:
         return Failed(pod, NO_NODES)
     try:
         found = find_feasible(field, profile, pod, shape)
@@ -108,17 +108,19 @@ async def _choose_among(
     field: Field, profile: Profile, pod: Pod, found: Found, extenders: Extenders | None
 ) -> Chosen | Refused:
     table = field.table
-    names, nominated = table.names(), table.row_of.get(pod.status.nominated_node_name)
+    nodes, nominated = table.nodes, table.row_of.get(pod.status.nominated_node_name)
     if (
         nominated is not None
         and found.feasible[nominated]
-        and (extenders is None or await extenders.accept(pod, table.nodes[nominated]))
+        and (extenders is None or await extenders.accept(pod, nodes[nominated]))
     ):
-        return Chosen(pod, names[nominated], nominated, found.count)
-    pass_by_narrowed(field, found)
+        return Chosen(pod, nodes[nominated].metadata.name, nominated, found.count)
+    if found.kept.filtering.pre.narrowed is not None:
+        pass_by_narrowed(field, found)
     narrowed: Narrowed | None = None
     if extenders is None:
-        found = sampled(field, profile, found)
+        enough = _enough(field, profile, None)
+        found = found if enough >= len(table.nodes) else sampled(field, found, enough)
     else:
         answer = await _narrow(field, profile, pod, found, extenders)
         if isinstance(answer, Refused):
@@ -126,14 +128,14 @@ async def _choose_among(
         narrowed, found = answer, answer.found
     if found.count == 1:
         row = int(np.argmax(found.feasible))
-        return Chosen(pod, names[row], row, 1)
+        return Chosen(pod, nodes[row].metadata.name, row, 1)
     ranking = rank(field, profile, pod, found, as_empty=narrowed is not None and narrowed.has_whole_nodes)
     total = ranking.total
     if extenders is not None and narrowed is not None:
         total, row = await _prioritize(field, pod, narrowed, total.copy(), extenders)
     else:
         row = pick(field, total, found)
-    return Chosen(pod, names[row], row, found.count, int(total[row]))
+    return Chosen(pod, nodes[row].metadata.name, row, found.count, int(total[row]))
 
 
 def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> Found:
@@ -143,7 +145,7 @@ def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> 
     filtering.refresh(pod)
     if filtering.pre.rejection is not None:
         return Found(kept, filtering.verdict(), np.zeros(len(field.table), dtype=bool), 0, is_kept=False)
-    words = _words_with_nominated(field, kept, pod)
+    words = _words_with_nominated(field, kept, pod) if field.nominations.by_node else None
     if words is None:
         return Found(kept, None, filtering.feasible, filtering.feasible_count, is_kept=True)
     verdict = filtering.verdict()
@@ -155,8 +157,6 @@ def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> 
 
 def _words_with_nominated(field: Field, kept: Kept, pod: Pod) -> Words | None:
     """Return the words of rows that must leave room for nominated pods, 0 elsewhere; None if there are no such rows."""
-    if not field.nominations:
-        return None
     nodes = Nodes(field.table)
     nominated = {
         field.table.row_of[name]: [nodes.shape_of(other) for other in pods]
@@ -208,8 +208,9 @@ async def _narrow(field: Field, profile: Profile, pod: Pod, found: Found, extend
     """Take a sample, and leave what no extender refuses."""
     table = field.table
     verdict = found.verdict or found.kept.filtering.verdict()
-    beyond = _beyond_sample(field, found, _enough(field, profile, extenders))
-    found = sampled(field, profile, found, extenders)
+    enough = _enough(field, profile, extenders)
+    beyond = _beyond_sample(field, found, enough)
+    found = found if enough >= len(table.nodes) else sampled(field, found, enough)
     nodes = {table.nodes[row].name: table.nodes[row] for row in in_order(field, found).tolist()}
     answer = await extenders.filter(pod, nodes)
     if not answer.names:
@@ -250,11 +251,8 @@ async def _prioritize(
 # for every row; a sample only decides which of the feasible rows count.
 
 
-def sampled(field: Field, profile: Profile, found: Found, extenders: Extenders | None = None) -> Found:
-    """Keep only as many feasible rows as are to be found; one is enough if nobody scores."""
-    enough = _enough(field, profile, extenders)
-    if enough >= len(field.table):
-        return found
+def sampled(field: Field, found: Found, enough: int) -> Found:
+    """Keep only as many feasible rows as are to be found."""
     feasible = field.sampler.sample(field.table.order(), found.feasible, enough)
     if np.array_equal(feasible, found.feasible):
         return found
@@ -273,12 +271,14 @@ def _beyond_sample(field: Field, found: Found, enough: int) -> Mask | None:
 
 
 def _enough(field: Field, profile: Profile, extenders: Extenders | None) -> int:
-    """Return how many feasible rows are to be found."""
+    """Return how many feasible rows are to be found; one is enough if nobody scores."""
     percentage = profile.percentage_of_nodes_to_score
     if percentage is None:
         percentage = field.percentage_of_nodes_to_score
-    is_ranked = profile.score or (extenders is not None and wants_every_node(extenders.members))
-    return nodes_to_find(len(field.table), percentage) if is_ranked else 1
+    if not profile.score and (extenders is None or not wants_every_node(extenders.members)):
+        return 1
+    nodes = len(field.table.nodes)
+    return nodes if percentage >= ALL_NODES else nodes_to_find(nodes, percentage)
 
 
 def pass_by_narrowed(field: Field, found: Found) -> None:

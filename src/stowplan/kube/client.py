@@ -142,7 +142,7 @@ class Client:
     @asynccontextmanager
     async def stream(self, request: ApiRequest) -> AsyncIterator[Incoming]:
         """Open an answer that comes piece by piece; an answer that is an error is raised. Nothing is repeated."""
-        throttled = await self._throttle()
+        throttled = await self._bucket.take()
         started = asyncio.get_running_loop().time()
         async with self._pool.stream(request) as stream:
             seconds = asyncio.get_running_loop().time() - started
@@ -154,7 +154,7 @@ class Client:
             yield stream
 
     async def _exchange(self, request: ApiRequest, check: Callable[[], None], before: int | None) -> ApiAnswer:
-        throttled = await self._throttle()
+        throttled = await self._bucket.take()
         loop = asyncio.get_running_loop()
         sent = len(request.body or b"")
         async with self._turnstile:
@@ -169,12 +169,6 @@ class Client:
             took, received = loop.time() - started, len(answer.body)
             self._listener(Exchange(request.verb, request.path, answer.code, took, throttled, sent, received, before))
             return answer
-
-    async def _throttle(self) -> float:
-        loop = asyncio.get_running_loop()
-        asked_at = loop.time()
-        await self._bucket.take()
-        return loop.time() - asked_at
 
 
 def _may_reconnect(request: ApiRequest, fault: TransportError) -> bool:
@@ -213,22 +207,22 @@ class TokenBucket:
         self._tokens = float(self._burst)
         self._filled_at: float | None = None
 
-    async def take(self) -> None:
-        """Wait for this request's turn."""
+    async def take(self) -> float:
+        """Wait for this request's turn; return the seconds that took."""
         if self._qps < 0:
-            return
-        self._fill(asyncio.get_running_loop().time())
+            return 0.0
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if self._filled_at is not None:
+            self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._qps)
+        self._filled_at = now
         self._tokens -= 1
         if self._tokens >= 0:
-            return
+            return 0.0
         try:
             # A debt is paid at `qps` a second, so those who ask later wait longer.
             await asyncio.sleep(-self._tokens / self._qps)
         except asyncio.CancelledError:
             self._tokens += 1
             raise
-
-    def _fill(self, now: float) -> None:
-        if self._filled_at is not None:
-            self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._qps)
-        self._filled_at = now
+        return loop.time() - now

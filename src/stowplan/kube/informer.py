@@ -68,17 +68,14 @@ class Informer:
         """Follow the resource until cancelled."""
         while True:
             try:
-                await self._round()
+                if not self._must_list:
+                    await self._watch()
+                elif self._streams_lists and not self._is_next_plain:
+                    await self._stream_list()
+                else:
+                    await self._list_pages()
             except (RequestError, BrokenText, _NoStreamedList) as fault:
                 await self._contact.pause(self.resource.name, self._delay_after(fault))
-
-    async def _round(self) -> None:
-        if not self._must_list:
-            await self._watch()
-        elif self._streams_lists and not self._is_next_plain:
-            await self._stream_list()
-        else:
-            await self._list_pages()
 
     # Listing
 
@@ -144,7 +141,8 @@ class Informer:
         # The version moves only after the change was told, so what was not told comes again.
         self._version = self._reader.apply(event) or self._version
         self._fruitless = self._breaks = 0
-        self._recover()
+        if self._reported or self.unavailable or self._contact.lost:
+            self._recover()
 
     # What comes after a failure
 
@@ -252,31 +250,31 @@ class ServerContact:
     def __init__(self, report: Callable[[str], None]) -> None:
         self.report = report
         #: The resources whose informers got no answer, and what was said about that.
-        self._lost: set[str] = set()
+        self.lost: set[str] = set()
         self._told: set[str] = set()
         self._is_back = asyncio.Event()
 
     def lose(self, resource: str, problem: str) -> None:
         """Take note that there was no answer."""
-        self._lost.add(resource)
+        self.lost.add(resource)
         if problem not in self._told:
             self._told.add(problem)
             self.report(f"the API server does not answer: {problem}; it is asked again")
 
     def find(self, resource: str) -> None:
         """Take note that there was an answer: those who wait need not wait longer."""
-        if resource not in self._lost:
+        if resource not in self.lost:
             return
-        self._lost.remove(resource)
+        self.lost.remove(resource)
         self._is_back.set()
         self._is_back = asyncio.Event()
-        if not self._lost:
+        if not self.lost:
             self._told.clear()
             self.report("the API server answers again")
 
     async def pause(self, resource: str, seconds: float) -> None:
         """Wait after a failure; after a lack of answer, only until somebody else gets one."""
-        if resource not in self._lost:
+        if resource not in self.lost:
             await asyncio.sleep(seconds)
             return
         with suppress(TimeoutError):

@@ -37,6 +37,7 @@ from stowplan.model.timestamps import format_time
 _IN_DOUBT_SECONDS = 60.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
+JSON: Final = "application/json"
 # What every message of the API begins with, before the envelope that says what is in it.
 _MAGIC: Final = b"k8s\x00"
 # Fields of the messages, by their numbers in the API's definitions.
@@ -102,8 +103,11 @@ class Writes:
 
     async def _post(self, binding: Binding) -> RequestError | None:
         """Post, and return what leaves it open whether the pod is bound."""
+        path = f"{PODS.path_of(binding.metadata.namespace, binding.metadata.name)}/binding"
+        body, content_type = (write_message(binding), MEDIA_TYPE) if self._is_binary else (decode.encode(binding), JSON)
+        request = ApiRequest("POST", path, body=body, content_type=content_type)
         try:
-            await self._client.send(self._request(binding), self._check)
+            await self._client.send(request, self._check)
         except ApiError as error:
             if self._is_binary and error.code == UNSUPPORTED_MEDIA_TYPE:
                 self._is_binary = False
@@ -114,13 +118,6 @@ class Writes:
         except TransportError as fault:
             return fault
         return None
-
-    def _request(self, binding: Binding) -> ApiRequest:
-        path = f"{PODS.path_of(binding.metadata.namespace, binding.metadata.name)}/binding"
-        if not self._is_binary:
-            return ApiRequest("POST", path, body=decode.encode(binding))
-        body = write_message(binding)
-        return ApiRequest("POST", path, body=body, content_type=MEDIA_TYPE)
 
     async def _has_landed(self, binding: Binding, fault: RequestError, deadline: float) -> bool:
         """Look the pod up until the server answers, or the time is over."""
@@ -240,25 +237,27 @@ def write_message(binding: Binding) -> bytes:
     for every pod. Answers are asked for in JSON: they are read only if something went wrong.
     """
     meta, target = binding.metadata, binding.target
-    content = _field(
-        _BINDING_METADATA,
-        _text(_META_NAME, meta.name) + _text(_META_NAMESPACE, meta.namespace) + _text(_META_UID, meta.uid),
-    ) + _field(_BINDING_TARGET, _text(_TARGET_KIND, target.kind) + _text(_TARGET_NAME, target.name))
-    return _MAGIC + _HEADING + _field(_ENVELOPE_CONTENT, content)
+    pod = _message((_META_NAME, meta.name), (_META_NAMESPACE, meta.namespace), (_META_UID, meta.uid))
+    node = _message((_TARGET_KIND, target.kind), (_TARGET_NAME, target.name))
+    content = _message((_BINDING_METADATA, pod), (_BINDING_TARGET, node))
+    return _MAGIC + _message((_ENVELOPE_TYPE, _BINDING_TYPE), (_ENVELOPE_CONTENT, content))
 
 
-def _text(number: int, text: str) -> bytes:
-    return _field(number, text.encode()) if text else b""
+def _message(*fields: tuple[int, bytes | str]) -> bytes:
+    """Write fields by their numbers, each after its length; one that is empty is left out."""
+    written = bytearray()
+    for number, content in fields:
+        data = content.encode() if isinstance(content, str) else content
+        if data:
+            written.append(number << 3 | 2)
+            length = len(data)
+            # By seven bits at a time, the lowest first.
+            while length > 0x7F:
+                written.append(length & 0x7F | 0x80)
+                length >>= 7
+            written.append(length)
+            written += data
+    return bytes(written)
 
 
-def _field(number: int, content: bytes) -> bytes:
-    """Write a field that is told with its length: by seven bits at a time, the lowest first."""
-    length, head = len(content), bytearray((number << 3 | 2,))
-    while length > 0x7F:
-        head.append(length & 0x7F | 0x80)
-        length >>= 7
-    head.append(length)
-    return bytes(head) + content
-
-
-_HEADING: Final = _field(_ENVELOPE_TYPE, _text(_TYPE_VERSION, "v1") + _text(_TYPE_KIND, "Binding"))
+_BINDING_TYPE: Final = _message((_TYPE_VERSION, "v1"), (_TYPE_KIND, "Binding"))

@@ -11,8 +11,7 @@ import pytest
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.engine.background_tasks import ClusterChanges, StatusWrites, flush_regularly, run_errand
-from stowplan.engine.ports import Environment, Report, Trouble
-from stowplan.engine.timeouts import Timeouts
+from stowplan.engine.ports import Environment, Report, Timeouts, Trouble
 from stowplan.framework.contract import Errand
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod

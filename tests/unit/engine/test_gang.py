@@ -13,7 +13,7 @@ from stowplan.app.cluster import Cluster
 from stowplan.app.settings import read_configuration
 from stowplan.cache.cache import CachedPod
 from stowplan.cache.validate import validate as validate_cache
-from stowplan.engine import placement
+from stowplan.engine import binding_cycle
 from stowplan.engine.failure import Failure
 from stowplan.engine.gang import GangCycle
 from stowplan.engine.gang_barrier import GangBarriers
@@ -62,7 +62,7 @@ class Recorder:
         self.scheduler.state.queue.done(entry.pod)
 
     def undo(self, profile: Profile, pod: Pod, node_name: str) -> CachedPod | None:
-        undone = placement.undo(self.scheduler.state.cache, profile, pod, node_name)
+        undone = binding_cycle.undo(self.scheduler.state.cache, profile, pod, node_name)
         assert (undone.problems, undone.errands) == ([], [])
         return undone.placed
 
