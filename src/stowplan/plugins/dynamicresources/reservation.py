@@ -132,5 +132,5 @@ class Preparation:
                     return False
             return True
 
-        if not await self._handle.news.until(are_ready, limit.seconds):
+        if not await self._handle.cluster_changes.until(are_ready, limit.seconds):
             raise BindingError(f"{TIMED_OUT}: context deadline exceeded")

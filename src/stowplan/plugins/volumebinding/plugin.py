@@ -177,7 +177,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         for change in plan.changes():
             completion.note_written(await self._handle.writes.patch(change.found, change.patch))
         try:
-            is_in_time = await self._handle.news.until(completion.is_reached, self._timeout_seconds)
+            is_in_time = await self._handle.cluster_changes.until(completion.is_reached, self._timeout_seconds)
         except CompletionError as error:
             return Rejection((f"binding volumes: {error}",), Code.ERROR)
         if not is_in_time:
