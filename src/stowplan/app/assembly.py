@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from stowplan.app.cluster import Cluster
-from stowplan.app.settings import queue_limits
+from stowplan.app.configuration import queue_limits
 from stowplan.engine.event_handlers import Intake
 from stowplan.engine.parts import Parts
 from stowplan.engine.ports import Trouble, Writer

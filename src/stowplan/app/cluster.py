@@ -21,11 +21,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from stowplan.app.configuration import ConfigurationLike, as_configuration, installed_plugins
 from stowplan.app.given import as_gates, check_object, check_pod, read_yaml
 from stowplan.app.nominated import NominatedPods
-from stowplan.app.private_loop import PrivateLoop
-from stowplan.app.settings import ConfigurationLike, as_configuration, installed_plugins
-from stowplan.app.standalone import Standalone, Unmeasured
+from stowplan.app.plugin_handle import Standalone, Unmeasured
+from stowplan.app.process import PrivateLoop
 from stowplan.cache.cache import Cache, Placed
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects

@@ -1,15 +1,25 @@
 """Where the text of the configuration comes from: a file, a ConfigMap, or the command line itself.
 
-A source gives the text and says when it may have changed; what the text means is up to `settings` at start and to
-`reload` later on.
+A source gives the text and says when it may have changed; what the text means is up to `app/configuration.py` at start
+and to `app/reload.py` later on.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
+
+import msgspec
+
+from stowplan.app.clients import open_client
+from stowplan.app.options import OptionError, Options
+from stowplan.config.types import ClientConnection
+from stowplan.kube.client import Request
+from stowplan.kube.errors import RequestError
+from stowplan.observe.component_metrics import RequestMetrics
 
 CONFIG_KEY: Final = "config.yaml"
 POLL_SECONDS: Final = 5.0
@@ -153,3 +163,31 @@ def text_of_config_map(name: str, config_map: Mapping[str, Any]) -> str:
         raise SourceError(f"{name}: data.{CONFIG_KEY}: Required value; put the configuration there (keys: {keys})")
     text: str = data[CONFIG_KEY]
     return text
+
+
+async def find_source(options: Options, requests: RequestMetrics) -> ConfigurationSource | None:
+    """Return where the configuration is written down; None if nowhere."""
+    named = [name for name in ("config", "config-map", "config-text") if name in options.given]
+    if len(named) > 1:
+        raise OptionError(f"--{' and --'.join(named)} each give a configuration; give one of them")
+    if options.config:
+        return FileSource(options.config)
+    if options.config_text:
+        return InlineSource(options.config_text)
+    if options.config_map:
+        return FetchedConfigMap(partial(_get_config_map, options, requests))
+    return None
+
+
+async def _get_config_map(options: Options, requests: RequestMetrics) -> dict[str, Any]:
+    namespace, slash, name = options.config_map.partition("/")
+    if not (namespace and slash and name):
+        raise OptionError(f"--config-map {options.config_map!r}: write NAMESPACE/NAME")
+    client = await open_client(ClientConnection(options.kubeconfig), options.master, "", requests)
+    try:
+        answer = await client.send(Request("GET", f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
+    except RequestError as error:
+        raise SourceError(f"--config-map {options.config_map}: cannot be read: {error.describe()}") from error
+    finally:
+        await client.close()
+    return msgspec.json.decode(answer, type=dict[str, Any])

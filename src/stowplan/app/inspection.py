@@ -3,7 +3,7 @@
 The queue and the nodes are read at once, also while a cycle waits for an extender: reading them changes nothing. An
 explanation asks plugins that remember what they found for the pod under way, so it is made between two cycles.
 
-`serving.inspecting` is how they are asked over HTTP.
+`serving.debug_pages` is how they are asked over HTTP.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ from stowplan.observe.node_usage import usage
 from stowplan.observe.pod_story import Story, render_story, waiting_data
 from stowplan.observe.queue_state import QueueView, counts
 from stowplan.observe.summary import node_summary, summary
-from stowplan.serving.inspecting import Answer, BadQueryError, ExplainQuery, NodesQuery, QueueQuery, UnknownObjectError
+from stowplan.serving.debug_pages import (
+    BadQueryError,
+    ExplainAnswer,
+    ExplainQuery,
+    NodesQuery,
+    QueueQuery,
+    UnknownObjectError,
+)
 
 T = TypeVar("T")
 
@@ -40,7 +47,7 @@ class Inspection:
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
 
-    async def explain(self, query: ExplainQuery) -> Answer:
+    async def explain(self, query: ExplainQuery) -> ExplainAnswer:
         """Explain a pod, as if it were to be scheduled now, and tell what became of it so far."""
         extenders, hearing = self._replica.cluster.extenders, None
         if extenders:
@@ -81,7 +88,7 @@ class Inspection:
         with _without(cluster.cache, pod):
             return pending, feasible_nodes(cluster.field, _profile(cluster, pending), pending)
 
-    def _explain(self, query: ExplainQuery, now_ns: int, hearing: Hearing | None) -> Answer:
+    def _explain(self, query: ExplainQuery, now_ns: int, hearing: Hearing | None) -> ExplainAnswer:
         pod = self._find(query.pod)
         cluster, cache = self._replica.cluster, self._replica.parts.cache
         placed = cache.placed(pod)
@@ -94,8 +101,8 @@ class Inspection:
         with _without(cache, pod):
             explanation = explain(cluster.field, profile, pending, hearing)
         if query.is_text:
-            return Answer(text=_text(explanation, story, query))
-        return Answer(data=_data(explanation, story, query))
+            return ExplainAnswer(text=_text(explanation, story, query))
+        return ExplainAnswer(data=_data(explanation, story, query))
 
     def _find(self, key: str) -> Pod:
         key = key if "/" in key else f"default/{key}"

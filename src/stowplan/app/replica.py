@@ -1,6 +1,6 @@
 """A scheduler joined with its cluster: the flow, what it writes to and watches, who listens, how it is reconfigured.
 
-`live` starts it, stops it and decides when it may schedule.
+`app/live.py` starts it, stops it and decides when it may schedule.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from stowplan.app import clients, effective, startup
 from stowplan.app.assembly import assemble, reassemble
 from stowplan.app.cluster import Built, Cluster, Ties
+from stowplan.app.configuration import queue_limits_of, reading
 from stowplan.app.kube_writer import KubeWriter
 from stowplan.app.options import Options
+from stowplan.app.process import now
 from stowplan.app.reload import Accepted, Refused, Reloader
 from stowplan.app.watching import Watching, watched
 from stowplan.config.types import Configuration
@@ -74,11 +75,11 @@ class Replica:
         options, configuration, self.metrics = settings.options, settings.configuration, settings.metrics
         draw = random.Random().random
         self.is_scheduling = False
-        self.recorder = Recorder(connections.events, socket.gethostname(), clients.now, draw, _report)
+        self.recorder = Recorder(connections.events, socket.gethostname(), now, draw, _report)
         self.recorder.give_way(lambda: connections.cluster.is_busy)
-        writer = settings.writer(KubeWriter(Writes(connections.cluster, clients.now, draw, may_write), self.recorder))
+        writer = settings.writer(KubeWriter(Writes(connections.cluster, now, draw, may_write), self.recorder))
         self.cluster = _make_cluster(settings)
-        self.limits = effective.queue_limits(options, configuration)
+        self.limits = queue_limits_of(options, configuration)
         self.scheduler, self.parts = assemble(self.cluster, writer, settings.now_ns, PATIENCE, limits=self.limits)
         self.timeline = Timeline(settings.now_ns)
         self.watching = Watching(self.scheduler, self.parts, self.metrics, lambda: self.is_scheduling)
@@ -88,7 +89,7 @@ class Replica:
         self.reloader = Reloader(
             configuration, self.cluster.registry, self.cluster.build, self._swap, options.feature_gates
         )
-        self.reloader.reading = startup.reading(options)
+        self.reloader.reading = reading(options)
         self._retiring: set[asyncio.Task[None]] = set()
         self._listen()
 

@@ -12,13 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from stowplan.app import garbage
-from stowplan.app.clients import told_to
+from stowplan.app.clients import USER_AGENT, told_to
+from stowplan.app.endpoints import State, pages_of
 from stowplan.app.inspection import Inspection
-from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS, steady_clock
-from stowplan.app.live_pages import State, pages_of
+from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS
 from stowplan.app.options import Options
-from stowplan.app.release import USER_AGENT
+from stowplan.app.process import settle_down, steady_clock
 from stowplan.app.replica import Connections, Replica, Settings
 from stowplan.config.types import Configuration
 from stowplan.embedded.http.answers import Respond
@@ -27,8 +26,7 @@ from stowplan.engine.ports import Report
 from stowplan.engine.timers import run_timers
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.identity import Credentials
-from stowplan.local.direct_line import DirectLine
-from stowplan.local.writer import LocalWriter
+from stowplan.local.in_process_api import InProcessTransport, InProcessWriter
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
 from stowplan.serving.routes import Pages
@@ -49,19 +47,19 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ApiServerAccess:
     """How the API server of this process is reached."""
 
     credentials: Credentials
     respond: Respond
     #: Writes what every pod needs; None if each write is to be a request, because requests are written down.
-    shortcut: LocalWriter | None
+    shortcut: InProcessWriter | None
 
 
 class LocalScheduler:
     """Schedules the pods of one server from `start` to `stop`."""
 
-    def __init__(self, plan: Plan, server: Server, precedence: Precedence) -> None:
+    def __init__(self, plan: Plan, server: ApiServerAccess, precedence: Precedence) -> None:
         self._plan = plan
         self._precedence = precedence
         self._shortcut = server.shortcut
@@ -102,7 +100,7 @@ class LocalScheduler:
             self._begin(self._shortcut.run())
         self._begin(replica.watching.run())
         await replica.watching.settled()
-        garbage.settle_down()
+        settle_down()
         replica.is_scheduling = True
         self._cycles = self._begin(replica.scheduler.run())
         self._begin(run_timers(replica.scheduler, replica.parts))
@@ -159,9 +157,9 @@ class LocalScheduler:
             self.broken.set_result(None)
 
 
-def _client(server: Server, name: str, metrics: Metrics) -> Client:
+def _client(server: ApiServerAccess, name: str, metrics: Metrics) -> Client:
     agent = f"{USER_AGENT}/{name}" if name else USER_AGENT
     credentials = server.credentials
-    line = DirectLine(server.respond, credentials.authorization, agent)
+    line = InProcessTransport(server.respond, credentials.authorization, agent)
     told = told_to(metrics.requests, credentials.server)
     return Client(credentials, ClientSettings(agent, qps=UNLIMITED), told, line)

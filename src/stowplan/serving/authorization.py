@@ -1,4 +1,8 @@
-"""What somebody may see: some paths everybody, everything the masters, the rest as the API server says."""
+"""What every request passes: it must say who it is from and be allowed; faults end in an answer, not in silence.
+
+Some paths are for everybody, everything is for the masters, and the rest is as the API server says.
+`serving/authentication.py` finds out who asks.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,66 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
+from aiohttp import web
 
-from stowplan.serving.identity import MASTERS, AccessRequest, Decision, Reviewer
-from stowplan.serving.kept import Kept
+from stowplan.observe.logs import log_for
+from stowplan.serving import responses
+from stowplan.serving.authentication import Authenticator, RequestCredentials, UnknownUserError
+from stowplan.serving.identity import MASTERS, AccessRequest, Decision, ReviewCache, Reviewer
+from stowplan.serving.responses import Handler
+
+_log = log_for(__name__)
 
 OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
+
+
+class Guard:
+    """Authentication, then authorization, as middleware."""
+
+    def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+
+    @web.middleware
+    async def admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        response = await self._answer(request, handler)
+        # Everything here is for one reader only.
+        response.headers.setdefault("Cache-Control", "no-cache, private")
+        return response
+
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            refusal = await self._refuse(request)
+            return refusal if refusal is not None else await handler(request)
+        except web.HTTPNotFound:
+            return web.Response(status=404, text="404 page not found\n")
+        except web.HTTPException as redirect:
+            return web.Response(status=redirect.status, headers=redirect.headers)
+        except Exception as error:
+            _log.error(error, "Request failed", method=request.method, path=request.path)
+            return responses.internal_error(request, error)
+
+    async def _refuse(self, request: web.Request) -> web.Response | None:
+        """Return the answer to somebody who is not let in; None to those who are."""
+        try:
+            user = await self._authenticator.identify(credentials_of(request))
+        except UnknownUserError as error:
+            _log.error(error, "Unable to authenticate the request")
+            return responses.unauthorized(request)
+        wanted = AccessRequest(user, request.method.lower(), request.path)
+        decision = await self._authorizer.decide(wanted)
+        if decision.is_allowed:
+            return None
+        _log.v(4).info("Forbidden", URI=request.path_qs, reason=decision.reason)
+        return responses.forbidden(request, wanted, decision.reason)
+
+
+def credentials_of(request: web.Request) -> RequestCredentials:
+    headers: dict[str, list[str]] = {}
+    for name, value in request.headers.items():
+        headers.setdefault(name.lower(), []).append(value)
+    tls = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
+    return RequestCredentials(headers, tls.getpeercert(True) if tls is not None else None)
 
 
 class AccessSettings(msgspec.Struct, frozen=True):
@@ -30,10 +89,10 @@ class Authorizer:
     now_seconds: Callable[[], float]
     settings: AccessSettings = field(default_factory=AccessSettings)
     reviewer: Reviewer | None = None
-    _decisions: Kept[tuple[object, ...], Decision] = field(init=False)
+    _decisions: ReviewCache[tuple[object, ...], Decision] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._decisions = Kept(self.now_seconds)
+        self._decisions = ReviewCache(self.now_seconds)
 
     async def decide(self, request: AccessRequest) -> Decision:
         """Decide about a request; raises if the API server cannot be asked."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Hashable, Mapping
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+#: Answers of the API server that are kept at a time.
+MOST_KEPT: Final = 1024
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 MASTERS: Final = "system:masters"
@@ -50,3 +55,31 @@ class Reviewer(Protocol):
 
     async def authentication_config(self) -> Mapping[str, str]:
         """Return the data of the ConfigMap `extension-apiserver-authentication` in namespace `kube-system`."""
+
+
+class ReviewCache(Generic[K, V]):
+    """What the API server answered, each until its time is over, so that a scraper does not have each request reviewed.
+
+    The oldest go when there are too many.
+    """
+
+    def __init__(self, now_seconds: Callable[[], float]) -> None:
+        self._now_seconds = now_seconds
+        self._values: dict[K, tuple[float, V]] = {}
+
+    def get(self, key: K) -> V | None:
+        found = self._values.get(key)
+        if found is None:
+            return None
+        until, value = found
+        if self._now_seconds() < until:
+            return value
+        del self._values[key]
+        return None
+
+    def put(self, key: K, value: V, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        while len(self._values) >= MOST_KEPT:
+            del self._values[next(iter(self._values))]
+        self._values[key] = (self._now_seconds() + seconds, value)

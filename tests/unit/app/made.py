@@ -9,9 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.app import clients, effective, startup
-from stowplan.app.endpoints import make_authenticator
-from stowplan.app.live import Live
+from stowplan.app import clients
+from stowplan.app.configuration import configure
+from stowplan.app.configuration_source import find_source
+from stowplan.app.endpoints import access_settings, address, make_authenticator, tls_settings
+from stowplan.app.live import Live, version
+from stowplan.app.options import log_settings, shown_metrics
 from stowplan.app.replica import Connections, Replica, Settings
 from stowplan.cli.flag_parser import parse
 from stowplan.config.types import Configuration
@@ -86,11 +89,11 @@ def look_at(flags: tuple[str, ...], look: Callable[[Made], Any]) -> Any:
 
 async def _make(flags: tuple[str, ...]) -> Made:
     options = parse(flags if any(flag.startswith("--master") for flag in flags) else (SERVER, *flags))
-    metrics = Metrics(lambda: 0, options.feature_gates, effective.shown_metrics(options), effective.version(options))
-    source = await startup.find_source(options, metrics.requests)
-    configuration = await startup.configure(options, source)
+    metrics = Metrics(lambda: 0, options.feature_gates, shown_metrics(options), version(options))
+    source = await find_source(options, metrics.requests)
+    configuration = await configure(options, source)
     client = await clients.open_client(configuration.client_connection, options.master, "", metrics.requests)
-    logging = Logging(effective.log_settings(options), err=io.StringIO())
+    logging = Logging(log_settings(options), err=io.StringIO())
     settings = Settings(options, configuration, metrics, lambda: 0)
     reviewer = FakeReviewer()
     return Made(
@@ -98,9 +101,9 @@ async def _make(flags: tuple[str, ...]) -> Made:
         client,
         metrics,
         logging,
-        ServerCertificate(effective.tls_settings(options)),
+        ServerCertificate(tls_settings(options)),
         await make_authenticator(options, reviewer),
-        Authorizer(time.monotonic, effective.access_settings(options), reviewer),
+        Authorizer(time.monotonic, access_settings(options), reviewer),
         reviewer,
-        effective.address(options),
+        address(options),
     )

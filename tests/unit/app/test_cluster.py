@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 import stowplan
 from stowplan.app.cluster import Cluster, Gated
+from stowplan.app.configuration import read_configuration
 from stowplan.app.given import read_yaml
-from stowplan.app.settings import read_configuration
 from stowplan.cache.validate import validate
 from stowplan.config import feature_gates
 from stowplan.config.errors import ConfigError

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from stowplan.app.cluster import Built, Chosen, Cluster
+from stowplan.app.configuration import installed_plugins, queue_limits, read_configuration
 from stowplan.app.configuration_source import FileSource, InlineSource
 from stowplan.app.reload import Accepted, Refused, Reloader, reloaded
-from stowplan.app.settings import installed_plugins, queue_limits, read_configuration
 from stowplan.config.feature_gates import parse
 from stowplan.config.load import default_configuration
 from stowplan.config.types import Configuration

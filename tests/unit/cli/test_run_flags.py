@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from stowplan.app.options import Options
-from stowplan.cli import flag_help, main
-from stowplan.cli.flag_effects import warnings
+from stowplan.cli import main
 from stowplan.cli.flag_parser import FlagError, parse, spelled
 from stowplan.cli.flag_table import FLAGS, SECTIONS
+from stowplan.cli.run import ABOUT, flag_warnings
 from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.model.duration import of_seconds
 
@@ -217,7 +217,7 @@ def test_an_unknown_feature_gate_is_refused_by_name() -> None:
     ],
 )
 def test_flags_that_change_nothing_are_warned_about_once(arguments: list[str], expected: list[str]) -> None:
-    assert warnings(parse(arguments)) == expected
+    assert flag_warnings(parse(arguments)) == expected
 
 
 def run(*arguments: str) -> click.testing.Result:
@@ -226,7 +226,7 @@ def run(*arguments: str) -> click.testing.Result:
 
 def test_help_has_every_section_and_flag() -> None:
     text = run("--help").output
-    assert text.startswith(flag_help.ABOUT)
+    assert text.startswith(ABOUT)
     for section, names in UPSTREAM.items():
         assert f"\n{section} flags:\n" in text
         for name in names.split():

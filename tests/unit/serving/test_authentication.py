@@ -7,13 +7,13 @@ import pytest
 
 from stowplan.serving.authentication import (
     Authenticator,
-    Credentials,
+    Authorities,
     ProxySettings,
+    RequestCredentials,
     TrustedProxies,
     UnknownUserError,
     proxies_of,
 )
-from stowplan.serving.client_certificates import Authorities
 from stowplan.serving.identity import ANONYMOUS, User
 from tests.unit.serving.certificate_authority import Authority, der
 from tests.unit.serving.fake_reviewer import FakeReviewer
@@ -33,8 +33,8 @@ class Clock:
         return self.now
 
 
-def bearer(token: str) -> Credentials:
-    return Credentials({"authorization": [f"Bearer {token}"]})
+def bearer(token: str) -> RequestCredentials:
+    return RequestCredentials({"authorization": [f"Bearer {token}"]})
 
 
 def make_reviewer() -> FakeReviewer:
@@ -43,7 +43,7 @@ def make_reviewer() -> FakeReviewer:
     return reviewer
 
 
-def identify(authenticator: Authenticator, credentials: Credentials) -> User:
+def identify(authenticator: Authenticator, credentials: RequestCredentials) -> User:
     return asyncio.run(authenticator.identify(credentials))
 
 
@@ -87,15 +87,16 @@ def test_what_was_said_about_a_token_is_kept_for_a_while(token: str, seconds: fl
 @pytest.mark.parametrize(
     "credentials",
     [
-        pytest.param(Credentials({}), id="nothing"),
-        pytest.param(Credentials({"authorization": ["Basic YWxpY2U6c2VjcmV0"]}), id="a password"),
-        pytest.param(Credentials({"x-remote-user": ["root"]}), id="headers without a certificate"),
+        pytest.param(RequestCredentials({}), id="nothing"),
+        pytest.param(RequestCredentials({"authorization": ["Basic YWxpY2U6c2VjcmV0"]}), id="a password"),
+        pytest.param(RequestCredentials({"x-remote-user": ["root"]}), id="headers without a certificate"),
         pytest.param(
-            Credentials({}, der(Authority("strangers").issue("mallory")[0])), id="a certificate of another authority"
+            RequestCredentials({}, der(Authority("strangers").issue("mallory")[0])),
+            id="a certificate of another authority",
         ),
     ],
 )
-def test_who_does_not_say_who_they_are_is_anonymous(credentials: Credentials) -> None:
+def test_who_does_not_say_who_they_are_is_anonymous(credentials: RequestCredentials) -> None:
     authenticator = Authenticator(Clock(), Authorities(CLIENTS.pem), reviewer=make_reviewer())
     assert identify(authenticator, credentials) == ANONYMOUS
 
@@ -106,7 +107,7 @@ def test_a_token_without_anybody_to_review_it_is_anonymous() -> None:
 
 def test_a_certificate_names_the_user_and_the_groups() -> None:
     certificate, _ = CLIENTS.issue("bob", "ops", "system:masters")
-    found = identify(Authenticator(Clock(), Authorities(CLIENTS.pem)), Credentials({}, der(certificate)))
+    found = identify(Authenticator(Clock(), Authorities(CLIENTS.pem)), RequestCredentials({}, der(certificate)))
     assert found == User("bob", ("ops", "system:masters", "system:authenticated"))
 
 
@@ -129,13 +130,13 @@ def test_a_proxy_names_the_user_in_headers(allowed: tuple[str, ...], expected: s
     certificate, _ = PROXIES.issue("aggregator")
     proxies = TrustedProxies(Authorities(PROXIES.pem), ProxySettings(allowed))
     authenticator = Authenticator(Clock(), Authorities(CLIENTS.pem), proxies)
-    assert identify(authenticator, Credentials(HEADERS, der(certificate))).name == expected
+    assert identify(authenticator, RequestCredentials(HEADERS, der(certificate))).name == expected
 
 
 def test_a_proxy_passes_on_groups_and_what_else_is_known() -> None:
     certificate, _ = PROXIES.issue("aggregator")
     authenticator = Authenticator(Clock(), None, TrustedProxies(Authorities(PROXIES.pem)))
-    found = identify(authenticator, Credentials(HEADERS, der(certificate)))
+    found = identify(authenticator, RequestCredentials(HEADERS, der(certificate)))
     assert found == User("carol", ("a", "b", "system:authenticated"), extra={"scopes/read": ("all",)})
 
 

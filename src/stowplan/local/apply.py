@@ -19,7 +19,7 @@ from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.registry.parts import STATUS
 from stowplan.embedded.requests.request import Options, Target
-from stowplan.local.manifest_files import Manifest, ManifestError
+from stowplan.local.manifests import Manifest, ManifestError
 from stowplan.model import json_values
 
 FIELD_MANAGER: Final = "stowplan"

@@ -10,8 +10,8 @@ from stowplan.embedded.controllers import bootstrap
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.storage.store import Store
-from stowplan.local.applying import Applier
-from stowplan.local.manifest_files import Manifest, ManifestError
+from stowplan.local.apply import Applier
+from stowplan.local.manifests import Manifest, ManifestError
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from stowplan.app.private_loop import PrivateLoop
+from stowplan.app.process import PrivateLoop
 
 
 class Session:

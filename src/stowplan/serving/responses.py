@@ -1,13 +1,17 @@
-"""Errors as Kubernetes tells them: a Status object in JSON."""
+"""Answers: errors as Kubernetes tells them, a Status object in JSON, and plain text."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 
 from stowplan.serving.identity import AccessRequest
+
+#: What answers a request, with one of these or with a page.
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _BROWSERS = ("curl/", "Wget/", "Mozilla/")
 
@@ -47,6 +51,11 @@ def method_not_allowed(request: web.Request) -> web.Response:
 def internal_error(request: web.Request, error: Exception) -> web.Response:
     text = f'Internal Server Error: "{request.path_qs}": {error}\n'
     return web.Response(status=500, text=text, headers={"X-Content-Type-Options": "nosniff"})
+
+
+def text_page(text: str, status: int = 200) -> web.Response:
+    """Answer with text that a browser takes for nothing else."""
+    return web.Response(status=status, text=text, headers={"X-Content-Type-Options": "nosniff"})
 
 
 def _respond(

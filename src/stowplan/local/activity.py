@@ -24,7 +24,7 @@ LAST: Final = 8
 MOST_REASONS: Final = 4
 
 
-class Placement(msgspec.Struct, frozen=True):
+class RecentPlacement(msgspec.Struct, frozen=True):
     """A pod that was bound."""
 
     pod: str
@@ -32,7 +32,7 @@ class Placement(msgspec.Struct, frozen=True):
     at_ns: int
 
 
-class Score(msgspec.Struct, frozen=True):
+class Activity(msgspec.Struct, frozen=True):
     """The cluster at one moment."""
 
     nodes: int
@@ -45,14 +45,14 @@ class Score(msgspec.Struct, frozen=True):
     bound: int
     bound_per_second: float
     #: The latest placements, newest first.
-    last: list[Placement]
+    last: list[RecentPlacement]
     now_ns: int
     #: Whether the scheduler of this cluster places pods; if not, others may do that without being counted here.
     schedules: bool = True
 
 
-class Scoreboard:
-    """Counts along; `score` is cheap enough to be asked for every second."""
+class ActivityCounter:
+    """Counts along; `count` is cheap enough to be asked for every second."""
 
     def __init__(self, store: Store, pods: Resource, nodes: Resource, scheduler: LocalScheduler) -> None:
         self._store, self._pods, self._nodes = store, pods, nodes
@@ -60,15 +60,15 @@ class Scoreboard:
         self._now_ns: Callable[[], int] = scheduler.replica.parts.now_ns
         self._phase_at = pods.fields.index("status.phase")
         self._bound = 0
-        self._last: deque[Placement] = deque(maxlen=LAST)
+        self._last: deque[RecentPlacement] = deque(maxlen=LAST)
         #: How many pods were bound in each of the last seconds.
         self._seconds: deque[tuple[int, int]] = deque()
         scheduler.listen(self._hear)
 
-    def score(self) -> Score:
-        """Count."""
+    def count(self) -> Activity:
+        """Say what the cluster is doing now."""
         now_ns = self._now_ns()
-        return Score(
+        return Activity(
             nodes=len(self._store.list(self._nodes)),
             phases=dict(Counter(stored.fields[self._phase_at] or "Pending" for stored in self._store.list(self._pods))),
             waiting=self._waiting(),
@@ -85,7 +85,7 @@ class Scoreboard:
             return
         now_ns = self._now_ns()
         self._bound += 1
-        self._last.append(Placement(report.pod.key, report.node_name, now_ns))
+        self._last.append(RecentPlacement(report.pod.key, report.node_name, now_ns))
         second = now_ns // SECOND_NS
         if self._seconds and self._seconds[-1][0] == second:
             self._seconds[-1] = (second, self._seconds[-1][1] + 1)

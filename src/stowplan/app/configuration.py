@@ -1,22 +1,60 @@
-"""Configuration files as a scheduler reads them: checked against the plugins that exist, loading those they write out.
+"""The configuration in force: what is written down, checked against the plugins that exist, and changed by flags.
 
-`config` knows the file format and its rules; the registry of plugins says who exists and where each takes part.
+`app/configuration_source.py` has where the text comes from, and `app/reload.py` what another one changes later on.
+`config` knows the file format and its rules; the registry of plugins says who exists and where each takes part, and
+loads those that a configuration writes out.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from stowplan.app.configuration_source import (
+    ConfigurationSource,
+)
+from stowplan.app.options import OptionError, Options, apply_flags
+from stowplan.config.external import to_yaml
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import AS_IT_IS, Reading, default_configuration, from_mapping, load
 from stowplan.config.points import IN_TREE
 from stowplan.config.types import Configuration
+from stowplan.config.validate import validate
 from stowplan.framework.registry import Registry
+from stowplan.observe.logs import log_for
 from stowplan.plugins import NOT_BUILT, in_tree
 from stowplan.queue.backoff import Limits
+
+_log = log_for(__name__)
+
+
+async def configure(options: Options, source: ConfigurationSource | None) -> Configuration:
+    """Return the configuration in force at start; raise ConfigError, RegistryError or SourceError if there is none."""
+    gates = options.feature_gates
+    if source is None:
+        written = default_configuration(KnownPlugins(installed_plugins()), gates)
+    else:
+        written = read_configuration(await source.read(), gates, reading(options))
+    found = apply_flags(options, written)
+    # The flags may have made it wrong.
+    validate(found, gates)
+    return found
+
+
+def reading(options: Options) -> Reading:
+    """Return how a configuration is read: what has no effect goes to the log."""
+    return Reading(options.legacy_config, _log.warning)
+
+
+def write_configuration(configuration: Configuration, path: str) -> None:
+    """Write a configuration for --write-config-to."""
+    try:
+        Path(path).write_text(to_yaml(configuration), encoding="utf-8")
+    except OSError as error:
+        raise OptionError(f"--write-config-to {path}: cannot be written: {error.strerror}") from error
 
 
 def read_configuration(text: str, gates: FeatureGates = DEFAULT_GATES, reading: Reading = AS_IT_IS) -> Configuration:
@@ -69,6 +107,12 @@ def queue_limits(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> 
         max_backoff_seconds=config.pod_max_backoff_seconds,
         pops_early=gates.enabled("SchedulerPopFromBackoffQ"),
     )
+
+
+def queue_limits_of(options: Options, config: Configuration) -> Limits:
+    """Return how long pods wait: what the configuration says, and the flag for what it has no field for."""
+    longest = int(options.pod_max_in_unschedulable_pods_duration.seconds)
+    return replace(queue_limits(config, options.feature_gates), max_unschedulable_seconds=longest)
 
 
 class KnownPlugins(Mapping[str, frozenset[str]]):

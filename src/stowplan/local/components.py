@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection
 from typing import Final
 
-from stowplan.app import clients
+from stowplan.app.process import now
 from stowplan.embedded.controllers.all import Options, announce, start_all
 from stowplan.embedded.controllers.root_certificates import NO_AUTHORITY
 from stowplan.embedded.registry.api import Api
@@ -20,7 +20,7 @@ _QUIET_LOOKS: Final = 4
 _LOOK_AGAIN_SECONDS: Final = 0.02
 
 
-class RestOfCluster:
+class Components:
     """All that works in a cluster beside its API and its scheduler."""
 
     def __init__(
@@ -34,7 +34,7 @@ class RestOfCluster:
     ) -> None:
         self._api = api
         self._options = Options(
-            clients.now,
+            now,
             has_controllers="controllers" not in without,
             has_provisioner="provisioner" not in without,
             has_kubelets="kubelets" not in without,

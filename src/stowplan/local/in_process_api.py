@@ -1,7 +1,11 @@
-"""What a scheduler writes for every pod, written into the API of its own process: its binding and its event.
+"""How a scheduler reaches the API server of its own process: by requests without a wire, and by writes beside them.
 
-Whatever is rare (conditions, evictions, events that repeat, and a binding that is refused) goes the way of every other
-scheduler. Events wait until there is time.
+`InProcessTransport` carries the requests and answers of HTTP. The server lets in, admits and writes down as for
+everybody else; only sockets, and what is written to be read again on the other side, are left out.
+
+`InProcessWriter` writes into the API what a scheduler writes for every pod: its binding and its event. Whatever is rare
+(conditions, evictions, events that repeat, and a binding that is refused) goes the way of every other scheduler. Events
+wait until there is time.
 """
 
 from __future__ import annotations
@@ -9,30 +13,104 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
+from http import HTTPStatus
+from types import MappingProxyType
 from typing import Final
+from urllib.parse import urlencode
 
 from stowplan.embedded.following import resources
+from stowplan.embedded.http.answers import Respond, respond_safely, wait_safely
+from stowplan.embedded.http.requests import Request as Asked
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.registry import binding as bindings
 from stowplan.embedded.registry.api import Api
+from stowplan.embedded.requests.incoming import Answer as Given
+from stowplan.embedded.requests.incoming import Later
 from stowplan.embedded.requests.request import TRUSTED, Target
+from stowplan.embedded.requests.watching import Watch
 from stowplan.engine.ports import Note, Writer
 from stowplan.framework.handle import ObjectWriter
+from stowplan.kube.answers import Answer
 from stowplan.kube.events import Occurrence, reference_to
+from stowplan.kube.identity import Authorization
+from stowplan.kube.pool import Request
 from stowplan.kube.series import SeriesBook
 from stowplan.model import decode
 from stowplan.model.binding import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 
+_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 #: What is told of a pod once in its life.
 _ONCE: Final = "Scheduled"
 #: Events are written so many at a time; then others have their turn.
 _AT_A_TIME: Final = 25
 
 
-class LocalWriter:
+class InProcessTransport:
+    """A `kube.transport.Transport` whose server is at hand."""
+
+    def __init__(self, respond: Respond, authorization: Authorization, user_agent: str) -> None:
+        self._respond = respond
+        self._authorization = authorization
+        self._user_agent = user_agent
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def renew(self, request: Request) -> None:
+        await self._authorization.renew()
+
+    async def exchange(self, request: Request) -> Answer:
+        given = await self._ask(request)
+        if isinstance(given, Watch):
+            raise ValueError(f"{request.verb} {request.path}: a watch has no end to wait for; ask for a stream")
+        return Answer(given.code, _PHRASES.get(given.code, ""), _NO_HEADERS, given.body)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[_Coming]:
+        yield _Coming(await self._ask(request))
+
+    async def _ask(self, request: Request) -> Given | Watch:
+        target = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
+        headers = {
+            "host": "localhost",
+            "accept": "application/json",
+            "user-agent": self._user_agent,
+            "content-type": request.content_type,
+        }
+        if authorization := await self._authorization.header():
+            headers["authorization"] = authorization
+        asked = Asked(request.verb, target, headers, body=request.body or b"")
+        given = respond_safely(self._respond, asked, {})
+        return await wait_safely(given, asked) if isinstance(given, Later) else given
+
+
+class _Coming:
+    """An answer that goes on, or one that is there at once."""
+
+    def __init__(self, given: Given | Watch) -> None:
+        self._given = given
+        self.code = 200 if isinstance(given, Watch) else given.code
+        self.reason = _PHRASES.get(self.code, "")
+        self.headers = _NO_HEADERS
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        if not isinstance(self._given, Watch):
+            yield self._given.body
+            return
+        async for piece in self._given.pieces():
+            yield piece
+
+    async def read_all(self) -> bytes:
+        return b"" if isinstance(self._given, Watch) else self._given.body
+
+
+class InProcessWriter:
     """A `Writer` beside the API, put before another that writes what is rare. `run` writes the events."""
 
     _others: Writer

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.local import manifest_files
-from stowplan.local.manifest_files import ManifestError
+from stowplan.local import manifests
+from stowplan.local.manifests import ManifestError
 
 
 def named(path: Path, text: str) -> str:
@@ -27,7 +27,7 @@ def test_what_others_need_comes_first_and_the_rest_keeps_its_order(tmp_path: Pat
             ("CustomResourceDefinition", "crd"),
         )
     )
-    found = manifest_files.read([named(tmp_path / "a.yaml", text)])
+    found = manifests.read([named(tmp_path / "a.yaml", text)])
     assert [one.content["metadata"]["name"] for one in found] == ["crd", "ns", "c", "n", "p1", "s", "p2"]
 
 
@@ -38,19 +38,19 @@ def test_a_folder_stands_for_its_manifests_by_name(tmp_path: Path) -> None:
     named(inner / "x.json", '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "second"}}')
     named(tmp_path / "a.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: first}}")
     named(tmp_path / "readme.md", "not a manifest")
-    found = manifest_files.read([str(tmp_path)])
+    found = manifests.read([str(tmp_path)])
     assert [one.content["metadata"]["name"] for one in found] == ["first", "second", "last"]
 
 
 def test_lists_are_taken_apart(tmp_path: Path) -> None:
     text = "{apiVersion: v1, kind: PodList, items: [{metadata: {name: a}}, {metadata: {name: b}}]}"
-    found = manifest_files.read([named(tmp_path / "list.yaml", text)])
+    found = manifests.read([named(tmp_path / "list.yaml", text)])
     assert [(one.kind, one.content["metadata"]["name"]) for one in found] == [("Pod", "a"), ("Pod", "b")]
 
 
 def test_the_standard_input_is_read_where_a_dash_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: shop}}"))
-    (found,) = manifest_files.read(["-"])
+    (found,) = manifests.read(["-"])
     assert found.title == "-: Pod shop/a"
 
 
@@ -67,22 +67,22 @@ def test_the_standard_input_is_read_where_a_dash_stands(monkeypatch: pytest.Monk
 def test_what_cannot_be_used_is_refused_by_file(tmp_path: Path, text: str, problem: str) -> None:
     path = named(tmp_path / "bad.yaml", text)
     with pytest.raises(ManifestError, match=problem) as refused:
-        manifest_files.read([path])
+        manifests.read([path])
     assert str(refused.value).startswith(f"{path}: ")
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(ManifestError, match=r"^nowhere\.yaml: cannot be read: No such file or directory"):
-        manifest_files.read(["nowhere.yaml"])
+        manifests.read(["nowhere.yaml"])
 
 
 def test_a_folder_without_manifests_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match=r"no file there ends in \.yaml, \.yml, \.json; name a file"):
-        manifest_files.read([str(tmp_path)])
+        manifests.read([str(tmp_path)])
 
 
 def test_a_key_that_is_there_twice_is_told_with_its_file_and_line(tmp_path: Path) -> None:
     path = named(tmp_path / "twice.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nmetadata: {name: b}\n")
     with pytest.raises(ManifestError) as refused:
-        manifest_files.read([path])
+        manifests.read([path])
     assert str(refused.value) == f'{path}: line 4: key "metadata" already set in map; write it once'

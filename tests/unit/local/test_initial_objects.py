@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.local import node_shapes
-from stowplan.local.manifest_files import ManifestError
-from stowplan.local.node_shapes import Shape, Shapes, make_nodes, split
+from stowplan.local import initial_objects
+from stowplan.local.initial_objects import Shape, Shapes, make_nodes, split
+from stowplan.local.manifests import ManifestError
 
 GENERAL = Shape("general", {"cpu": 16}, share=8)
 GPU = Shape("gpu", {"cpu": 32}, share=2)
@@ -60,7 +60,7 @@ def test_a_file_of_shapes_gives_labels_taints_and_what_is_left_for_pods(tmp_path
         "    annotations: {example.com/rack: r1}\n"
         "    taints: [{key: nvidia.com/gpu, effect: NoSchedule}]\n"
     )
-    (node,) = make_nodes(node_shapes.read(str(path)), 1)
+    (node,) = make_nodes(initial_objects.read_shapes(str(path)), 1)
     assert node["metadata"]["labels"]["accelerator"] == "a100"
     assert node["metadata"]["annotations"] == {"example.com/rack": "r1"}
     assert node["spec"] == {"taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]}
@@ -87,4 +87,4 @@ def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, proble
     path = tmp_path / "shapes.yaml"
     path.write_text(text)
     with pytest.raises(ManifestError, match=problem):
-        node_shapes.read(str(path))
+        initial_objects.read_shapes(str(path))
