@@ -29,6 +29,7 @@ from stowplan.queue.validate import contents
 from stowplan.queue.validate import validate as validate_queue
 from stowplan.simulate.notebook import Notebook
 from stowplan.simulate.virtual_time import VirtualTimeLoop
+from tests.scenarios.plugins import Scripted
 
 HERE = "tests.scenarios.plugins"
 
@@ -48,8 +49,12 @@ class StageCluster(Cluster):
     """Notes the calls of the plugins in `plugins.py`, in order over all of them."""
 
     def __init__(self, config: Configuration, gates: FeatureGates) -> None:
-        self.calls: list[str] = []
         super().__init__(config, ties="upstream", feature_gates=gates)
+        self.calls: list[str] = []
+        for profile in self.profiles.values():
+            for plugin in profile.foreign:
+                if isinstance(plugin, Scripted):
+                    plugin.calls = self.calls
 
 
 class Stage:

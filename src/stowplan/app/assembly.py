@@ -40,7 +40,7 @@ def assemble(
     def tell(text: str) -> None:
         parts.tell(Trouble(text))
 
-    cluster.writer = writer
+    cluster.handle.writer = writer
     # Whoever listens may be put there later.
     cluster.heard = lambda said: parts.tell(said)
     queue = _queue(cluster, tell, limits if limits is not None else queue_limits(cluster.config, cluster.feature_gates))

@@ -17,6 +17,7 @@ from stowplan.app.configuration_source import (
     ConfigurationSource,
 )
 from stowplan.app.options import OptionError, Options, apply_flags
+from stowplan.config import feature_gates
 from stowplan.config.external import to_yaml
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import AS_IT_IS, Reading, default_configuration, from_mapping, load
@@ -91,6 +92,18 @@ def as_configuration(given: ConfigurationLike, registry: Registry, gates: Featur
         case str() | Path():
             return load(Path(given).read_text(encoding="utf-8"), known, gates, WARNING)
     raise TypeError(f"config: {type(given).__name__} is no configuration; give a path, a text, or a mapping")
+
+
+def as_gates(given: object) -> FeatureGates:
+    """Take feature gates as they were read, as a mapping, or as `--feature-gates` has them."""
+    if isinstance(given, FeatureGates):
+        return given
+    if isinstance(given, str):
+        return feature_gates.parse(given)
+    if isinstance(given, Mapping) and all(isinstance(value, bool) for value in given.values()):
+        return feature_gates.with_settings(given)
+    expected = 'a mapping such as {"StorageCapacityScoring": True}, or text as --feature-gates takes it'
+    raise TypeError(f"feature_gates: expected {expected}, got {given!r:.60}")
 
 
 def installed_plugins() -> Registry:

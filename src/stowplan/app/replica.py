@@ -145,7 +145,7 @@ class Replica:
         metrics, log, timeline = self.metrics, ReportLog(), self.timeline
         metrics.watch(self.parts.queue, self.parts.cache)
         self.cluster.stopwatch.have_noted(metrics.plugins.note, metrics.plugins.note_awaited)
-        self.cluster.measures = metrics.plugins
+        self.cluster.handle.measures = metrics.plugins
 
         def tell(report: Report) -> None:
             metrics(report)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 import stowplan
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.app.configuration import read_configuration
-from stowplan.app.given import read_yaml
+from stowplan.app.objects import read_yaml
 from stowplan.cache.validate import validate
 from stowplan.config import feature_gates
 from stowplan.config.errors import ConfigError
@@ -108,7 +108,7 @@ def test_a_pod_that_was_scheduled_is_bound_where_it_was_placed() -> None:
     cluster, pod = cluster_of("a"), make_pod("web").build()
     node_chosen(cluster, pod)
     meta = NamespacedMeta(name="web", namespace="default")
-    asyncio.run(cluster.binder.bind(Binding(metadata=meta, target=ObjectReference(kind="Node", name="a"))))
+    asyncio.run(cluster.handle.binder.bind(Binding(metadata=meta, target=ObjectReference(kind="Node", name="a"))))
     placed = cluster.placed(pod)
     assert placed is not None
     assert (placed.pod.spec.node_name, placed.is_assumed) == ("a", False)
@@ -118,7 +118,7 @@ def test_a_pod_that_is_not_there_is_not_bound() -> None:
     meta = NamespacedMeta(name="web", namespace="default")
     binding = Binding(metadata=meta, target=ObjectReference(kind="Node", name="a"))
     with pytest.raises(LookupError, match="pod 'web' is not assumed on node 'a'"):
-        asyncio.run(cluster_of("a").binder.bind(binding))
+        asyncio.run(cluster_of("a").handle.binder.bind(binding))
 
 
 def test_a_gated_pod_is_not_tried() -> None:
@@ -189,6 +189,27 @@ def test_a_nominated_pod_keeps_no_room_before_its_claim_is_there() -> None:
     assert isinstance(cluster.choose(small), Chosen)
     cluster.add(ResourceClaim(metadata=NamespacedMeta(name="one")))
     assert isinstance(cluster.choose(small), Refused)
+
+
+def test_a_nominated_pod_that_was_scheduled_keeps_no_second_room() -> None:
+    cluster = cluster_of("a")
+    waiting = make_pod("waiting").requests(cpu="1").nominated_to("a").build()
+    cluster.add(waiting)
+    assert node_chosen(cluster, waiting) == "a"
+    cluster.add(ResourceClaim(metadata=NamespacedMeta(name="one")))
+    assert not cluster.nominations
+    assert isinstance(cluster.choose(make_pod("next").requests(cpu="3").build()), Chosen)
+
+
+def test_a_pod_that_was_scheduled_goes_where_the_cluster_says_it_is() -> None:
+    cluster, pod = cluster_of("a", "b"), make_pod("web").requests(cpu="1").build()
+    chosen = node_chosen(cluster, pod)
+    other = "b" if chosen == "a" else "a"
+    cluster.add(replace(pod, spec=replace(pod.spec, node_name=other)))
+    assert [pod.name for pod in cluster.pods_on(chosen)] == []
+    assert [pod.name for pod in cluster.pods_on(other)] == ["web"]
+    cluster.add(make_pod("web").requests(cpu="1").on(other).phase("Succeeded").build())
+    assert cluster.pods_on(other) == []
 
 
 def test_a_pod_chooses_its_profile() -> None:

@@ -20,9 +20,9 @@ def disk() -> PersistentVolume:
 def test_a_patch_takes_the_place_of_what_was_assumed() -> None:
     cluster = Cluster()
     cluster.add(disk())
-    cluster.assumptions.assume(decode.convert(PersistentVolume, {"metadata": {"name": "disk"}}))
-    asyncio.run(cluster.writes.patch(disk(), CLAIMED))
-    found = cluster.listers.persistent_volume("disk")
+    cluster.handle.assumptions.assume(decode.convert(PersistentVolume, {"metadata": {"name": "disk"}}))
+    asyncio.run(cluster.handle.writes.patch(disk(), CLAIMED))
+    found = cluster.handle.listers.persistent_volume("disk")
     assert found is not None
     assert found.spec.claim_ref is not None
     assert (found.spec.claim_ref.name, found.spec.storage_class_name) == ("data", "fast")
@@ -30,12 +30,12 @@ def test_a_patch_takes_the_place_of_what_was_assumed() -> None:
 
 def test_what_is_gone_cannot_be_changed() -> None:
     with pytest.raises(LookupError, match="PersistentVolume 'disk' is gone"):
-        asyncio.run(Cluster().writes.patch(disk(), CLAIMED))
+        asyncio.run(Cluster().handle.writes.patch(disk(), CLAIMED))
 
 
 def test_what_is_created_is_listed_until_it_is_deleted() -> None:
     cluster = Cluster()
-    asyncio.run(cluster.writes.create(disk()))
-    assert [volume.name for volume in cluster.listers.persistent_volumes()] == ["disk"]
-    asyncio.run(cluster.writes.delete(disk()))
-    assert list(cluster.listers.persistent_volumes()) == []
+    asyncio.run(cluster.handle.writes.create(disk()))
+    assert [volume.name for volume in cluster.handle.listers.persistent_volumes()] == ["disk"]
+    asyncio.run(cluster.handle.writes.delete(disk()))
+    assert list(cluster.handle.listers.persistent_volumes()) == []
