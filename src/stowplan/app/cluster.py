@@ -285,4 +285,4 @@ def warn_if_ignored(said: ExtenderSaid) -> None:
         warnings.warn(f"pod {said.pod.key!r}: extender ignored in {said.verb}: {said.text}", stacklevel=2)
 
 
-__all__ = ["Chosen", "Cluster", "Failed", "Gated", "Refused"]
+__all__ = ["Chosen", "Cluster", "Explanation", "Failed", "Gated", "Refused"]

@@ -266,8 +266,8 @@ def test_a_pod_without_a_node_says_so_by_none() -> None:
 
 
 def test_the_package_offers_the_cluster_and_its_results_and_lists_them() -> None:
-    names = ["Chosen", "Cluster", "Failed", "Gated", "Refused"]
-    assert [getattr(stowplan, name) for name in names] == [Chosen, Cluster, Failed, Gated, Refused]
+    names = ["Chosen", "Cluster", "Failed", "Gated", "Refused", "make_pod"]
+    assert [getattr(stowplan, name) for name in names] == [Chosen, Cluster, Failed, Gated, Refused, make_pod]
     assert set(names) <= set(dir(stowplan))
     assert set(names) <= set(stowplan.__all__)
     with pytest.raises(
