@@ -21,7 +21,7 @@ from stowplan.kube.client import Client, ClientSettings, Exchange, Request
 from stowplan.kube.credentials import CredentialsError
 from stowplan.observe.component_metrics import FOLLOWED, RequestMetrics
 from stowplan.observe.logs import log_for
-from stowplan.serving.identity import AccessRequest, Decision, User
+from stowplan.serving.identity import AccessDecision, AccessRequest, UserInfo
 
 #: What runs: the release of Kubernetes whose decisions are followed, and this program's own.
 VERSION: Final = f"{FOLLOWED}-stowplan.{__version__}"
@@ -89,16 +89,16 @@ class KubeReviewer:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def review_token(self, token: str) -> User | None:
+    async def review_token(self, token: str) -> UserInfo | None:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         status = await self._review(_TOKENS, body)
         if not status.get("authenticated"):
             return None
         user = status.get("user") or {}
         extra = {key: tuple(values) for key, values in (user.get("extra") or {}).items()}
-        return User(user.get("username", ""), tuple(user.get("groups") or ()), user.get("uid", ""), extra)
+        return UserInfo(user.get("username", ""), tuple(user.get("groups") or ()), user.get("uid", ""), extra)
 
-    async def review_access(self, request: AccessRequest) -> Decision:
+    async def review_access(self, request: AccessRequest) -> AccessDecision:
         user = request.user
         spec = {
             "user": user.name,
@@ -109,7 +109,7 @@ class KubeReviewer:
         }
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         status = await self._review(_ACCESS, body)
-        return Decision(bool(status.get("allowed")), status.get("reason", ""))
+        return AccessDecision(bool(status.get("allowed")), status.get("reason", ""))
 
     async def authentication_config(self) -> Mapping[str, str]:
         found = msgspec.json.decode(await self._client.send(Request("GET", _CONFIG)), type=dict[str, Any])

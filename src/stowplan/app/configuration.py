@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from stowplan.app.configuration_source import (
     ConfigurationSource,
 )
-from stowplan.app.options import OptionError, Options, apply_flags
+from stowplan.app.options import OptionError, RunOptions, apply_flags
 from stowplan.config import feature_gates
 from stowplan.config.external import to_yaml
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
@@ -32,7 +32,7 @@ from stowplan.queue.backoff import Limits
 _log = log_for(__name__)
 
 
-async def configure(options: Options, source: ConfigurationSource | None) -> Configuration:
+async def configure(options: RunOptions, source: ConfigurationSource | None) -> Configuration:
     """Return the configuration in force at start; raise ConfigError, RegistryError or SourceError if there is none."""
     gates = options.feature_gates
     if source is None:
@@ -45,7 +45,7 @@ async def configure(options: Options, source: ConfigurationSource | None) -> Con
     return found
 
 
-def reading(options: Options) -> Reading:
+def reading(options: RunOptions) -> Reading:
     """Return how a configuration is read: what has no effect goes to the log."""
     return Reading(options.legacy_config, _log.warning)
 
@@ -122,7 +122,7 @@ def queue_limits(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> 
     )
 
 
-def queue_limits_of(options: Options, config: Configuration) -> Limits:
+def queue_limits_of(options: RunOptions, config: Configuration) -> Limits:
     """Return how long pods wait: what the configuration says, and the flag for what it has no field for."""
     longest = int(options.pod_max_in_unschedulable_pods_duration.seconds)
     return replace(queue_limits(config, options.feature_gates), max_unschedulable_seconds=longest)

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from stowplan.app.clients import open_client
-from stowplan.app.options import OptionError, Options
+from stowplan.app.options import OptionError, RunOptions
 from stowplan.config.types import ClientConnection
 from stowplan.kube.client import Request
 from stowplan.kube.errors import RequestError
@@ -165,7 +165,7 @@ def text_of_config_map(name: str, config_map: Mapping[str, Any]) -> str:
     return text
 
 
-async def find_source(options: Options, requests: RequestMetrics) -> ConfigurationSource | None:
+async def find_source(options: RunOptions, requests: RequestMetrics) -> ConfigurationSource | None:
     """Return where the configuration is written down; None if nowhere."""
     named = [name for name in ("config", "config-map", "config-text") if name in options.given]
     if len(named) > 1:
@@ -179,7 +179,7 @@ async def find_source(options: Options, requests: RequestMetrics) -> Configurati
     return None
 
 
-async def _get_config_map(options: Options, requests: RequestMetrics) -> dict[str, Any]:
+async def _get_config_map(options: RunOptions, requests: RequestMetrics) -> dict[str, Any]:
     namespace, slash, name = options.config_map.partition("/")
     if not (namespace and slash and name):
         raise OptionError(f"--config-map {options.config_map!r}: write NAMESPACE/NAME")

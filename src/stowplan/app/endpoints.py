@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stowplan.app.clients import VERSION, KubeReviewer, open_reviewing_client
-from stowplan.app.options import OptionError, Options
+from stowplan.app.options import OptionError, RunOptions
 from stowplan.config.external import to_external
 from stowplan.config.types import Configuration
 from stowplan.kube.client import Client
@@ -22,8 +22,14 @@ from stowplan.observe.component_metrics import RequestMetrics
 from stowplan.observe.health_metrics import HealthMetrics
 from stowplan.observe.logs import Logging, log_for
 from stowplan.observe.metrics import Metrics
-from stowplan.serving.authentication import Authenticator, Authorities, ProxySettings, TrustedProxies, proxies_of
-from stowplan.serving.authorization import AccessSettings, Authorizer, Guard
+from stowplan.serving.authentication import (
+    Authorities,
+    DelegatedAuthenticator,
+    ProxySettings,
+    TrustedProxies,
+    proxies_of,
+)
+from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
 from stowplan.serving.certificates import CertificateError, ServerCertificate, TlsSettings
 from stowplan.serving.debug_pages import Inspector
 from stowplan.serving.identity import Reviewer
@@ -48,7 +54,7 @@ class Endpoints:
             await client.close()
 
 
-async def open_endpoints(options: Options, pages: Pages, requests: RequestMetrics) -> Endpoints:
+async def open_endpoints(options: RunOptions, pages: Pages, requests: RequestMetrics) -> Endpoints:
     """Start to serve, unless --secure-port 0 says not to."""
     where = address(options)
     if where.port == 0:
@@ -57,7 +63,7 @@ async def open_endpoints(options: Options, pages: Pages, requests: RequestMetric
     judges = await open_reviewing_client(options.authorization_kubeconfig, "authorization", requests)
     authenticator = await make_authenticator(options, KubeReviewer(asks) if asks is not None else None)
     reviewer = KubeReviewer(judges) if judges is not None else None
-    authorizer = Authorizer(time.monotonic, access_settings(options), reviewer)
+    authorizer = DelegatedAuthorizer(time.monotonic, access_settings(options), reviewer)
     trusted = [known.pem for known in (authenticator.clients, _authorities(authenticator.proxies)) if known is not None]
     certificate = ServerCertificate(tls_settings(options), "\n".join(trusted))
     if certificate.is_self_signed:
@@ -66,7 +72,7 @@ async def open_endpoints(options: Options, pages: Pages, requests: RequestMetric
     return Endpoints(server, tuple(client for client in (asks, judges) if client is not None))
 
 
-async def make_authenticator(options: Options, reviewer: Reviewer | None) -> Authenticator:
+async def make_authenticator(options: RunOptions, reviewer: Reviewer | None) -> DelegatedAuthenticator:
     """Put together who is believed: what the flags say, and for the rest what the cluster says."""
     looked_up: Mapping[str, str] = {}
     has_all = options.client_ca_file and options.requestheader_client_ca_file
@@ -77,7 +83,7 @@ async def make_authenticator(options: Options, reviewer: Reviewer | None) -> Aut
     if options.requestheader_client_ca_file:
         pem = _read(options.requestheader_client_ca_file, "--requestheader-client-ca-file")
         proxies = TrustedProxies(Authorities(pem), proxy_settings(options))
-    return Authenticator(
+    return DelegatedAuthenticator(
         time.monotonic,
         Authorities(clients) if clients else None,
         proxies,
@@ -86,7 +92,7 @@ async def make_authenticator(options: Options, reviewer: Reviewer | None) -> Aut
     )
 
 
-async def _look_up(options: Options, reviewer: Reviewer) -> Mapping[str, str]:
+async def _look_up(options: RunOptions, reviewer: Reviewer) -> Mapping[str, str]:
     try:
         return await reviewer.authentication_config()
     except Exception as error:
@@ -116,14 +122,14 @@ def _read(path: str, flag: str) -> str:
 # What the flags say about serving
 
 
-def address(options: Options) -> Address:
+def address(options: RunOptions) -> Address:
     if not 0 <= options.secure_port <= 65535:
         what = f"--secure-port {options.secure_port} must be between 0 and 65535, inclusive"
         raise OptionError(f"{what}. 0 for turning off secure port")
     return Address(options.bind_address or "0.0.0.0", options.secure_port, options.permit_port_sharing)
 
 
-def tls_settings(options: Options) -> TlsSettings:
+def tls_settings(options: RunOptions) -> TlsSettings:
     return TlsSettings(
         options.tls_cert_file,
         options.tls_private_key_file,
@@ -133,7 +139,7 @@ def tls_settings(options: Options) -> TlsSettings:
     )
 
 
-def access_settings(options: Options) -> AccessSettings:
+def access_settings(options: RunOptions) -> AccessSettings:
     for path in options.authorization_always_allow_paths:
         if "*" in path[:-1]:
             raise OptionError(f'--authorization-always-allow-paths: only trailing * allowed in "{path}"')
@@ -144,7 +150,7 @@ def access_settings(options: Options) -> AccessSettings:
     )
 
 
-def proxy_settings(options: Options) -> ProxySettings:
+def proxy_settings(options: RunOptions) -> ProxySettings:
     return ProxySettings(
         options.requestheader_allowed_names,
         options.requestheader_username_headers,
@@ -172,7 +178,7 @@ class State:
     inspector: Inspector
 
 
-def pages_of(options: Options, state: State, metrics: Metrics, logging: Logging) -> Pages:
+def pages_of(options: RunOptions, state: State, metrics: Metrics, logging: Logging) -> Pages:
     """Return the pages of a replica."""
     gates, started_at = options.feature_gates, time.time()
     election = [NamedCheck("leaderElection", state.election_problem)] if state.election_problem is not None else []

@@ -24,9 +24,9 @@ from stowplan.app.configuration import configure, write_configuration
 from stowplan.app.configuration_source import ConfigurationSource, SourceError, find_source
 from stowplan.app.endpoints import State, open_endpoints, pages_of
 from stowplan.app.inspection import Inspection
-from stowplan.app.options import OptionError, Options, shown_metrics
+from stowplan.app.options import OptionError, RunOptions, shown_metrics
 from stowplan.app.process import now, settle_down, steady_clock
-from stowplan.app.replica import Connections, Replica, Settings
+from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.config.errors import ConfigError
 from stowplan.config.types import Configuration
 from stowplan.engine.timers import run_timers
@@ -59,7 +59,7 @@ UNSTARTABLE: Final = (
 _log = log_for(__name__)
 
 
-async def run(options: Options, logging: Logging) -> int:
+async def run(options: RunOptions, logging: Logging) -> int:
     """Schedule until told to stop; return the exit code. Raises one of UNSTARTABLE if it cannot begin."""
     now_ns = steady_clock()
     metrics = Metrics(now_ns, options.feature_gates, shown_metrics(options), version(options))
@@ -70,7 +70,7 @@ async def run(options: Options, logging: Logging) -> int:
         return 0
     _log.info("Starting Kubernetes Scheduler", version=version(options))
     connection = configuration.client_connection
-    connections = Connections(
+    connections = KubeClients(
         await clients.open_client(connection, options.master, "scheduler", metrics.requests),
         await clients.open_client(connection, options.master, "", metrics.requests),
         await clients.open_client(
@@ -78,7 +78,7 @@ async def run(options: Options, logging: Logging) -> int:
         ),
     )
     try:
-        return await Live(Settings(options, configuration, metrics, now_ns), connections, source, logging).run()
+        return await Live(ReplicaSettings(options, configuration, metrics, now_ns), connections, source, logging).run()
     finally:
         await connections.close()
 
@@ -88,7 +88,7 @@ def _lease_timeout(configuration: Configuration) -> float:
     return max(1.0, configuration.leader_election.renew_deadline.seconds / 2)
 
 
-def version(options: Options) -> str:
+def version(options: RunOptions) -> str:
     """Return the version to report: --version=v... sets it."""
     return options.version if options.version.startswith("v") else clients.VERSION
 
@@ -97,7 +97,7 @@ class Live:
     """One replica from start to end."""
 
     def __init__(
-        self, settings: Settings, connections: Connections, source: ConfigurationSource | None, logging: Logging
+        self, settings: ReplicaSettings, connections: KubeClients, source: ConfigurationSource | None, logging: Logging
     ) -> None:
         self._options, self._configuration, self._metrics = settings.options, settings.configuration, settings.metrics
         self._source, self._logging = source, logging

@@ -1,6 +1,6 @@
 """What `stowplan run` was told on its command line, and what that makes of a configuration and of logs and metrics.
 
-`cli/flag_table.py` says how each flag is written; a field of `Options` is the flag of the same name with dashes. With
+`cli/flag_table.py` says how each flag is written; a field of `RunOptions` is the flag of the same name with dashes. With
 `--config` the file counts: deprecated flags are ignored and only those of leader election win over it. Without a file
 the deprecated flags count too. What the flags say about serving is read in `app/endpoints.py`.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stowplan.observe.series import Shown
 
 
-class Options(msgspec.Struct, frozen=True, rename="kebab"):
+class RunOptions(msgspec.Struct, frozen=True, rename="kebab"):
     """All flags, with upstream's defaults. `given` names those that were written out."""
 
     # Misc
@@ -139,12 +139,12 @@ class OptionError(ValueError):
     """Flags that cannot be used; the text names the flag."""
 
 
-def has_file(options: Options) -> bool:
+def has_file(options: RunOptions) -> bool:
     """Say whether the configuration is written down somewhere, so that deprecated flags do not count."""
     return bool(options.config or options.config_map or options.config_text)
 
 
-def apply_flags(options: Options, written: Configuration) -> Configuration:
+def apply_flags(options: RunOptions, written: Configuration) -> Configuration:
     """Return the configuration in force, given the one that is written down, or the default one."""
     election: LeaderElection = _with_flags(options, written.leader_election, _ELECTION)
     found = msgspec.structs.replace(written, leader_election=election)
@@ -156,19 +156,19 @@ def apply_flags(options: Options, written: Configuration) -> Configuration:
     return configuration
 
 
-def _with_flags(options: Options, value: Any, names: dict[str, str]) -> Any:
+def _with_flags(options: RunOptions, value: Any, names: dict[str, str]) -> Any:
     changes = {
         field: getattr(options, flag.replace("-", "_")) for flag, field in names.items() if flag in options.given
     }
     return msgspec.structs.replace(value, **changes)
 
 
-def ignored_flags(options: Options) -> list[str]:
+def ignored_flags(options: RunOptions) -> list[str]:
     """Name the flags that were given but do not count, because the configuration comes from a file."""
     return [name for name in DEPRECATED if name in options.given] if has_file(options) else []
 
 
-def log_settings(options: Options) -> LogSettings:
+def log_settings(options: RunOptions) -> LogSettings:
     """Return what the logging flags say; raise OptionError if one makes no sense."""
     if options.logging_format not in ("text", "json"):
         raise OptionError(
@@ -189,7 +189,7 @@ def _vmodule(piece: str) -> tuple[str, int]:
     return pattern, int(verbosity)
 
 
-def shown_metrics(options: Options) -> Shown:
+def shown_metrics(options: RunOptions) -> Shown:
     """Return what is left out of the metrics; `metric,label=value,value` allows values of a label."""
     # Loaded here: the flags are read, and their help is written, without the library of metrics.
     from stowplan.observe.series import Shown
@@ -204,7 +204,7 @@ def shown_metrics(options: Options) -> Shown:
     return Shown(frozenset(options.disabled_metrics), allowed)
 
 
-def _allowed_labels(options: Options) -> tuple[str, ...]:
+def _allowed_labels(options: RunOptions) -> tuple[str, ...]:
     """Return what the flag says, or the file in its place."""
     path = options.allow_metric_labels_manifest
     if not path:

@@ -16,9 +16,9 @@ from stowplan.app.assembly import assemble, reassemble
 from stowplan.app.cluster import Built, Cluster, Ties
 from stowplan.app.configuration import queue_limits_of, reading
 from stowplan.app.kube_writer import KubeWriter
-from stowplan.app.options import Options
+from stowplan.app.options import RunOptions
 from stowplan.app.process import now
-from stowplan.app.reload import Accepted, Refused, Reloader
+from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader
 from stowplan.app.watching import Watching, watched
 from stowplan.config.types import Configuration
 from stowplan.engine.ports import Report, Writer
@@ -40,7 +40,7 @@ _log = log_for(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Connections:
+class KubeClients:
     """Clients of the cluster, each with its own share of requests, so that none is in the way of another.
 
     One is for what is decided on, one for events, one for the lease: a burst of bindings must not cost us the lead.
@@ -55,10 +55,10 @@ class Connections:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ReplicaSettings:
     """What a replica is made from."""
 
-    options: Options
+    options: RunOptions
     configuration: Configuration
     metrics: Metrics
     now_ns: Callable[[], int]
@@ -71,7 +71,7 @@ class Settings:
 class Replica:
     """Everything of one scheduler but its life. `is_scheduling` says whether cycles run."""
 
-    def __init__(self, settings: Settings, connections: Connections, may_write: Callable[[], bool]) -> None:
+    def __init__(self, settings: ReplicaSettings, connections: KubeClients, may_write: Callable[[], bool]) -> None:
         options, configuration, self.metrics = settings.options, settings.configuration, settings.metrics
         draw = random.Random().random
         self.is_scheduling = False
@@ -113,9 +113,9 @@ class Replica:
         nodes, pods = self.watching.objects("Node"), self.watching.objects("Pod")
         dump.write(_log, cache, queue, dump.compare(cache, queue, nodes, pods))
 
-    def take(self, answer: Accepted | Refused) -> None:
+    def take(self, answer: AcceptedConfiguration | RejectedConfiguration) -> None:
         """Put in force what became of another configuration, if it is good."""
-        if isinstance(answer, Refused):
+        if isinstance(answer, RejectedConfiguration):
             _log.error(answer.reason, "Configuration refused; the one in force stays")
             return
         _log.info("Configuration read", changes=answer.changes, needsRestart=answer.needs_restart)
@@ -156,7 +156,7 @@ class Replica:
         self.parts.note_point = metrics.plugins.point_ended
 
 
-def _make_cluster(settings: Settings) -> Cluster:
+def _make_cluster(settings: ReplicaSettings) -> Cluster:
     configuration = settings.configuration
     # With one worker kube-scheduler's choice between equals is determined, so ours is the same.
     ties: Ties = "upstream" if configuration.parallelism == 1 else "random"

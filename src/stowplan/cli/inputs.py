@@ -87,7 +87,7 @@ def read_objects(paths: Sequence[str], gates: FeatureGates) -> Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GivenConfiguration:
     """How to schedule, and where that was written."""
 
     origin: str
@@ -97,13 +97,13 @@ class Settings:
     notes: tuple[str, ...] = ()
 
 
-def read_settings(given: Mapping[str, Any]) -> Settings:
+def read_settings(given: Mapping[str, Any]) -> GivenConfiguration:
     """Read the configuration that the options name, or the default one, under their feature gates."""
     path, text, gates = given.get("config_path"), given.get("config_text"), given["gates"]
     if path is not None and text is not None:
         raise click.UsageError("--config and --config-text exclude each other; give one of them")
     if path is None and text is None:
-        return Settings("the default configuration", default_configuration(gates=gates), gates)
+        return GivenConfiguration("the default configuration", default_configuration(gates=gates), gates)
     origin = "--config-text" if path is None else path
     notes: list[str] = []
     reading = Reading(given.get("legacy_config", False), lambda note: notes.append(f"{origin}: {note}"))
@@ -113,10 +113,10 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
         raise BadConfigError(f"{origin}: {error.stage}: {error}") from None
     except RegistryError as error:
         raise BadConfigError(f"{origin}: construct: {error}") from None
-    return Settings(origin, config, gates, tuple(notes))
+    return GivenConfiguration(origin, config, gates, tuple(notes))
 
 
-def make_cluster(settings: Settings, ties: Ties = "random", seed: int = 0) -> Cluster:
+def make_cluster(settings: GivenConfiguration, ties: Ties = "random", seed: int = 0) -> Cluster:
     """Build an empty cluster with the profiles of a configuration."""
     try:
         return Cluster(settings.config, ties=ties, seed=seed, feature_gates=settings.gates)

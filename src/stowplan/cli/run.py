@@ -17,10 +17,10 @@ import click
 import msgspec
 
 from stowplan import __version__
-from stowplan.app.options import OptionError, Options, ignored_flags, log_settings, shown_metrics
+from stowplan.app.options import OptionError, RunOptions, ignored_flags, log_settings, shown_metrics
 from stowplan.cli import flag_parser, output
 from stowplan.cli.flag_parser import FOLLOWED, FlagError, spelled
-from stowplan.cli.flag_table import FLAGS, SECTIONS, Flag
+from stowplan.cli.flag_table import FLAGS, SECTIONS, RunFlag
 from stowplan.config.feature_gates import without_effect
 from stowplan.observe.logs import Logging, log_for
 
@@ -68,7 +68,7 @@ def version_text(is_raw: bool) -> str:
     return json.dumps(known)
 
 
-def start(options: Options) -> int:
+def start(options: RunOptions) -> int:
     """Run until the end; return the exit code."""
     try:
         logging = Logging(log_settings(options))
@@ -109,7 +109,7 @@ def _sections(width: int) -> Iterator[str]:
             yield from _flag(flag, width)
 
 
-def _flag(flag: Flag, width: int) -> Iterator[str]:
+def _flag(flag: RunFlag, width: int) -> Iterator[str]:
     short = f"-{flag.shorthand}, " if flag.shorthand else "    "
     kind = "" if flag.kind == "bool" else f" {'true|false|raw' if flag.kind == 'version' else flag.kind}"
     yield f"  {short}--{flag.name}{kind}"
@@ -118,8 +118,8 @@ def _flag(flag: Flag, width: int) -> Iterator[str]:
     yield textwrap.fill(told, max(width, 40), initial_indent=" " * 10, subsequent_indent=" " * 10)
 
 
-def _default(flag: Flag) -> str:
-    field = next(one for one in msgspec.structs.fields(Options) if one.encode_name == flag.name)
+def _default(flag: RunFlag) -> str:
+    field = next(one for one in msgspec.structs.fields(RunOptions) if one.encode_name == flag.name)
     value = spelled(field.default)
     if value in ("", "[]", "false", "0"):
         return ""
@@ -129,7 +129,7 @@ def _default(flag: Flag) -> str:
 # Flags that change nothing
 
 
-def flag_warnings(options: Options) -> list[str]:
+def flag_warnings(options: RunOptions) -> list[str]:
     """Return what is to be said about flags that were given but change nothing."""
     told = [f"--{name} has no effect: {FLAGS[name].absent}" for name in sorted(options.given) if FLAGS[name].absent]
     told += [f"--{name} is ignored: the configuration file decides" for name in ignored_flags(options)]
@@ -138,7 +138,7 @@ def flag_warnings(options: Options) -> list[str]:
     return [*told, *_without_their_other_half(options), *_unknown_metrics(options)]
 
 
-def _without_their_other_half(options: Options) -> Iterator[str]:
+def _without_their_other_half(options: RunOptions) -> Iterator[str]:
     """Tell flags that count together with another one only, which is missing or says otherwise."""
     for name in sorted(options.given):
         if name.startswith(_PROXIES) and not options.requestheader_client_ca_file and name != _PROXY_AUTHORITY:
@@ -151,7 +151,7 @@ def _without_their_other_half(options: Options) -> Iterator[str]:
         yield f"--kube-api-content-type has no effect: write {' or '.join(_CONTENT_TYPES)}; {_CONTENT_TYPES[0]} is used"
 
 
-def _unknown_metrics(options: Options) -> Iterator[str]:
+def _unknown_metrics(options: RunOptions) -> Iterator[str]:
     """Tell names of metrics that there are not."""
     if not (options.disabled_metrics or options.allow_metric_labels or options.allow_metric_labels_manifest):
         return

@@ -26,7 +26,7 @@ _POINTS: Final = {"permit": "Permit", "pre_bind": "PreBind", "bind": "Bind", "po
 
 
 @dataclass(slots=True)
-class Outcomes:
+class Results:
     """What became of the pods, in the order in which they had their turn."""
 
     chosen: list[Chosen] = field(default_factory=list)
@@ -89,8 +89,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(1)
 
 
-def _schedule_all(cluster: Cluster, pods: list[Pod], explained: set[str]) -> Outcomes:
-    outcomes = Outcomes()
+def _schedule_all(cluster: Cluster, pods: list[Pod], explained: set[str]) -> Results:
+    outcomes = Results()
     for pod in in_queue_order(cluster, pods):
         if pod.key in explained:
             outcomes.explanations.append(cluster.explain(pod))
@@ -138,7 +138,7 @@ def _unasked(plugin: str, points: list[str]) -> str:
     return f"plugin {plugin!r}: {' and '.join(points)} {verb} not asked here; `stowplan up --once` asks {whom}"
 
 
-def _write(outcomes: Outcomes, top: int) -> None:
+def _write(outcomes: Results, top: int) -> None:
     if outcomes.chosen:
         output.write_table(("pod", "node", "feasible nodes", "score"), (_row(chosen) for chosen in outcomes.chosen))
     for gated in outcomes.held:
@@ -159,7 +159,7 @@ def _row(chosen: Chosen) -> tuple[str, str, str, str]:
     return chosen.pod.key, chosen.node_name, str(chosen.feasible_count), total
 
 
-def _as_data(outcomes: Outcomes, top: int) -> dict[str, Any]:
+def _as_data(outcomes: Results, top: int) -> dict[str, Any]:
     return {
         "placements": [
             {"pod": c.pod.key, "node": c.node_name, "feasibleNodes": c.feasible_count, "score": c.total}

@@ -14,7 +14,7 @@ from stowplan.cli import ENDED, options, output
 from stowplan.cli.output import BadInputError, require_embedded
 
 if TYPE_CHECKING:
-    from stowplan.local.outcome import Outcome
+    from stowplan.local.outcome import ClusterOutcome
     from stowplan.local.run_once import Decided
     from stowplan.local.up import UpOptions, View
     from stowplan.observe.logs import Logging
@@ -227,7 +227,7 @@ def _write_table(decided: Decided) -> None:
         click.echo(f"\n{text}", nl=False)
 
 
-def _groups(outcome: Outcome) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+def _groups(outcome: ClusterOutcome) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     return (
         ("held back", outcome.held),
         ("left to another scheduler", outcome.others),

@@ -15,9 +15,9 @@ import msgspec
 
 from stowplan.app.configuration import configure
 from stowplan.app.configuration_source import FileSource, SourceError
-from stowplan.app.options import Options
+from stowplan.app.options import RunOptions
 from stowplan.app.process import now
-from stowplan.app.reload import Refused
+from stowplan.app.reload import RejectedConfiguration
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import Configuration
@@ -44,7 +44,7 @@ from stowplan.local.in_process_api import InProcessWriter
 from stowplan.local.kubeconfig_file import KubeconfigError
 from stowplan.local.manifests import ManifestError
 from stowplan.local.pages import PagesOptions, PagesServer, serve_pages
-from stowplan.local.scheduler import ApiServerAccess, LocalScheduler, Plan
+from stowplan.local.scheduler import ApiServerAccess, LocalScheduler, LocalSchedulerOptions
 from stowplan.observe.logs import Logging, log_for
 
 _log = log_for(__name__)
@@ -182,7 +182,7 @@ class LocalCluster:
             return "there is no configuration to read again; give one with --config"
         answer = await self.scheduler.replica.reloader.reread(self._source)
         self.scheduler.replica.take(answer)
-        if isinstance(answer, Refused):
+        if isinstance(answer, RejectedConfiguration):
             return f"{self._source.name} is refused, and the configuration in force stays: {answer.reason}"
         told = [f"{self._source.name} is read again: {', '.join(answer.changes) or 'nothing has changed'}"]
         if answer.needs_restart:
@@ -227,10 +227,10 @@ class LocalCluster:
         else:
             self.broken.set_result(None)
 
-    async def _plan(self) -> Plan:
+    async def _plan(self) -> LocalSchedulerOptions:
         options = self._options
         given = frozenset({"config"} if options.config else ())
-        flags = Options(
+        flags = RunOptions(
             config=options.config,
             legacy_config=options.legacy_config,
             feature_gates=options.gates,
@@ -240,7 +240,7 @@ class LocalCluster:
         configuration = await configure(flags, self._source)
         for note in _unused_fields(configuration):
             _log.warning(note)
-        return Plan(flags, configuration, options.logging, options.seed)
+        return LocalSchedulerOptions(flags, configuration, options.logging, options.seed)
 
     def _resource(self, kind: str) -> Resource:
         found = self.api.catalogue.of_kind("v1", kind)

@@ -22,7 +22,7 @@ from stowplan.embedded.storage.store import Store
 from stowplan.local import initial_objects
 from stowplan.local.apply import Applier
 from stowplan.local.components import Components
-from stowplan.local.initial_objects import Contents, InitialObjects
+from stowplan.local.initial_objects import InitialObjects, LoadedObjects
 from stowplan.local.manifests import Manifest, ManifestError
 from stowplan.local.manifests import read as read_manifests
 from stowplan.local.outcome import Shortfall, find_shortfalls
@@ -77,7 +77,7 @@ async def _read(paths: Sequence[str], gates: FeatureGates) -> FileCluster:
     return found
 
 
-async def _contents(manifests: Sequence[Manifest], progress: _Quietly) -> Contents:
+async def _contents(manifests: Sequence[Manifest], progress: _Quietly) -> LoadedObjects:
     """Take everything for what a cluster has already; a storage class of ours is there only if they bring none."""
     contents = await initial_objects.read_contents(InitialObjects(nodes=0), progress, has_data=False)
     has_class = any(one.kind == "StorageClass" for one in manifests)

@@ -74,7 +74,7 @@ class InitialObjects:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class LoadedObjects:
     """What was read and made, ready to be put in."""
 
     nodes: Sequence[Manifest]
@@ -83,13 +83,13 @@ class Contents:
     manifests: Sequence[Manifest]
 
 
-async def read_contents(asked: InitialObjects, progress: Progress, has_data: bool) -> Contents:
+async def read_contents(asked: InitialObjects, progress: Progress, has_data: bool) -> LoadedObjects:
     """Read everything before anything is put in. Raise ManifestError if something cannot be used."""
     manifests = read(asked.manifests)
     if has_data:
         if asked.nodes is not None or asked.shapes or asked.copied_from:
             progress.note("the cluster that was kept goes on; --nodes, --shapes and --from are for a new one")
-        return Contents((), (), (), manifests)
+        return LoadedObjects((), (), (), manifests)
     copied = await read_copy(asked.copied_from, progress.note) if asked.copied_from else []
     shapes = read_shapes(asked.shapes) if asked.shapes else DEFAULT_SHAPES
     has_nodes = any(manifest.kind == "Node" for manifest in (*copied, *manifests))
@@ -102,7 +102,7 @@ async def read_contents(asked: InitialObjects, progress: Progress, has_data: boo
     nodes = [Manifest(origin, node) for node in make_nodes(shapes, wanted)]
     has_class = not asked.has_provisioner or _offers_volumes(copied, manifests)
     classes = [] if has_class else [Manifest("--without provisioner", standard_class())]
-    return Contents(nodes, classes, copied, manifests)
+    return LoadedObjects(nodes, classes, copied, manifests)
 
 
 def _offers_volumes(copied: Iterable[Manifest], manifests: Iterable[Manifest]) -> bool:
@@ -122,7 +122,7 @@ def define(applier: Applier, manifests: Iterable[Manifest], progress: Progress) 
     _tell(warned, progress)
 
 
-def put_copied(applier: Applier, contents: Contents, progress: Progress) -> None:
+def put_copied(applier: Applier, contents: LoadedObjects, progress: Progress) -> None:
     """Put in what was somewhere before, and the nodes. Nothing else may be at work on the cluster yet."""
     seen = [manifest for manifest in contents.copied if applier.is_from_a_server(manifest)]
     _note_unserved(applier, seen, progress)
@@ -135,7 +135,7 @@ def put_copied(applier: Applier, contents: Contents, progress: Progress) -> None
 
 
 async def put_new(
-    applier: Applier, contents: Contents, progress: Progress, quiet: Callable[[], Awaitable[None]]
+    applier: Applier, contents: LoadedObjects, progress: Progress, quiet: Callable[[], Awaitable[None]]
 ) -> None:
     """Put in what no server has seen, while the cluster is at work; `quiet` waits until that has caught up."""
     written = [one for one in contents.copied if not (one.is_definition or applier.is_from_a_server(one))]
@@ -189,7 +189,7 @@ def _followed(progress: Progress, title: str, items: Iterable[T]) -> Iterator[T]
 # Nodes of some shapes
 
 
-class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NodeShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Nodes that are alike but for their names and zones."""
 
     name: str
@@ -204,30 +204,30 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     taints: tuple[dict[str, str], ...] = ()
 
 
-class Shapes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NodeShapes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The shapes of a cluster; nodes of each are dealt out over the zones."""
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[NodeShape, ...]
     zones: tuple[str, ...] = ZONES
 
 
-DEFAULT_SHAPES: Final = Shapes(
-    (Shape("node", {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "200Gi", "pods": "110"}),)
+DEFAULT_SHAPES: Final = NodeShapes(
+    (NodeShape("node", {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "200Gi", "pods": "110"}),)
 )
 
 
-def read_shapes(path: str) -> Shapes:
+def read_shapes(path: str) -> NodeShapes:
     """Read a file of shapes. Raise ManifestError if it cannot be used."""
     try:
         content = list(manifest_text.read(read_text(path)))
         if len(content) != 1:
             raise ManifestError(f"{path}: expected one document with shapes, got {len(content)}; write `shapes:` once")
-        return _checked(path, msgspec.convert(content[0], Shapes))
+        return _checked(path, msgspec.convert(content[0], NodeShapes))
     except (MalformedObject, msgspec.ValidationError) as error:
         raise ManifestError(f"{path}: {error}; a shape has name, capacity, and count or share") from None
 
 
-def make_nodes(shapes: Shapes, total: int) -> Iterator[Object]:
+def make_nodes(shapes: NodeShapes, total: int) -> Iterator[Object]:
     """Make so many nodes in all; more if the shapes count more."""
     for shape, count in zip(shapes.shapes, split(shapes.shapes, total), strict=True):
         digits = max(4, len(str(count)))
@@ -235,7 +235,7 @@ def make_nodes(shapes: Shapes, total: int) -> Iterator[Object]:
             yield _node(shape, f"{shape.name}-{number + 1:0{digits}}", shapes.zones[number % len(shapes.zones)])
 
 
-def split(shapes: tuple[Shape, ...], total: int) -> list[int]:
+def split(shapes: tuple[NodeShape, ...], total: int) -> list[int]:
     """Return how many nodes there are of each shape; what does not divide evenly goes to the first ones."""
     remaining = max(0, total - sum(shape.count or 0 for shape in shapes))
     shares = sum(shape.share for shape in shapes if shape.count is None)
@@ -247,7 +247,7 @@ def split(shapes: tuple[Shape, ...], total: int) -> list[int]:
     return counts
 
 
-def _node(shape: Shape, name: str, zone: str) -> Object:
+def _node(shape: NodeShape, name: str, zone: str) -> Object:
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", ZONE: zone, **shape.labels}
     metadata: Object = {"name": name, "labels": labels}
     if shape.annotations:
@@ -266,7 +266,7 @@ def _texts(amounts: Amounts) -> dict[str, str]:
     return {name: str(amount) for name, amount in amounts.items()}
 
 
-def _checked(path: str, found: Shapes) -> Shapes:
+def _checked(path: str, found: NodeShapes) -> NodeShapes:
     if not found.shapes or not found.zones:
         raise ManifestError(f"{path}: {'zones' if found.shapes else 'shapes'} is empty; name at least one")
     for shape in found.shapes:

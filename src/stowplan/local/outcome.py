@@ -44,7 +44,7 @@ class Shortfall(msgspec.Struct, frozen=True):
     message: str
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ClusterOutcome(msgspec.Struct, frozen=True):
     """All pods that had no node at first, by what became of them, each group by name."""
 
     placements: tuple[Placement, ...] = ()
@@ -87,14 +87,14 @@ class Knowledge:
     assumed: Mapping[str, str] = field(default_factory=dict)
 
 
-def outcome_of(pods: Iterable[Object], known: Knowledge, gone: Iterable[str] = ()) -> Outcome:
+def outcome_of(pods: Iterable[Object], known: Knowledge, gone: Iterable[str] = ()) -> ClusterOutcome:
     """Sort pods by what became of them."""
     names = ("placements", "refused", "failed", "held", "others", "undecided")
     groups: dict[str, list[Any]] = {name: [] for name in names}
     for pod in sorted(pods, key=lambda one: (one["metadata"]["namespace"], one["metadata"]["name"])):
         group, found = _judge(pod, known)
         groups[group].append(found)
-    return Outcome(**{name: tuple(found) for name, found in groups.items()}, gone=tuple(sorted(gone)))
+    return ClusterOutcome(**{name: tuple(found) for name, found in groups.items()}, gone=tuple(sorted(gone)))
 
 
 def key_of(pod: Object) -> str:

@@ -21,9 +21,9 @@ from aiohttp import HttpVersion10, web
 from stowplan.embedded.http.connections import Connections, Limits
 from stowplan.embedded.http.origin import HEADERS, OwnOrigin
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.serving.authentication import Authenticator
-from stowplan.serving.authorization import AccessSettings, Authorizer, Guard
-from stowplan.serving.identity import MASTERS, AccessRequest, Decision, User
+from stowplan.serving.authentication import DelegatedAuthenticator
+from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
+from stowplan.serving.identity import MASTERS, AccessDecision, AccessRequest, UserInfo
 from stowplan.serving.responses import Handler
 from stowplan.serving.routes import Pages, routes_of
 from stowplan.serving.server import connection_log
@@ -34,7 +34,7 @@ _SHUTDOWN_SECONDS: Final = 0.5
 #: Few read the pages: a browser, a collector of metrics.
 _MOST_CONNECTIONS: Final = 500
 _FOR_NOBODY: Final = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
-_ADMIN: Final = User("kubernetes-admin", (MASTERS,))
+_ADMIN: Final = UserInfo("kubernetes-admin", (MASTERS,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class PagesOptions:
 
 async def serve_pages(pages: Pages, options: PagesOptions) -> PagesServer:
     """Serve on the usual port, or on a free one if that is taken."""
-    door = _Door(OwnOrigin("https" if options.tls else "http", options.host, options.names))
+    door = _OriginCheck(OwnOrigin("https" if options.tls else "http", options.host, options.names))
     app = web.Application(middlewares=[count_as_busy, door.admit, make_guard(options.token).admit])
     app.add_routes(routes_of(pages))
     runner = web.AppRunner(
@@ -99,7 +99,7 @@ async def _listen(runner: web.AppRunner, options: PagesOptions) -> asyncio.Serve
         return await listen(0)
 
 
-class _Door:
+class _OriginCheck:
     """Keeps web pages of others out, before anybody is asked for anything."""
 
     def __init__(self, origin: OwnOrigin) -> None:
@@ -122,7 +122,10 @@ def make_guard(token: str) -> Guard:
     """Let in those who have the token; without one, everybody."""
     reviewer = TokenHolder(token)
     settings = AccessSettings() if token else AccessSettings(always_allowed_paths=("/*",))
-    return Guard(Authenticator(time.monotonic, reviewer=reviewer), Authorizer(time.monotonic, settings, reviewer))
+    return Guard(
+        DelegatedAuthenticator(time.monotonic, reviewer=reviewer),
+        DelegatedAuthorizer(time.monotonic, settings, reviewer),
+    )
 
 
 class TokenHolder:
@@ -131,12 +134,12 @@ class TokenHolder:
     def __init__(self, token: str) -> None:
         self._token = token.encode()
 
-    async def review_token(self, token: str) -> User | None:
+    async def review_token(self, token: str) -> UserInfo | None:
         is_ours = not self._token or hmac.compare_digest(token.encode(), self._token)
         return _ADMIN if is_ours else None
 
-    async def review_access(self, request: AccessRequest) -> Decision:
-        return Decision(False)
+    async def review_access(self, request: AccessRequest) -> AccessDecision:
+        return AccessDecision(False)
 
     async def authentication_config(self) -> Mapping[str, str]:
         return {}

@@ -18,7 +18,7 @@ from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 from stowplan.local.cluster import LocalCluster
 from stowplan.local.manifests import ManifestError
-from stowplan.local.outcome import Knowledge, Outcome, find_shortfalls, key_of, outcome_of
+from stowplan.local.outcome import ClusterOutcome, Knowledge, find_shortfalls, key_of, outcome_of
 from stowplan.local.up import UpOptions, View, open_cluster, published, told_to_stop, until_first
 from stowplan.queue.entry import Place
 from stowplan.serving.debug_pages import ExplainQuery
@@ -33,7 +33,7 @@ _MARK: Final = b'"deletionTimestamp"'
 class Decided:
     """What became of all pods, and explanations of refusals by pod."""
 
-    outcome: Outcome
+    outcome: ClusterOutcome
     explanations: dict[str, str]
 
 
@@ -104,7 +104,7 @@ def _is_going(metadata: Object) -> bool:
     return bool(metadata.get("deletionTimestamp")) and not metadata.get("finalizers")
 
 
-def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Outcome:
+def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> ClusterOutcome:
     placed_before = {pod["metadata"]["uid"] for pod in before.values() if pod["spec"].get("nodeName")}
     pods = {key_of(pod): pod for pod in cluster.api.list(cluster.pods)}
     ours = [pod for pod in pods.values() if pod["metadata"]["uid"] not in placed_before]
@@ -120,7 +120,7 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Outcom
     return msgspec.structs.replace(outcome, unmade=find_shortfalls(cluster.api))
 
 
-async def _explain(cluster: LocalCluster, outcome: Outcome, options: UpOptions) -> dict[str, str]:
+async def _explain(cluster: LocalCluster, outcome: ClusterOutcome, options: UpOptions) -> dict[str, str]:
     found = {}
     for unplaced in (*outcome.refused, *outcome.failed)[:MOST_EXPLAINED]:
         query = ExplainQuery(unplaced.pod, is_text=True, width=options.width)

@@ -16,9 +16,9 @@ from stowplan.app.clients import USER_AGENT, told_to
 from stowplan.app.endpoints import State, pages_of
 from stowplan.app.inspection import Inspection
 from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS
-from stowplan.app.options import Options
+from stowplan.app.options import RunOptions
 from stowplan.app.process import settle_down, steady_clock
-from stowplan.app.replica import Connections, Replica, Settings
+from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.config.types import Configuration
 from stowplan.embedded.http.answers import Respond
 from stowplan.embedded.registry.precedence import Precedence
@@ -36,10 +36,10 @@ UNLIMITED: Final = -1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LocalSchedulerOptions:
     """How to schedule."""
 
-    options: Options
+    options: RunOptions
     configuration: Configuration
     logging: Logging
     #: Where draws start; None for somewhere else every time.
@@ -59,14 +59,14 @@ class ApiServerAccess:
 class LocalScheduler:
     """Schedules the pods of one server from `start` to `stop`."""
 
-    def __init__(self, plan: Plan, server: ApiServerAccess, precedence: Precedence) -> None:
+    def __init__(self, plan: LocalSchedulerOptions, server: ApiServerAccess, precedence: Precedence) -> None:
         self._plan = plan
         self._precedence = precedence
         self._shortcut = server.shortcut
         now_ns = steady_clock()
         self.metrics = Metrics(now_ns, plan.options.feature_gates)
-        self._connections = Connections(*(_client(server, name, self.metrics) for name in ("scheduler", "", "")))
-        settings = Settings(plan.options, plan.configuration, self.metrics, now_ns, plan.seed)
+        self._connections = KubeClients(*(_client(server, name, self.metrics) for name in ("scheduler", "", "")))
+        settings = ReplicaSettings(plan.options, plan.configuration, self.metrics, now_ns, plan.seed)
         if self._shortcut is not None:
             settings = replace(settings, writer=self._shortcut.before)
         self.replica = Replica(settings, self._connections, lambda: True)

@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import NameOID
 
-from stowplan.serving.identity import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, ReviewCache, Reviewer, User
+from stowplan.serving.identity import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, ReviewCache, Reviewer, UserInfo
 
 _MISFIT: Final = (ValueError, TypeError, InvalidSignature)
 
@@ -59,7 +59,7 @@ class UnknownUserError(Exception):
 
 
 @dataclass(slots=True)
-class Authenticator:
+class DelegatedAuthenticator:
     """Finds out who asks."""
 
     now_seconds: Callable[[], float]
@@ -67,12 +67,12 @@ class Authenticator:
     proxies: TrustedProxies | None = None
     reviewer: Reviewer | None = None
     token_seconds: float = 10.0
-    _tokens: ReviewCache[str, tuple[User | None]] = field(init=False)
+    _tokens: ReviewCache[str, tuple[UserInfo | None]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._tokens = ReviewCache(self.now_seconds)
 
-    async def identify(self, credentials: RequestCredentials) -> User:
+    async def identify(self, credentials: RequestCredentials) -> UserInfo:
         """Return the user; raise UnknownUserError if the credentials given are no good."""
         user = self._by_certificate(credentials)
         if user is None:
@@ -83,7 +83,7 @@ class Authenticator:
             return user
         return msgspec.structs.replace(user, groups=(*user.groups, AUTHENTICATED))
 
-    def _by_certificate(self, credentials: RequestCredentials) -> User | None:
+    def _by_certificate(self, credentials: RequestCredentials) -> UserInfo | None:
         if credentials.certificate is None:
             return None
         certificate = read_certificate(credentials.certificate)
@@ -98,7 +98,7 @@ class Authenticator:
             return user_of(certificate)
         return None
 
-    async def _by_token(self, credentials: RequestCredentials) -> User | None:
+    async def _by_token(self, credentials: RequestCredentials) -> UserInfo | None:
         scheme, _, token = credentials.first("authorization").partition(" ")
         token = token.strip()
         if self.reviewer is None or scheme.lower() != "bearer" or not token:
@@ -111,14 +111,14 @@ class Authenticator:
             raise UnknownUserError("invalid bearer token")
         return known[0]
 
-    async def _review(self, reviewer: Reviewer, token: str) -> User | None:
+    async def _review(self, reviewer: Reviewer, token: str) -> UserInfo | None:
         try:
             return await reviewer.review_token(token)
         except Exception as error:
             raise UnknownUserError(f"the API server could not be asked about a token: {error}") from error
 
 
-def _by_headers(settings: ProxySettings, credentials: RequestCredentials) -> User | None:
+def _by_headers(settings: ProxySettings, credentials: RequestCredentials) -> UserInfo | None:
     name = next(filter(None, map(credentials.first, settings.username_headers)), "")
     if not name:
         return None
@@ -130,7 +130,7 @@ def _by_headers(settings: ProxySettings, credentials: RequestCredentials) -> Use
         if header.startswith(prefix)
     }
     uid = next(filter(None, map(credentials.first, settings.uid_headers)), "")
-    return User(name, tuple(groups), uid, extra)
+    return UserInfo(name, tuple(groups), uid, extra)
 
 
 def proxies_of(config: Mapping[str, str]) -> TrustedProxies | None:
@@ -177,11 +177,11 @@ def common_name(certificate: x509.Certificate) -> str:
     return str(names[0].value) if names else ""
 
 
-def user_of(certificate: x509.Certificate) -> User | None:
+def user_of(certificate: x509.Certificate) -> UserInfo | None:
     """Return the user that a certificate stands for: its common name, in the groups of its organizations."""
     name = common_name(certificate)
     groups = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
-    return User(name, tuple(str(group.value) for group in groups)) if name else None
+    return UserInfo(name, tuple(str(group.value) for group in groups)) if name else None
 
 
 def _is_signed_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:

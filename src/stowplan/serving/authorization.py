@@ -15,8 +15,8 @@ from aiohttp import web
 
 from stowplan.observe.logs import log_for
 from stowplan.serving import responses
-from stowplan.serving.authentication import Authenticator, RequestCredentials, UnknownUserError
-from stowplan.serving.identity import MASTERS, AccessRequest, Decision, ReviewCache, Reviewer
+from stowplan.serving.authentication import DelegatedAuthenticator, RequestCredentials, UnknownUserError
+from stowplan.serving.identity import MASTERS, AccessDecision, AccessRequest, ReviewCache, Reviewer
 from stowplan.serving.responses import Handler
 
 _log = log_for(__name__)
@@ -27,7 +27,7 @@ OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
 class Guard:
     """Authentication, then authorization, as middleware."""
 
-    def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
+    def __init__(self, authenticator: DelegatedAuthenticator, authorizer: DelegatedAuthorizer) -> None:
         self._authenticator = authenticator
         self._authorizer = authorizer
 
@@ -83,26 +83,26 @@ class AccessSettings(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Authorizer:
+class DelegatedAuthorizer:
     """Decides about requests; without a reviewer, whatever is not always allowed is refused."""
 
     now_seconds: Callable[[], float]
     settings: AccessSettings = field(default_factory=AccessSettings)
     reviewer: Reviewer | None = None
-    _decisions: ReviewCache[tuple[object, ...], Decision] = field(init=False)
+    _decisions: ReviewCache[tuple[object, ...], AccessDecision] = field(init=False)
 
     def __post_init__(self) -> None:
         self._decisions = ReviewCache(self.now_seconds)
 
-    async def decide(self, request: AccessRequest) -> Decision:
+    async def decide(self, request: AccessRequest) -> AccessDecision:
         """Decide about a request; raises if the API server cannot be asked."""
         settings = self.settings
         if not set(settings.always_allowed_groups).isdisjoint(request.user.groups):
-            return Decision(True)
+            return AccessDecision(True)
         if is_listed(request.path, settings.always_allowed_paths):
-            return Decision(True)
+            return AccessDecision(True)
         if self.reviewer is None:
-            return Decision(False)
+            return AccessDecision(False)
         user = request.user
         key = (user.name, user.groups, user.uid, tuple(sorted(user.extra.items())), request.verb, request.path)
         known = self._decisions.get(key)

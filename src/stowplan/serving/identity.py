@@ -17,7 +17,7 @@ UNAUTHENTICATED: Final = "system:unauthenticated"
 MASTERS: Final = "system:masters"
 
 
-class User(msgspec.Struct, frozen=True):
+class UserInfo(msgspec.Struct, frozen=True):
     """A user with the groups it is in."""
 
     name: str
@@ -26,18 +26,18 @@ class User(msgspec.Struct, frozen=True):
     extra: Mapping[str, tuple[str, ...]] = {}
 
 
-ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
+ANONYMOUS: Final = UserInfo("system:anonymous", (UNAUTHENTICATED,))
 
 
 class AccessRequest(msgspec.Struct, frozen=True):
     """What a user wants to do: a verb on a path that is no API object."""
 
-    user: User
+    user: UserInfo
     verb: str
     path: str
 
 
-class Decision(msgspec.Struct, frozen=True):
+class AccessDecision(msgspec.Struct, frozen=True):
     """Whether a request is allowed, and what the API server said about it."""
 
     is_allowed: bool
@@ -47,10 +47,10 @@ class Decision(msgspec.Struct, frozen=True):
 class Reviewer(Protocol):
     """The API server as the judge of who somebody is and may do. Every method raises if it cannot be asked."""
 
-    async def review_token(self, token: str) -> User | None:
+    async def review_token(self, token: str) -> UserInfo | None:
         """Return whose token it is (a TokenReview); None if it is nobody's."""
 
-    async def review_access(self, request: AccessRequest) -> Decision:
+    async def review_access(self, request: AccessRequest) -> AccessDecision:
         """Say whether a request is allowed (a SubjectAccessReview)."""
 
     async def authentication_config(self) -> Mapping[str, str]:

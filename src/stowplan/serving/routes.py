@@ -68,7 +68,7 @@ def routes_of(pages: Pages) -> list[web.RouteDef]:
         routes |= debug_pages.inspection_pages(pages.inspector)
     if pages.has_status:
         listed = tuple(path for path in routes if not path.startswith("/debug"))
-        routes["/statusz"] = _statusz(pages, zpages.Status(pages.version, pages.started_at, listed))
+        routes["/statusz"] = _statusz(pages, zpages.StatuszPage(pages.version, pages.started_at, listed))
     return [web.route("*", path, handler) for path, handler in routes.items()]
 
 
@@ -137,7 +137,7 @@ def _configz(pages: Pages) -> Handler:
 # What runs
 
 
-def _statusz(pages: Pages, status: zpages.Status) -> Handler:
+def _statusz(pages: Pages, status: zpages.StatuszPage) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         version = zpages.wanted_version(request.headers.get("Accept", ""), "Statusz")
         if version is None:

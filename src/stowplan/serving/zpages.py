@@ -91,7 +91,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StatuszPage:
     """What `/statusz` tells. Times are seconds since the epoch."""
 
     #: Of the program, as `v1.36.4-stowplan.0.1.0`.

@@ -20,7 +20,7 @@ from stowplan.cli import main, up
 from stowplan.local import initial_objects
 from stowplan.local.api_endpoint import tls_of
 from stowplan.local.cluster import LocalCluster
-from stowplan.local.initial_objects import Contents
+from stowplan.local.initial_objects import LoadedObjects
 from stowplan.observe.logs import Logging, LogSettings
 
 ONCE = "tests.integration.up.test_once"
@@ -108,8 +108,8 @@ class Progress:
         raise AssertionError("nothing is put in")
 
 
-def contents(progress: Progress, *flags: str) -> Contents:
-    return asyncio.run(initial_objects.read_contents(made(*flags).beginning, progress, has_data=False))
+def contents(progress: Progress, *flags: str) -> LoadedObjects:
+    return asyncio.run(initial_objects.read_contents(made(*flags).initial_objects, progress, has_data=False))
 
 
 def test_so_many_nodes_are_made() -> None:

@@ -15,14 +15,14 @@ from stowplan.app.configuration_source import find_source
 from stowplan.app.endpoints import access_settings, address, make_authenticator, tls_settings
 from stowplan.app.live import Live, version
 from stowplan.app.options import log_settings, shown_metrics
-from stowplan.app.replica import Connections, Replica, Settings
+from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.cli.flag_parser import parse
 from stowplan.config.types import Configuration
 from stowplan.framework.profile import Profile
 from stowplan.kube.client import Client
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
-from stowplan.serving.authorization import Authorizer
+from stowplan.serving.authorization import DelegatedAuthorizer
 from stowplan.serving.certificates import ServerCertificate
 from stowplan.serving.server import Address, _listen
 from tests.unit.serving.fake_reviewer import FakeReviewer
@@ -42,7 +42,7 @@ class Made:
     logging: Logging
     certificate: ServerCertificate
     authenticator: Any
-    authorizer: Authorizer
+    authorizer: DelegatedAuthorizer
     reviewer: FakeReviewer
     address: Address
 
@@ -94,16 +94,16 @@ async def _make(flags: tuple[str, ...]) -> Made:
     configuration = await configure(options, source)
     client = await clients.open_client(configuration.client_connection, options.master, "", metrics.requests)
     logging = Logging(log_settings(options), err=io.StringIO())
-    settings = Settings(options, configuration, metrics, lambda: 0)
+    settings = ReplicaSettings(options, configuration, metrics, lambda: 0)
     reviewer = FakeReviewer()
     return Made(
-        Live(settings, Connections(client, client, client), source, logging),
+        Live(settings, KubeClients(client, client, client), source, logging),
         client,
         metrics,
         logging,
         ServerCertificate(tls_settings(options)),
         await make_authenticator(options, reviewer),
-        Authorizer(time.monotonic, access_settings(options), reviewer),
+        DelegatedAuthorizer(time.monotonic, access_settings(options), reviewer),
         reviewer,
         address(options),
     )

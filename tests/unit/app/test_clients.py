@@ -13,7 +13,7 @@ from stowplan.app.process import now
 from stowplan.kube.client import Client, ClientSettings, Exchange
 from stowplan.kube.credentials import load
 from stowplan.observe.metrics import Metrics
-from stowplan.serving.identity import AccessRequest, Decision, User
+from stowplan.serving.identity import AccessDecision, AccessRequest, UserInfo
 
 HOST = 'host="api.test:6443"'
 
@@ -97,13 +97,13 @@ def ask(status: dict[str, Any], question: str, *details: Any) -> tuple[Any, dict
     [
         pytest.param(
             {"authenticated": True, "user": {"username": "a", "uid": "1", "groups": ["g"], "extra": {"k": ["v"]}}},
-            User("a", ("g",), "1", {"k": ("v",)}),
+            UserInfo("a", ("g",), "1", {"k": ("v",)}),
             id="somebody's",
         ),
         pytest.param({"error": "expired"}, None, id="nobody's"),
     ],
 )
-def test_a_token_is_reviewed(status: dict[str, Any], expected: User | None) -> None:
+def test_a_token_is_reviewed(status: dict[str, Any], expected: UserInfo | None) -> None:
     found, asked = ask(status, "review_token", "secret")
     assert found == expected
     assert asked["path"] == "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -111,9 +111,9 @@ def test_a_token_is_reviewed(status: dict[str, Any], expected: User | None) -> N
 
 
 def test_access_is_reviewed_with_all_that_is_known_about_the_user() -> None:
-    user = User("a", ("g",), "1", {"k": ("v",)})
+    user = UserInfo("a", ("g",), "1", {"k": ("v",)})
     found, asked = ask({"allowed": False, "reason": "no"}, "review_access", AccessRequest(user, "get", "/metrics"))
-    assert found == Decision(False, "no")
+    assert found == AccessDecision(False, "no")
     assert asked["path"] == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     assert asked["body"]["spec"] == {
         "user": "a",

@@ -4,7 +4,7 @@ import pytest
 
 from stowplan.app.configuration import queue_limits_of
 from stowplan.app.endpoints import access_settings, address
-from stowplan.app.options import OptionError, Options, apply_flags, log_settings, shown_metrics
+from stowplan.app.options import OptionError, RunOptions, apply_flags, log_settings, shown_metrics
 from stowplan.cli.flag_parser import parse
 from stowplan.config.types import ClientConnection, Configuration, LeaderElection
 from stowplan.model.duration import of_seconds
@@ -74,4 +74,4 @@ def test_a_value_that_makes_no_sense_is_named(arguments: list[str], read: object
 def test_options_are_a_value() -> None:
     assert parse(["-v=1"]) == parse(["--v=1"])
     with pytest.raises(AttributeError):
-        Options().v = 3  # type: ignore[misc]
+        RunOptions().v = 3  # type: ignore[misc]

@@ -8,7 +8,7 @@ import click.testing
 import msgspec
 import pytest
 
-from stowplan.app.options import Options
+from stowplan.app.options import RunOptions
 from stowplan.cli import main
 from stowplan.cli.flag_parser import FlagError, parse, spelled
 from stowplan.cli.flag_table import FLAGS, SECTIONS
@@ -86,7 +86,7 @@ def test_sections_stand_in_upstreams_order() -> None:
 
 
 def test_every_flag_has_its_option_and_the_other_way_round() -> None:
-    fields = {field.encode_name for field in msgspec.structs.fields(Options)} - {"given", "texts"}
+    fields = {field.encode_name for field in msgspec.structs.fields(RunOptions)} - {"given", "texts"}
     assert fields == set(FLAGS)
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from stowplan.local import initial_objects
-from stowplan.local.initial_objects import Shape, Shapes, make_nodes, split
+from stowplan.local.initial_objects import NodeShape, NodeShapes, make_nodes, split
 from stowplan.local.manifests import ManifestError
 
-GENERAL = Shape("general", {"cpu": 16}, share=8)
-GPU = Shape("gpu", {"cpu": 32}, share=2)
-CONTROL = Shape("control", {"cpu": 4}, count=3)
+GENERAL = NodeShape("general", {"cpu": 16}, share=8)
+GPU = NodeShape("gpu", {"cpu": 32}, share=2)
+CONTROL = NodeShape("control", {"cpu": 4}, count=3)
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,12 @@ CONTROL = Shape("control", {"cpu": 4}, count=3)
         pytest.param((GENERAL,), 0, [0], id="none"),
     ],
 )
-def test_nodes_are_divided_among_shapes(shapes: tuple[Shape, ...], total: int, counts: list[int]) -> None:
+def test_nodes_are_divided_among_shapes(shapes: tuple[NodeShape, ...], total: int, counts: list[int]) -> None:
     assert split(shapes, total) == counts
 
 
 def test_nodes_are_numbered_and_dealt_out_over_zones() -> None:
-    nodes = list(make_nodes(Shapes((Shape("n", {"cpu": 2, "memory": "4Gi"}),), ("a", "b")), 3))
+    nodes = list(make_nodes(NodeShapes((NodeShape("n", {"cpu": 2, "memory": "4Gi"}),), ("a", "b")), 3))
     assert [node["metadata"]["name"] for node in nodes] == ["n-0001", "n-0002", "n-0003"]
     assert [node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes] == ["a", "b", "a"]
     assert nodes[0] == {

@@ -17,10 +17,10 @@ from stowplan.app.clients import VERSION
 from stowplan.local.pages import PagesOptions, serve_pages
 from stowplan.observe.health_metrics import HealthMetrics
 from stowplan.observe.metrics import Metrics
-from stowplan.serving.authentication import Authenticator, Authorities
-from stowplan.serving.authorization import Authorizer, Guard
+from stowplan.serving.authentication import Authorities, DelegatedAuthenticator
+from stowplan.serving.authorization import DelegatedAuthorizer, Guard
 from stowplan.serving.certificates import ServerCertificate, TlsSettings
-from stowplan.serving.identity import User
+from stowplan.serving.identity import UserInfo
 from stowplan.serving.routes import Pages
 from stowplan.serving.server import Address, ServingError, connection_log, serve
 from stowplan.serving.zpages import NamedCheck
@@ -74,8 +74,8 @@ def set_verbosity(text: str) -> str:
 
 def make_reviewer() -> FakeReviewer:
     reviewer = FakeReviewer()
-    reviewer.tokens["good"] = User("prometheus", ("system:masters",))
-    reviewer.tokens["limited"] = User("guest")
+    reviewer.tokens["good"] = UserInfo("prometheus", ("system:masters",))
+    reviewer.tokens["limited"] = UserInfo("guest")
     reviewer.allowed.add(("guest", "get", "/metrics"))
     return reviewer
 
@@ -90,8 +90,8 @@ def talk(
 
     async def run() -> None:
         known = reviewer if reviewer is not None else make_reviewer()
-        authenticator = Authenticator(lambda: 0.0, Authorities(CLIENTS.pem), None, known)
-        guard = Guard(authenticator, Authorizer(lambda: 0.0, reviewer=known))
+        authenticator = DelegatedAuthenticator(lambda: 0.0, Authorities(CLIENTS.pem), None, known)
+        guard = Guard(authenticator, DelegatedAuthorizer(lambda: 0.0, reviewer=known))
         certificate = ServerCertificate(TlsSettings(), CLIENTS.pem)
         server = await serve(Address("127.0.0.1", 0), certificate, guard, pages or make_pages({}))
         tls = ssl.create_default_context()
@@ -322,7 +322,7 @@ def test_a_reviewer_that_is_down_is_a_fault_that_is_told() -> None:
 
 def test_a_port_that_is_taken_is_named() -> None:
     async def run() -> None:
-        guard = Guard(Authenticator(lambda: 0.0), Authorizer(lambda: 0.0))
+        guard = Guard(DelegatedAuthenticator(lambda: 0.0), DelegatedAuthorizer(lambda: 0.0))
         certificate = ServerCertificate(TlsSettings())
         server = await serve(Address("127.0.0.1", 0), certificate, guard, make_pages({}))
         try:
