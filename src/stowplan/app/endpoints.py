@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stowplan.app.clients import VERSION, KubeReviewer, open_reviewing_client
+from stowplan.app.inspection import Inspection
 from stowplan.app.options import OptionError, RunOptions
+from stowplan.app.replica import Replica
 from stowplan.config.external import to_external
-from stowplan.config.types import Configuration
 from stowplan.kube.client import Client
-from stowplan.model.pod import Pod
 from stowplan.observe import pod_resources
 from stowplan.observe.component_metrics import RequestMetrics
 from stowplan.observe.health_metrics import HealthMetrics
 from stowplan.observe.logs import Logging, log_for
-from stowplan.observe.metrics import Metrics
 from stowplan.serving.authentication import (
     Authorities,
     DelegatedAuthenticator,
@@ -31,7 +30,6 @@ from stowplan.serving.authentication import (
 )
 from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
 from stowplan.serving.certificates import CertificateError, ServerCertificate, TlsSettings
-from stowplan.serving.debug_pages import Inspector
 from stowplan.serving.identity import Reviewer
 from stowplan.serving.routes import Pages
 from stowplan.serving.server import Address, Server, ServingError, serve
@@ -164,48 +162,46 @@ def proxy_settings(options: RunOptions) -> ProxySettings:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """What a replica can be asked about itself."""
+class Health:
+    """What a scheduler says of itself."""
 
-    #: What is wrong with the election; None if there is none.
-    election_problem: Callable[[], str] | None
     is_ending: Callable[[], bool]
     #: What keeps the cluster from being known.
     sync_problem: Callable[[], str]
-    #: All pods, while this replica leads; None while another does.
-    pods: Callable[[], list[Pod] | None]
-    configuration: Callable[[], Configuration]
-    inspector: Inspector
+    #: What is wrong with the election; None if there is none.
+    election_problem: Callable[[], str] | None = None
 
 
-def pages_of(options: RunOptions, state: State, metrics: Metrics, logging: Logging) -> Pages:
+def pages_of(options: RunOptions, replica: Replica, health: Health, logging: Logging) -> Pages:
     """Return the pages of a replica."""
     gates, started_at = options.feature_gates, time.time()
-    election = [NamedCheck("leaderElection", state.election_problem)] if state.election_problem is not None else []
-    shutdown = NamedCheck("shutdown", lambda: "process is shutting down" if state.is_ending() else "")
-    sync = NamedCheck("sched-handler-sync", state.sync_problem)
+    election = [NamedCheck("leaderElection", health.election_problem)] if health.election_problem is not None else []
+    shutdown = NamedCheck("shutdown", lambda: "process is shutting down" if health.is_ending() else "")
+    sync = NamedCheck("sched-handler-sync", health.sync_problem)
     return Pages(
         healthz=election,
         readyz=[*election, shutdown, sync],
-        metrics=metrics,
+        metrics=replica.metrics,
         health_metrics=HealthMetrics(started_at),
-        pod_resources=_resources_of(state),
-        configuration=lambda: to_external(state.configuration()),
+        pod_resources=_resources_of(replica),
+        configuration=lambda: to_external(replica.reloader.configuration),
         flags=dict(options.texts) if gates.enabled("ComponentFlagz") else None,
         version=VERSION,
         started_at=started_at,
         now=time.time,
         has_status=gates.enabled("ComponentStatusz"),
-        set_verbosity=_verbosity_setter(logging) if state.configuration().enable_profiling else None,
-        inspector=state.inspector,
+        set_verbosity=_verbosity_setter(logging) if replica.reloader.configuration.enable_profiling else None,
+        inspector=Inspection(replica),
     )
 
 
-def _resources_of(state: State) -> Callable[[], Awaitable[bytes | None]]:
+def _resources_of(replica: Replica) -> Callable[[], Awaitable[bytes | None]]:
     async def text() -> bytes | None:
-        pods = state.pods()
+        if not replica.is_scheduling:
+            # Another one leads, and tells.
+            return None
         # It takes long on a large cluster, and the loop has pods to schedule.
-        return None if pods is None else await asyncio.to_thread(pod_resources.text, pods)
+        return await asyncio.to_thread(pod_resources.text, replica.watching.objects("Pod"))
 
     return text
 

@@ -56,14 +56,6 @@ class Inspection:
             hearing = await hear(extenders, pod, nodes)
         return await self._between_cycles(lambda now_ns: self._explain(query, now_ns, hearing))
 
-    async def queue(self, query: QueueQuery) -> dict[str, Any]:
-        """Show who waits."""
-        return self._queue(query)
-
-    async def nodes(self, query: NodesQuery) -> dict[str, Any]:
-        """Show what nodes have and what is taken of it."""
-        return self._nodes(query)
-
     async def _between_cycles(self, answer: Callable[[int], T]) -> T:
         """Ask while no cycle is under way, so that nothing is half done."""
         told: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -113,7 +105,8 @@ class Inspection:
 
     # Queue and nodes
 
-    def _queue(self, query: QueueQuery) -> dict[str, Any]:
+    async def queue(self, query: QueueQuery) -> dict[str, Any]:
+        """Show who waits."""
         view = self._view()
         waiting = [
             one
@@ -130,7 +123,8 @@ class Inspection:
         questions_about = extended.questions.of if extended is not None else lambda pod: ()
         return QueueView(parts.queue, replica.limits, parts.waiting, replica.timeline, awaited, questions_about)
 
-    def _nodes(self, query: NodesQuery) -> dict[str, Any]:
+    async def nodes(self, query: NodesQuery) -> dict[str, Any]:
+        """Show what nodes have and what is taken of it."""
         _check_sort(self._replica.parts.cache, query.sort)
         found = usage(self._replica.parts.cache, query.wants)
         if query.sort == "name":

@@ -22,8 +22,7 @@ from typing import Any, Final
 from stowplan.app import clients
 from stowplan.app.configuration import configure, write_configuration
 from stowplan.app.configuration_source import ConfigurationSource, SourceError, find_source
-from stowplan.app.endpoints import State, open_endpoints, pages_of
-from stowplan.app.inspection import Inspection
+from stowplan.app.endpoints import Health, open_endpoints, pages_of
 from stowplan.app.options import OptionError, RunOptions, shown_metrics
 from stowplan.app.process import now, settle_down, steady_clock
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
@@ -264,16 +263,9 @@ class Live:
         self._replica.take(await self._replica.reloader.reread(self._source))
 
     def _pages(self) -> Pages:
-        replica = self._replica
-        state = State(
-            election_problem=self._elector.problem if self._elector is not None else None,
-            is_ending=lambda: self._is_asked_to_end,
-            sync_problem=self._sync_problem,
-            pods=lambda: replica.watching.objects("Pod") if replica.is_scheduling else None,
-            configuration=lambda: replica.reloader.configuration,
-            inspector=Inspection(replica),
-        )
-        return pages_of(self._options, state, self._metrics, self._logging)
+        election_problem = self._elector.problem if self._elector is not None else None
+        health = Health(lambda: self._is_asked_to_end, self._sync_problem, election_problem)
+        return pages_of(self._options, self._replica, health, self._logging)
 
 
 def _see_leader(identity: str) -> None:

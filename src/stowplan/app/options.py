@@ -1,8 +1,8 @@
 """What `stowplan run` was told on its command line, and what that makes of a configuration and of logs and metrics.
 
-`cli/flag_table.py` says how each flag is written; a field of `RunOptions` is the flag of the same name with dashes. With
-`--config` the file counts: deprecated flags are ignored and only those of leader election win over it. Without a file
-the deprecated flags count too. What the flags say about serving is read in `app/endpoints.py`.
+`cli/flag_table.py` says how each flag is written; a field of `RunOptions` is the flag of the same name with dashes.
+With `--config` the file counts: deprecated flags are ignored and only those of leader election win over it. Without a
+file the deprecated flags count too. What the flags say about serving is read in `app/endpoints.py`.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class LocalCluster:
 
     async def start(self) -> None:
         """Let controllers work, and serve the API; the scheduler is made, but does nothing yet."""
-        plan = await self._plan()
+        options = await self._scheduler_options()
         self._components.start(self.broken)
         endpoint = self._entrance
         api_endpoint.publish_authority(self.api, endpoint)
@@ -147,8 +147,7 @@ class LocalCluster:
         credentials = api_endpoint.credentials_for(self.access, endpoint)
         shortcut = InProcessWriter(self.api) if self._audit is None else None
         server = ApiServerAccess(credentials, self._serving.respond, shortcut)
-        self.scheduler = LocalScheduler(plan, server, self._precedence)
-        self.scheduler.broken.add_done_callback(self._break)
+        self.scheduler = LocalScheduler(options, server, self._precedence, self.broken)
         if self.has_scheduler:
             await self._show_pages(self.scheduler, endpoint)
 
@@ -161,6 +160,9 @@ class LocalCluster:
         """End everything in the order in which it can still say so to the rest."""
         if hasattr(self, "scheduler"):
             await self.scheduler.stop()
+        if self.broken.done():
+            # Looked at, whoever else did.
+            self.broken.exception()
         await self._components.stop()
         if self._pages is not None:
             await self._pages.close()
@@ -218,16 +220,7 @@ class LocalCluster:
             has_watch_list=options.gates.enabled("WatchList"),
         )
 
-    def _break(self, ended: asyncio.Future[None]) -> None:
-        if self.broken.done() or ended.cancelled():
-            return
-        error = ended.exception()
-        if error is not None:
-            self.broken.set_exception(error)
-        else:
-            self.broken.set_result(None)
-
-    async def _plan(self) -> LocalSchedulerOptions:
+    async def _scheduler_options(self) -> LocalSchedulerOptions:
         options = self._options
         given = frozenset({"config"} if options.config else ())
         flags = RunOptions(

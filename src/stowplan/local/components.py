@@ -56,15 +56,9 @@ class Components:
         self._watch_over(announce(self._api, self._options, host, port), broken)
 
     def _watch_over(self, tasks: list[asyncio.Task[None]], broken: asyncio.Future[None]) -> None:
-        def end(task: asyncio.Task[None]) -> None:
-            if task.cancelled() or broken.done():
-                return
-            error = task.exception()
-            broken.set_exception(error if error is not None else RuntimeError(f"{task.get_name()} has ended"))
-
         self._tasks += tasks
         for task in tasks:
-            task.add_done_callback(end)
+            task.add_done_callback(lambda ended: tell_broken(broken, ended))
 
     async def stop(self) -> None:
         # Who is cancelled before it has begun never awaits what it was given to do, and Python warns of that.
@@ -92,3 +86,10 @@ class Components:
         store = self._api.store
         counted = (one for one in self._api.catalogue.all() if one.storage not in _BESIDE_THE_POINT)
         return tuple(store.shelf(resource).log.end for resource in counted)
+
+
+def tell_broken(broken: asyncio.Future[None], task: asyncio.Task[None]) -> None:
+    """Let `broken` be done, with the fault, because a task has ended that should go on."""
+    if not task.cancelled() and not broken.done():
+        error = task.exception()
+        broken.set_exception(error if error is not None else RuntimeError(f"{task.get_name()} has ended"))
