@@ -16,7 +16,7 @@ from stowplan.framework.handle import Handle
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.pod import Pod
 from stowplan.model.volumes import Rbd, Volume
-from stowplan.plugins.volumes import hints
+from stowplan.plugins.volumes.claims import claim_names, is_named_claim
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
@@ -44,7 +44,7 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> _Restricted | Skip | Rejection:
         claims: set[str] = set()
-        for name in _claim_names(pod):
+        for name in claim_names(pod):
             claim = self._listers.persistent_volume_claim(pod.namespace, name)
             if claim is None:
                 return refuse(f'persistentvolumeclaim "{name}" not found')
@@ -72,7 +72,7 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
         return (
             Awaited(changes.POD, Action.DELETE, _held_a_volume_of),
             Awaited(changes.NODE, Action.ADD),
-            Awaited(changes.PERSISTENT_VOLUME_CLAIM, Action.ADD, hints.is_named_claim),
+            Awaited(changes.PERSISTENT_VOLUME_CLAIM, Action.ADD, is_named_claim),
         )
 
     def _in_use(self, nodes: Nodes, state: _Restricted) -> Mask:
@@ -101,7 +101,7 @@ class _Users:
     claim: str
 
     def amount(self, pod: Pod) -> int:
-        return int(pod.namespace == self.namespace and self.claim in _claim_names(pod))
+        return int(pod.namespace == self.namespace and self.claim in claim_names(pod))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class _Mentions:
     claims: frozenset[str]
 
     def amount(self, pod: Pod) -> int:
-        return sum(name in self.claims for name in _claim_names(pod))
+        return sum(name in self.claims for name in claim_names(pod))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +129,7 @@ def _held_a_volume_of(pod: Pod, old: Pod, new: None) -> bool:
         return False
     if _Sharers(_disks(pod)).amount(old):
         return True
-    return not set(_claim_names(pod)).isdisjoint(_claim_names(old))
-
-
-def _claim_names(pod: Pod) -> list[str]:
-    claims = (volume.persistent_volume_claim for volume in pod.spec.volumes)
-    return [claim.claim_name for claim in claims if claim is not None]
+    return not set(claim_names(pod)).isdisjoint(claim_names(old))
 
 
 def _disks(pod: Pod) -> tuple[Volume, ...]:

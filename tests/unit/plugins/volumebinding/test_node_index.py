@@ -7,7 +7,7 @@ import pytest
 
 from stowplan.model.node_selector import CompiledNodeSelector, Term
 from stowplan.model.selectors import Requirement
-from stowplan.plugins.volumebinding.reach import NOTHING, Reach
+from stowplan.plugins.volumebinding.node_index import NOTHING, NodeIndex
 from stowplan.table.nodes import Nodes
 from tests.unit.plugins.small_cluster import SmallCluster, make_node
 
@@ -38,7 +38,7 @@ def found(wanted: list[CompiledNodeSelector | None], among: str = "", taken: tup
     """Return the rank by node, `-` where there is none; `among` and `taken` are written alike."""
     is_in = np.array([not among or str(rank) in among for rank in range(len(wanted))])
     others = [np.array([NOTHING if rank == "-" else int(rank) for rank in each]) for each in taken]
-    ranks = Reach(wanted).first(CLUSTER.nodes, is_in, others)
+    ranks = NodeIndex(wanted).first(CLUSTER.nodes, is_in, others)
     return "".join("-" if rank == NOTHING else str(rank) for rank in ranks.tolist())
 
 
@@ -87,7 +87,7 @@ def test_what_is_taken_on_a_node_is_passed_over_there(taken: tuple[str, ...], ex
 
 def test_nodes_that_come_later_are_found() -> None:
     cluster = SmallCluster(make_node("n1", labels={"host": "n1"}))
-    reach = Reach([needs("host in n2"), needs("host in n1")])
+    reach = NodeIndex([needs("host in n2"), needs("host in n1")])
     everything = np.ones(2, dtype=bool)
     assert reach.first(cluster.nodes, everything).tolist() == [1]
     cluster.table.add_node(make_node("n2", labels={"host": "n2"}))

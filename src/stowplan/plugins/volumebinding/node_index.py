@@ -1,4 +1,4 @@
-"""Which of many things each node can reach: the first by rank, found by look-up instead of one mask per thing.
+"""The first of many volumes, or reports of free space, that each node can reach: by look-up, not one mask for each.
 
 Thousands of volumes that each live on one node, or of reports of free space that are each about one, differ in the
 value of one label. They are put in order by that value once, and found by the value that a row has.
@@ -29,8 +29,8 @@ NOTHING: Final = 2**63 - 1
 _EQUALITY: Final = (selectors.IN, selectors.EQUALS, selectors.DOUBLE_EQUALS)
 
 
-class Reach:
-    """Things by rank, each with the selector that a node must meet; None is met by all."""
+class NodeIndex:
+    """Things by rank, each with the node selector that a node must meet; None is met by all."""
 
     def __init__(self, wanted: Sequence[CompiledNodeSelector | None]) -> None:
         variety = _variety(filter(None, wanted))
@@ -38,13 +38,13 @@ class Reach:
         for rank, selector in enumerate(wanted):
             key, values, rest = _split(selector, variety)
             sorts.setdefault((key, rest), []).extend((value, rank) for value in values)
-        self._bundles = [_Bundle(key, rest, pairs) for (key, rest), pairs in sorts.items()]
+        self._groups = [_Group(key, rest, pairs) for (key, rest), pairs in sorts.items()]
 
     def first(self, nodes: Nodes, among: Mask, taken: Sequence[Ranks] = ()) -> Ranks:
         """Return, for every row, the first of some things that it can reach and that is not taken there already."""
         found = nothing(len(nodes))
-        for bundle in self._bundles:
-            bundle.lower(found, nodes, among, taken)
+        for group in self._groups:
+            group.lower(found, nodes, among, taken)
         return found
 
 
@@ -53,7 +53,7 @@ def nothing(rows: int) -> Ranks:
     return np.full(rows, NOTHING)
 
 
-class _Bundle:
+class _Group:
     """Things that differ in the value of one label: by value, those that a node with it reaches if it meets the rest.
 
     Without a key there is one value, which every node has.
