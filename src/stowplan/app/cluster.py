@@ -56,7 +56,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
 from stowplan.observe.explain import Explanation, explain, feasible_nodes
 from stowplan.observe.hearing import hear
-from stowplan.plugins.dynamicresources.in_flight import InFlight
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.queue.nominations import Nominations
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
@@ -122,7 +122,7 @@ class Cluster:
         #: Told when changes were applied.
         self.news = News()
         #: The resource claims on their way to the cluster.
-        self.claims = InFlight(self.cache.objects, self.cache.table.reads, gates)
+        self.claims = ClaimTracker(self.cache.objects, self.cache.table.reads, gates)
         #: Where plugins count their own work.
         self.measures: Measures = Unmeasured()
         #: What plugins write to; without one, what they write is done here.

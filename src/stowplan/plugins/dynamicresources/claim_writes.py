@@ -16,9 +16,9 @@ import msgspec
 from stowplan.framework.handle import ConflictError, PreparingHandle
 from stowplan.model.dra import AllocationResult, ResourceClaim, ResourceClaimStatus
 from stowplan.model.pod import Pod
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.plugins.dynamicresources.claims import FINALIZER, consumer_of, is_reserved_for, written
-from stowplan.plugins.dynamicresources.extended import Mappings
-from stowplan.plugins.dynamicresources.in_flight import InFlight
+from stowplan.plugins.dynamicresources.extended_resources import Mappings
 from stowplan.plugins.dynamicresources.node_allocatable import Statuses
 
 T = TypeVar("T", ResourceClaim, Pod)
@@ -29,12 +29,12 @@ CREATES: Final = "scheduler_resourceclaim_creates_total"
 NEWS_SECONDS: Final = 5.0
 
 
-class ClaimError(Exception):
+class ClaimWriteError(Exception):
     """A claim cannot be written; the text is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
-class GivenBack:
+class WrittenClaims:
     """What was written for a pod: the claims reserved for it, the one made for its extended resources, if any, and
     whether its status says what devices take of the node."""
 
@@ -46,7 +46,7 @@ class GivenBack:
 class ClaimWrites:
     """Writes claims through a handle."""
 
-    def __init__(self, handle: PreparingHandle, claims: InFlight) -> None:
+    def __init__(self, handle: PreparingHandle, claims: ClaimTracker) -> None:
         self._handle = handle
         self._claims = claims
 
@@ -57,11 +57,11 @@ class ClaimWrites:
 
         async def once(current: ResourceClaim) -> ResourceClaim:
             if current.metadata.deletion_timestamp is not None:
-                raise ClaimError(f"claim {current.key} got deleted in the meantime")
+                raise ClaimWriteError(f"claim {current.key} got deleted in the meantime")
             if allocation is not None and current.status.allocation is not None:
-                raise ClaimError(f"claim {current.key} got allocated elsewhere in the meantime")
+                raise ClaimWriteError(f"claim {current.key} got allocated elsewhere in the meantime")
             if allocation is None and current.status.allocation is None:
-                raise ClaimError(f"claim {current.key} got deallocated elsewhere in the meantime")
+                raise ClaimWriteError(f"claim {current.key} got deallocated elsewhere in the meantime")
             if allocation is not None:
                 current = await self._protect(current)
             given = allocation or current.status.allocation
@@ -84,7 +84,7 @@ class ClaimWrites:
             created: ResourceClaim = await self._handle.writes.create(unnamed)
         except Exception as error:
             self._handle.measures.count(CREATES, "failure")
-            raise ClaimError(f"create claim for extended resources {claim.namespace}/: {error}") from error
+            raise ClaimWriteError(f"create claim for extended resources {claim.namespace}/: {error}") from error
         self._handle.measures.count(CREATES, "success")
         return created
 
@@ -92,7 +92,7 @@ class ClaimWrites:
         """Write into the status of a pod which claim has its extended resources. Raise ClaimError."""
         if not mappings:
             text = f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
-            raise ClaimError(text)
+            raise ClaimWriteError(text)
         content = {"resourceClaimName": claim.name, "requestMappings": [written(mapping) for mapping in mappings]}
         await self._note(pod, {"extendedResourceClaimStatus": content}, "update", "ExtendedResourceClaimStatus")
 
@@ -107,7 +107,7 @@ class ClaimWrites:
         unversioned = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=""))
         await self._patch(unversioned, {"status": status}, f"{does} pod {pod.key} {field}", "status")
 
-    async def give_back(self, pod: Pod, back: GivenBack) -> None:
+    async def give_back(self, pod: Pod, back: WrittenClaims) -> None:
         """Take back what was written for a pod that is not going to be bound."""
 
         async def once(current: ResourceClaim) -> ResourceClaim:
@@ -154,7 +154,7 @@ class ClaimWrites:
         except ConflictError:
             raise
         except Exception as error:
-            raise ClaimError(f"{what}: {error}") from error
+            raise ClaimWriteError(f"{what}: {error}") from error
         return changed
 
     async def _retried(
@@ -182,5 +182,5 @@ class ClaimWrites:
         found = current()
         if found is None or found.uid != claim.uid:
             gone = f'resourceclaims.resource.k8s.io "{claim.name}" not found'
-            raise ClaimError(f"get updated claim {claim.key} after conflict: {gone}")
+            raise ClaimWriteError(f"get updated claim {claim.key} after conflict: {gone}")
         return found

@@ -5,14 +5,18 @@ How devices are chosen for it is in `allocator.py`, which claims are on their wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final
 
 import msgspec
 
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import WordedError
 from stowplan.model.dra import ClaimConsumer, DeviceClass, ResourceClaim
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, PodResourceClaim
 
 #: Keeps a claim from being deleted while its devices are given away.
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
@@ -50,7 +54,7 @@ def request_key(claims: Iterable[ResourceClaim]) -> tuple[bytes, ...]:
     return tuple(_spec_encoder.encode(claim.spec) for claim in claims)
 
 
-def problem(claim: ResourceClaim, find_class: FindClass, *, allows_alternatives: bool) -> str:
+def problem_with_requests(claim: ResourceClaim, find_class: FindClass, *, allows_alternatives: bool) -> str:
     """Return why nothing can be allocated for a claim, "" if its requests can be tried.
 
     Raise UnsupportedRequestError for a request without a class.
@@ -80,3 +84,86 @@ def written(value: msgspec.Struct) -> dict[str, object]:
     """Return a part of a claim as it stands in a patch."""
     content: dict[str, object] = msgspec.to_builtins(value, enc_hook=str)
     return content
+
+
+#: Finds a claim by namespace and name.
+Find = Callable[[str, str], ResourceClaim | None]
+
+
+class MissingClaimError(Exception):
+    """A claim of a pod that cannot be used; the text is the reason to give."""
+
+
+def awaited(find: Find) -> tuple[Awaited, ...]:
+    """Return the changes that a pod without devices waits for."""
+    return (
+        Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
+        Awaited(changes.RESOURCE_CLAIM, Action.ADD | Action.UPDATE, partial(is_claim_better, find)),
+        Awaited(changes.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, partial(has_all_claims, find)),
+        Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE),
+        Awaited(changes.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
+    )
+
+
+def problem_with_claims(find: Find, pod: Pod) -> str:
+    """Return what is wrong with the pod's claims, "" if all are there."""
+    try:
+        list(claims_of(find, pod))
+    except MissingClaimError as missing:
+        return str(missing)
+    return ""
+
+
+def claims_of(find: Find, pod: Pod) -> Iterator[ResourceClaim]:
+    """Find the claims of a pod. Raise MissingClaimError at the first that cannot be used."""
+    return (claim for _, claim in named_claims_of(find, pod))
+
+
+def named_claims_of(find: Find, pod: Pod) -> Iterator[tuple[str, ResourceClaim]]:
+    """Find the claims of a pod, each with the name by which containers refer to it. Raise MissingClaimError."""
+    for entry in pod.spec.resource_claims:
+        name = _name(pod, entry)
+        if name is None:
+            continue
+        claim = find(pod.namespace, name)
+        if claim is None:
+            raise MissingClaimError(f'could not find ResourceClaim "{pod.namespace}/{name}"')
+        if claim.metadata.deletion_timestamp is not None:
+            raise MissingClaimError(f'resourceclaim "{claim.name}" is being deleted')
+        if entry.resource_claim_name is None and not _is_owner(pod, claim):
+            raise MissingClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
+        yield entry.name, claim
+
+
+def is_claim_better(find: Find, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
+    """A claim helps if it gave back its devices, or if it is the pod's own and is new or has another status."""
+    try:
+        is_own = any(claim.uid == new.uid for claim in list(claims_of(find, pod)))
+    except MissingClaimError:
+        return False
+    if old is not None and old.status.allocation is not None and new.status.allocation is None:
+        return True
+    return is_own and (old is None or old.status != new.status)
+
+
+def has_all_claims(find: Find, pod: Pod, old: Pod, new: Pod) -> bool:
+    """A pod that was given the names of its claims helps itself, if all of them are there."""
+    return changes.is_same(pod, new) and not problem_with_claims(find, new)
+
+
+def _name(pod: Pod, entry: PodResourceClaim) -> str | None:
+    """Return the name of the claim behind an entry; None if it turned out that none is needed."""
+    if entry.resource_claim_name is not None:
+        return entry.resource_claim_name
+    if entry.resource_claim_template_name is None:
+        raise MissingClaimError(
+            f'pod "{pod.key}", spec.resourceClaim "{entry.name}": none of the supported fields are set'
+        )
+    for status in pod.status.resource_claim_statuses:
+        if status.name == entry.name:
+            return status.resource_claim_name
+    raise MissingClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
+
+
+def _is_owner(pod: Pod, claim: ResourceClaim) -> bool:
+    return any(owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references)

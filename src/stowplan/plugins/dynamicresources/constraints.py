@@ -17,7 +17,7 @@ Value = tuple[str, object]
 _UNKNOWN: Final[Value] = ("", None)
 
 
-class Constraint(Protocol):
+class ClaimConstraint(Protocol):
     def add(self, request: str, sub_request: str, offered: OfferedDevice) -> bool:
         """Say whether a device may join those given to the claim so far, and if so, count it in."""
 
@@ -25,7 +25,7 @@ class Constraint(Protocol):
         """Take back the device that was added last."""
 
 
-def of(constraint: DeviceConstraint, features: Features) -> Constraint | None:
+def make_constraint(constraint: DeviceConstraint, features: Features) -> ClaimConstraint | None:
     """Return the constraint that answers; None if its kind is not known."""
     if constraint.match_attribute is not None:
         return MatchAttribute(constraint.match_attribute, constraint.requests)

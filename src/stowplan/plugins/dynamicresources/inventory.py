@@ -12,23 +12,20 @@ from dataclasses import dataclass
 
 from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.node import Node
+from stowplan.plugins.dynamicresources.allocated_devices import PoolId
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.identity import PoolId
-from stowplan.plugins.dynamicresources.pool_slices import PoolSlices
-from stowplan.plugins.dynamicresources.pools import OfferedDevice, Pool
-from stowplan.plugins.dynamicresources.reach import ReachError
-
-
-class InventoryError(Exception):
-    """A slice whose choice of nodes cannot be understood; the text says which."""
+from stowplan.plugins.dynamicresources.pools import DevicePool, OfferedDevice, PoolSlices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reachable:
-    """What one node can reach: its pools in the order they are tried, and the devices of those that can be used."""
+    """What one node can reach: its pools in the order they are tried, and the devices of those that can be used.
+
+    The stamp stays the same as long as the node reaches the same pools with the same content.
+    """
 
     stamp: int
-    pools: tuple[Pool, ...]
+    pools: tuple[DevicePool, ...]
     devices: tuple[OfferedDevice, ...]
     labels: dict[str, str]
 
@@ -60,21 +57,13 @@ class Inventory:
                 self._add(PoolSlices(id, listed, self.features.partitionable_devices))
 
     def reachable(self, node: Node) -> Reachable:
-        """Return what a node can reach. Raise InventoryError."""
+        """Return what a node can reach. Raise NodeSelectionError."""
         known = self._reachable.get(node.name)
         if known is not None and (not self._shared or known.labels == node.labels):
             return known
         fresh = self._look(node, known or self._outdated.pop(node.name, None))
         self._reachable[node.name] = fresh
         return fresh
-
-    def pools_for(self, node: Node) -> tuple[Pool, ...]:
-        """Return the pools with devices for a node, in the order in which they are tried. Raise InventoryError."""
-        return self.reachable(node).pools
-
-    def stamp(self, node: Node) -> int:
-        """Return a number that stays the same as long as the node reaches the same pools with the same content."""
-        return self.reachable(node).stamp
 
     def home(self, pool: PoolId) -> str | None:
         """Return the only node that can reach a pool; None if there may be several, or if the pool is not known."""
@@ -85,7 +74,7 @@ class Inventory:
 
     def _look(self, node: Node, before: Reachable | None) -> Reachable:
         seen = {**self._local.get(node.name, {}), **self._shared}
-        pools = sorted((pool for each in seen.values() if (pool := _pool_for(each, node))), key=lambda pool: pool.id)
+        pools = sorted((pool for each in seen.values() if (pool := each.for_node(node))), key=lambda pool: pool.id)
         # Devices that need no preparation are tried first.
         pools.sort(key=lambda pool: pool.has_binding_conditions)
         if before is not None and before.pools == tuple(pools):
@@ -119,10 +108,3 @@ class Inventory:
         if pool.is_shared and self._reachable:
             # Most of them will see no difference; what they saw tells.
             self._outdated, self._reachable = self._reachable, {}
-
-
-def _pool_for(pool: PoolSlices, node: Node) -> Pool | None:
-    try:
-        return pool.for_node(node)
-    except ReachError as error:
-        raise InventoryError(f"gather pool information: {error}") from error

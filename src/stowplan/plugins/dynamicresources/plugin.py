@@ -33,17 +33,15 @@ from stowplan.model import node_selector, requests
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources import binding_conditions, extended, hints, pod_claims
-from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites, GivenBack
-from stowplan.plugins.dynamicresources.claims import is_idle_but_for, is_reserved_for
-from stowplan.plugins.dynamicresources.ground import Ground, TimeLimit
-from stowplan.plugins.dynamicresources.handle import DevicesHandle
-from stowplan.plugins.dynamicresources.hints import MissingClaimError
+from stowplan.plugins.dynamicresources import claims, extended_resources, pod_claims, pre_bind
+from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
+from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites, WrittenClaims
+from stowplan.plugins.dynamicresources.claims import MissingClaimError, is_idle_but_for, is_reserved_for
+from stowplan.plugins.dynamicresources.dra_state import DRAState, TimeLimit
 from stowplan.plugins.dynamicresources.node_allocatable import taking_of_node
-from stowplan.plugins.dynamicresources.pod_claims import PodClaims
-from stowplan.plugins.dynamicresources.prepared import UNAVAILABLE, Given, KeptOutcomes, Prepared
-from stowplan.plugins.dynamicresources.reservation import Allocated, Preparation, Reservation, Taken
-from stowplan.plugins.dynamicresources.signing import signed
+from stowplan.plugins.dynamicresources.pod_claims import PodClaims, signed
+from stowplan.plugins.dynamicresources.pre_bind import Allocated, ClaimBinding, Reservation, ReservedClaim
+from stowplan.plugins.dynamicresources.state_data import UNAVAILABLE, AllocatedClaim, KeptAllocations, StateData
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
@@ -86,17 +84,19 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         self._handle = handle
         self._claims = handle.claims
         limit = TimeLimit(filter_timeout, handle.monotonic_ns)
-        self._ground = Ground(handle.listers, handle.claims, handle.feature_gates, limit)
-        self._kept = KeptOutcomes(self._ground)
+        self._ground = DRAState(handle.listers, handle.claims, handle.feature_gates, limit)
+        self._kept = KeptAllocations(self._ground)
         self._writes = ClaimWrites(handle, handle.claims)
         self._binding_timeout = binding_timeout if self._ground.features.binding_conditions else None
-        self._preparation = Preparation(handle, self._writes, self._binding_timeout)
+        self._preparation = ClaimBinding(handle, self._writes, self._binding_timeout)
         self._reserved: dict[str, Reservation] = {}
 
     # Which pods, and what tells them apart
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
-        problem = hints.problem(self._handle.listers.resource_claim, pod) if pod.spec.resource_claims else ""
+        problem = (
+            claims.problem_with_claims(self._handle.listers.resource_claim, pod) if pod.spec.resource_claims else ""
+        )
         return refuse(problem) if problem else None
 
     def sign(self, pod: Pod) -> Hashable:
@@ -109,11 +109,11 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         return signature if is_nameless else (signature, pod.uid)
 
     def events(self) -> tuple[Awaited, ...]:
-        return hints.awaited(self._handle.listers.resource_claim)
+        return claims.awaited(self._handle.listers.resource_claim)
 
     # Which nodes
 
-    def pre_filter(self, pod: Pod, nodes: Nodes) -> Prepared | Skip | Rejection:
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> StateData | Skip | Rejection:
         try:
             claims = self._resolve(pod, nodes)
         except MissingClaimError as missing:
@@ -125,14 +125,14 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         obstacle = pod_claims.obstacle(claims, self._claims, find_class, allows_alternatives=alternatives)
         return refuse(obstacle) if obstacle else self._prepare(claims)
 
-    def filter(self, pod: Pod, nodes: Nodes, state: Prepared | None) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: StateData | None) -> Iterator[Reject]:
         if state is None:
             raise WordedError(NOT_PREPARED)
         yield from (refused for refused in state.objections(nodes) if np.count_nonzero(refused.mask))
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         if pod.spec.resource_claims and self._ground.features.prioritized_list:
-            own = pod_claims.found(pod, self._claims)
+            own = pod_claims.usable_claims(pod, self._claims)
             if any(request.first_available for claim in own for request in claim.spec.devices.requests):
                 return self._prepare(self._resolve(pod, nodes)).scores(nodes)
         return np.zeros(len(nodes), dtype=np.int64)
@@ -147,21 +147,21 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         requested = requests.incoming(pod) if nodes is None else nodes.incoming(pod)
         return pod_claims.resolve(pod, self._claims, self._ground.served, requested.scalar)
 
-    def _prepare(self, claims: PodClaims) -> Prepared:
+    def _prepare(self, claims: PodClaims) -> StateData:
         given = tuple(self._given(claim) for claim in claims.given)
-        return Prepared(claims, given, self._ground, self._kept, self._ground.refresh())
+        return StateData(claims, given, self._ground, self._kept, self._ground.refresh())
 
-    def _given(self, claim: ResourceClaim) -> Given:
+    def _given(self, claim: ResourceClaim) -> AllocatedClaim:
         selector = claim.status.allocation.node_selector if claim.status.allocation is not None else None
         compiled = node_selector.compile_node_selector(selector) if selector is not None else None
         if compiled is not None and compiled.parse_error is not None:
             raise ValueError(compiled.parse_error)
-        return Given(claim, compiled, self._has_failed(claim))
+        return AllocatedClaim(claim, compiled, self._has_failed(claim))
 
     def _has_failed(self, claim: ResourceClaim) -> bool:
         """Say whether devices that were given earlier do not get ready."""
         timeout = self._binding_timeout
-        return timeout is not None and binding_conditions.has_failed(claim, self._handle.now_ns(), timeout)
+        return timeout is not None and pre_bind.has_failed(claim, self._handle.now_ns(), timeout)
 
     # What may help
 
@@ -175,7 +175,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         for claim in self._unavailable(claims, attempt):
             if is_idle_but_for(pod, claim):
                 return Arranged(Rejection((DEALLOCATED,)), partial(self._writes.deallocate, claim))
-        if claims.made is not None and not extended.is_in_memory(claims.made):
+        if claims.made is not None and not extended_resources.is_in_memory(claims.made):
             return Arranged(Rejection((DELETED,)), partial(self._writes.delete, claims.made))
         return Rejection((STILL_NOT,))
 
@@ -201,12 +201,14 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         if allocated is None:
             return NOT_FOUND
         taken = [
-            Taken(claim, allocation, claim.uid)
+            ReservedClaim(claim, allocation, claim.uid)
             for claim, allocation in zip(allocated.pending, allocated.results, strict=True)
         ]
         for one in taken:
             self._claims.hold(one.as_given())
-        reservation = Reservation([*map(Taken, claims.given), *taken], allocated.mappings, allocated.node_allocatable)
+        reservation = Reservation(
+            [*map(ReservedClaim, claims.given), *taken], allocated.mappings, allocated.node_allocatable
+        )
         self._reserved[pod.uid] = reservation
         if self._ground.node_allocatable.is_on:
             self._handle.recount(taking_of_node(pod, allocated.node_allocatable))
@@ -237,10 +239,10 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
             if taken.is_made:
                 # Nobody else may know of it yet.
                 made = taken.claim
-        found = list(pod_claims.found(pod, self._claims))
+        found = list(pod_claims.usable_claims(pod, self._claims))
         reserved = [claim for claim in found if claim.status.allocation is not None and is_reserved_for(pod, claim)]
         has_status = bool(reservation and reservation.node_allocatable) or any(map(self._takes_of_node, reserved))
-        back = GivenBack(reserved, made, has_status)
+        back = WrittenClaims(reserved, made, has_status)
         return partial(self._writes.give_back, pod, back) if reserved or made is not None or has_status else None
 
     def _takes_of_node(self, claim: ResourceClaim) -> bool:

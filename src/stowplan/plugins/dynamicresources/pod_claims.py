@@ -5,16 +5,25 @@ What has to be allocated depends on the node: a resource that the node has itsel
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources import extended, hints
-from stowplan.plugins.dynamicresources.claims import FindClass, can_be_reserved, is_reserved_for, problem
-from stowplan.plugins.dynamicresources.extended import Mappings
-from stowplan.plugins.dynamicresources.in_flight import InFlight
+from stowplan.plugins.dynamicresources import extended_resources
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
+from stowplan.plugins.dynamicresources.claims import (
+    FindClass,
+    MissingClaimError,
+    can_be_reserved,
+    claims_of,
+    is_reserved_for,
+    named_claims_of,
+    problem_with_requests,
+    request_key,
+)
+from stowplan.plugins.dynamicresources.extended_resources import Mappings
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +66,8 @@ class PodClaims:
         claims = [claim for claim in self.own if claim.status.allocation is None]
         if self.made is None or not lacking:
             return tuple(claims), ()
-        requests, mappings = extended.requests_of(self.pod, {name: self.served[name] for name in lacking})
-        return (*claims, extended.asking_for(self.made, requests)), mappings
+        requests, mappings = extended_resources.requests_of(self.pod, {name: self.served[name] for name in lacking})
+        return (*claims, extended_resources.asking_for(self.made, requests)), mappings
 
     def lacking_on(self, node: Node) -> list[str]:
         """Return the served resources that a node has not got itself."""
@@ -66,27 +75,27 @@ class PodClaims:
         return [name for name in self.served if name not in has or has[name].is_zero]
 
 
-def resolve(pod: Pod, claims: InFlight, class_of: Mapping[str, str], requested: Mapping[str, int]) -> PodClaims:
+def resolve(pod: Pod, claims: ClaimTracker, class_of: Mapping[str, str], requested: Mapping[str, int]) -> PodClaims:
     """Find the claims of a pod. Raise MissingClaimError if one cannot be used."""
-    named = tuple(hints.named_claims_of(claims.find, pod)) if pod.spec.resource_claims else ()
+    named = tuple(named_claims_of(claims.find, pod)) if pod.spec.resource_claims else ()
     own, called = tuple(claim for _, claim in named), tuple(name for name, _ in named)
-    names = [name for name, amount in requested.items() if amount and extended.may_be_served(name)]
+    names = [name for name, amount in requested.items() if amount and extended_resources.may_be_served(name)]
     served = {name: class_of[name] for name in names if name in class_of}
     if not served:
         return PodClaims(pod, own, names=called)
-    made = claims.made_for(pod.uid) or extended.claim_in_memory(pod)
+    made = claims.made_for(pod.uid) or extended_resources.claim_in_memory(pod)
     return PodClaims(pod, own, made, served, tuple(name for name in names if name not in class_of), called)
 
 
-def found(pod: Pod, claims: InFlight) -> Iterator[ResourceClaim]:
+def usable_claims(pod: Pod, claims: ClaimTracker) -> Iterator[ResourceClaim]:
     """Yield the claims that a pod names, up to the first that cannot be used."""
     try:
-        yield from hints.claims_of(claims.find, pod)
-    except hints.MissingClaimError:
+        yield from claims_of(claims.find, pod)
+    except MissingClaimError:
         return
 
 
-def obstacle(claims: PodClaims, in_flight: InFlight, find_class: FindClass, *, allows_alternatives: bool) -> str:
+def obstacle(claims: PodClaims, in_flight: ClaimTracker, find_class: FindClass, *, allows_alternatives: bool) -> str:
     """Return why the claims of a pod cannot be had on any node at the moment, "" if they can be tried."""
     for claim in claims.everything:
         if claim.status.allocation is not None:
@@ -95,7 +104,31 @@ def obstacle(claims: PodClaims, in_flight: InFlight, find_class: FindClass, *, a
         elif in_flight.is_held(claim):
             return f"resource claim {claim.key} is in the process of being allocated"
         elif claim is not claims.made:
-            text = problem(claim, find_class, allows_alternatives=allows_alternatives)
+            text = problem_with_requests(claim, find_class, allows_alternatives=allows_alternatives)
             if text:
                 return text
     return ""
+
+
+def signed(pod: Pod, claims: ClaimTracker, has_failed: Callable[[ResourceClaim], bool]) -> Hashable:
+    """Return all that decides about the claims of a pod, but for classes and devices."""
+    made = claims.made_for(pod.uid)
+    left_over = made.key if made is not None else None
+    try:
+        found = list(claims_of(claims.find, pod))
+    except MissingClaimError as missing:
+        return str(missing)
+    return left_over, tuple(_signed(pod, claim, claims, has_failed) for claim in found)
+
+
+def _signed(
+    pod: Pod, claim: ResourceClaim, claims: ClaimTracker, has_failed: Callable[[ResourceClaim], bool]
+) -> Hashable:
+    asked = request_key((claim,))
+    allocation = claim.status.allocation
+    if allocation is not None:
+        is_usable = can_be_reserved(claim) or is_reserved_for(pod, claim)
+        return asked, repr(allocation.node_selector), repr(allocation.devices), is_usable, has_failed(claim)
+    is_plain = all(request.exactly is not None or request.first_available for request in claim.spec.devices.requests)
+    # What is said of others names them.
+    return asked, "" if is_plain and not claims.is_held(claim) else claim.key

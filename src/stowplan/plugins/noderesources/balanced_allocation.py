@@ -13,8 +13,8 @@ from stowplan.config.arguments import ResourceSpec
 from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
 from stowplan.framework.kept.incremental import ScoresAmounts
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources.handle import ClaimsHandle
-from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
+from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
 from stowplan.plugins.noderesources.allocation import (
     CPU_AND_MEMORY,
     EXACT,
@@ -56,7 +56,7 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
     ) -> None:
         """Without a handle no device class is known."""
         self._resources = resources
-        self._served = ServedAmounts(handle) if handle is not None else None
+        self._served = ExtendedResourceAmounts(handle) if handle is not None else None
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> Counted | Skip:
         serves = self._served.serves if self._served is not None else nothing_served

@@ -22,8 +22,8 @@ from stowplan.model import requests
 from stowplan.model.pod import Pod
 from stowplan.model.requests import USUAL, Requests
 from stowplan.model.resource_names import is_extended
-from stowplan.plugins.dynamicresources.handle import ClaimsHandle
-from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
+from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
 from stowplan.plugins.noderesources import hints
 from stowplan.plugins.noderesources.allocation import (
     CPU_AND_MEMORY,
@@ -105,7 +105,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         handle: ClaimsHandle | None = None,
     ) -> None:
         """Without a handle no device class is known."""
-        self._served = ServedAmounts(handle) if handle is not None else None
+        self._served = ExtendedResourceAmounts(handle) if handle is not None else None
         is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
         self._device_classes = handle.listers.device_classes if handle is not None and is_served else None
         self._rules = rules_of(handle.feature_gates) if handle is not None else USUAL

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.plugins.dynamicresources import cel_text
-from stowplan.plugins.dynamicresources.cel_text import Read
+from stowplan.plugins.dynamicresources import cel_compiler
+from stowplan.plugins.dynamicresources.cel_compiler import Read
 
 MODEL = Read("attributes", "d.com", "model")
 
@@ -30,7 +30,7 @@ MODEL = Read("attributes", "d.com", "model")
     ],
 )
 def test_an_expression_reads_what_it_names(expression: str, expected: set[Read] | None) -> None:
-    assert cel_text.reads(expression) == expected
+    assert cel_compiler.reads(expression) == expected
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_an_expression_reads_what_it_names(expression: str, expected: set[Read] 
     ],
 )
 def test_missing_domains_are_taken_for_empty_ones(expression: str, expected: str) -> None:
-    assert cel_text.with_empty_domains(expression) == expected
+    assert cel_compiler.with_empty_domains(expression) == expected

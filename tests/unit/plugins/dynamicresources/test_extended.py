@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.model import decode
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources import extended
+from stowplan.plugins.dynamicresources import extended_resources
 from tests.unit.plugins.dynamicresources.claim_objects import device_class
 
 GPU, NIC = "example.com/gpu", "example.com/nic"
@@ -36,7 +36,7 @@ OLD, NEW = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
     ],
 )
 def test_which_class_serves_a_resource(classes: list[Any], expected: dict[str, str]) -> None:
-    assert extended.classes_by_resource(classes) == expected
+    assert extended_resources.classes_by_resource(classes) == expected
 
 
 def pod_of(containers: list[dict[str, Any]], init: list[dict[str, Any]] | None = None) -> Pod:
@@ -115,22 +115,22 @@ def pod_of(containers: list[dict[str, Any]], init: list[dict[str, Any]] | None =
 def test_what_is_asked_for(
     containers: list[dict[str, Any]], init: list[dict[str, Any]], requests: dict[str, int], mappings: list[str]
 ) -> None:
-    found, mapped = extended.requests_of(pod_of(containers, init), {GPU: "gpu"})
+    found, mapped = extended_resources.requests_of(pod_of(containers, init), {GPU: "gpu"})
     assert {one.name: one.exactly.count for one in found if one.exactly is not None} == requests
     assert [f"{one.container_name} {one.request_name}" for one in mapped] == mappings
     assert {one.resource_name for one in mapped} <= {GPU}
 
 
 def test_several_resources_are_asked_for_by_class_in_the_order_of_request_names() -> None:
-    found, mapped = extended.requests_of(pod_of([{GPU: "1", NIC: "2"}]), {NIC: "nic", GPU: "gpu"})
+    found, mapped = extended_resources.requests_of(pod_of([{GPU: "1", NIC: "2"}]), {NIC: "nic", GPU: "gpu"})
     asked = [(one.name, one.exactly.device_class_name, one.exactly.count) for one in found if one.exactly is not None]
     assert asked == [("container-0-request-0", "gpu", 1), ("container-0-request-1", "nic", 2)]
     assert [one.resource_name for one in mapped] == [GPU, NIC]
 
 
 def test_the_claim_of_a_pod_belongs_to_it() -> None:
-    made = extended.claim_in_memory(pod_of([]))
-    assert extended.is_in_memory(made)
-    assert extended.pod_behind(made) == "pod"
+    made = extended_resources.claim_in_memory(pod_of([]))
+    assert extended_resources.is_in_memory(made)
+    assert extended_resources.pod_behind(made) == "pod"
     assert made.metadata.generate_name == "pod-extended-resources-"
     assert made.metadata.annotations == {"resource.kubernetes.io/extended-resource-claim": "true"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.model.dra import ResourceClaim
-from stowplan.plugins.dynamicresources.in_flight import InFlight
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.table.journal import Reads
 from tests.unit.plugins.dynamicresources.claim_objects import claim, given
 
@@ -22,7 +22,7 @@ class World:
     def __init__(self, *claims: ResourceClaim) -> None:
         self.reads = Reads()
         self.objects = Objects(self.reads)
-        self.claims = InFlight(self.objects, self.reads, DEFAULT_GATES)
+        self.claims = ClaimTracker(self.objects, self.reads, DEFAULT_GATES)
         self.show(*claims)
 
     def show(self, *claims: ResourceClaim) -> None:

@@ -7,9 +7,10 @@ import pytest
 from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowplan.model.device_pool import Device, ResourceSlice
 from stowplan.model.node import Node
+from stowplan.plugins.dynamicresources.allocated_devices import PoolId
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.identity import PoolId
-from stowplan.plugins.dynamicresources.inventory import Inventory, InventoryError
+from stowplan.plugins.dynamicresources.inventory import Inventory
+from stowplan.plugins.dynamicresources.pools import NodeSelectionError
 from tests.unit.plugins.dynamicresources.offers import (
     DRIVER,
     NODE,
@@ -27,7 +28,7 @@ CONDITIONAL = Device(name="conditional", binding_conditions=("ready",))
 
 def seen(slices: list[ResourceSlice], node: Node = NODE, features: Features | None = None) -> list[str]:
     """Return the pools of a node with their devices, or what is wrong with them."""
-    pools = Inventory(slices, features or Features()).pools_for(node)
+    pools = Inventory(slices, features or Features()).reachable(node).pools
     return [
         f"{pool.id.pool}: "
         + ("incomplete" if pool.is_incomplete else pool.invalid_reason or " ".join(d.id.device for d in pool.devices))
@@ -179,7 +180,7 @@ def test_without_partitionable_devices_counters_and_choices_per_device_are_left_
 def test_a_selector_that_cannot_be_understood_is_named() -> None:
     requirement = NodeSelectorRequirement(key="zone", operator="Near", values=("a",))
     selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(requirement,)),))
-    with pytest.raises(InventoryError, match="failed to perform node selection for slice broken: failed to parse"):
+    with pytest.raises(NodeSelectionError, match="failed to perform node selection for slice broken: failed to parse"):
         seen([make_slice("broken", A, node_selector=selector)])
 
 
@@ -190,28 +191,28 @@ class TestRefresh:
 
     def test_a_node_keeps_its_stamp_while_nothing_changes_for_it(self) -> None:
         inventory = Inventory([self.LOCAL, self.ELSEWHERE, self.SHARED], Features())
-        before = inventory.stamp(NODE), inventory.stamp(OTHER_NODE)
+        before = inventory.reachable(NODE).stamp, inventory.reachable(OTHER_NODE).stamp
         inventory.refresh(
             [make_slice("shared", B, pool="three", node_selector=in_zone("b")), self.ELSEWHERE, self.LOCAL]
         )
-        assert inventory.stamp(NODE) == before[0]
-        assert inventory.stamp(OTHER_NODE) != before[1]
+        assert inventory.reachable(NODE).stamp == before[0]
+        assert inventory.reachable(OTHER_NODE).stamp != before[1]
 
     def test_what_was_added_changed_and_removed_is_seen(self) -> None:
         inventory = Inventory([self.LOCAL], Features())
-        stamps = [inventory.stamp(NODE)]
+        stamps = [inventory.reachable(NODE).stamp]
         for slices in ([self.LOCAL, make_slice("more", B, pool="more")], [make_slice("local", C, pool="one")], []):
             inventory.refresh(slices)
-            stamps.append(inventory.stamp(NODE))
+            stamps.append(inventory.reachable(NODE).stamp)
         assert len(set(stamps)) == 4
-        assert inventory.pools_for(NODE) == ()
+        assert inventory.reachable(NODE).pools == ()
 
     def test_labels_decide_anew(self) -> None:
         inventory = Inventory([self.SHARED], Features())
         moved = Node(metadata=OTHER_NODE.metadata)
-        assert [len(inventory.pools_for(node)) for node in (NODE, moved)] == [0, 1]
+        assert [len(inventory.reachable(node).pools) for node in (NODE, moved)] == [0, 1]
         relabelled = Node(metadata=type(NODE.metadata)(name=NODE.name, labels={"zone": "b"}))
-        assert [pool.id.pool for pool in inventory.pools_for(relabelled)] == ["three"]
+        assert [pool.id.pool for pool in inventory.reachable(relabelled).pools] == ["three"]
 
     @pytest.mark.parametrize(
         ("pool", "home"),

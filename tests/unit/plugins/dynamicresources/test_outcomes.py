@@ -11,9 +11,8 @@ from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.model import decode
 from stowplan.model.duration import of_seconds
 from stowplan.model.node import Node
-from stowplan.plugins.dynamicresources.allocator import AllocationError, NodeAllocationError
-from stowplan.plugins.dynamicresources.ground import Ground, TimeLimit
-from stowplan.plugins.dynamicresources.outcomes import FITS, UNKNOWN, Outcomes
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError, NodeAllocationError
+from stowplan.plugins.dynamicresources.dra_state import FITS, UNKNOWN, DRAState, NodeAllocations, TimeLimit
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.dynamicresources.claim_objects import claim, device_class, exactly, given, slice_of
@@ -25,7 +24,7 @@ def node(name: str, **labels: str) -> Node:
     return decode.convert(Node, {"metadata": {"name": name, "labels": labels}})
 
 
-class Watched(Ground):
+class Watched(DRAState):
     """Notes which nodes are asked."""
 
     def allocator(self, claims: Any) -> Any:
@@ -45,7 +44,7 @@ class Stage:
     def __init__(self) -> None:
         self.handle = LocalHandle(*map(node, NAMES), device_class(), slice_of("one", "d1", "d2"), slice_of("two", "d1"))
         self.ground = Watched(self.handle)
-        self.outcomes = Outcomes([claim("claim", exactly(2))], self.ground)
+        self.outcomes = NodeAllocations([claim("claim", exactly(2))], self.ground)
 
     def asked(self, wanted: list[bool] | None = None) -> list[str]:
         """Bring everything up to date, look, and return which nodes had to be asked."""
@@ -125,10 +124,10 @@ class Failing(Watched):
 
 def test_a_problem_of_one_node_is_its_reason_and_any_other_is_raised() -> None:
     stage = Stage()
-    stage.outcomes = Outcomes([claim()], Failing(stage.handle, NodeAllocationError("invalid pools")))
+    stage.outcomes = NodeAllocations([claim()], Failing(stage.handle, NodeAllocationError("invalid pools")))
     stage.asked()
     assert stage.outcomes.reasons == ["cannot allocate all claims", "invalid pools"]
     assert stage.verdicts == [3, 3, 3]
-    stage.outcomes = Outcomes([claim()], Failing(stage.handle, AllocationError("no such thing")))
+    stage.outcomes = NodeAllocations([claim()], Failing(stage.handle, AllocationError("no such thing")))
     with pytest.raises(AllocationError, match="no such thing"):
         stage.asked()

@@ -18,7 +18,8 @@ from stowplan.model.dra import (
     ResourceClaim,
 )
 from stowplan.model.meta import ObjectMeta
-from stowplan.plugins.dynamicresources.allocator import AllocationError, score
+from stowplan.plugins.dynamicresources.allocator import score
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from tests.unit.plugins.dynamicresources.offers import (
     DRIVER,
     allocate,

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.model.device_pool import Device, DeviceAttribute
+from stowplan.plugins.dynamicresources.cel_selectors import CelError, CelPrograms
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.selection import CelError, CelPrograms
 from tests.unit.plugins.dynamicresources.offers import attributes, capacity, offered
 
 DEVICE = Device(

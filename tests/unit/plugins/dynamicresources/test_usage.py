@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from stowplan.model.quantity import Quantity
-from stowplan.plugins.dynamicresources.identity import DeviceId, PoolId, SharedId
-from stowplan.plugins.dynamicresources.usage import Usage
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedDevices, DeviceId, PoolId, SharedDeviceId
 from tests.unit.plugins.dynamicresources.claim_objects import DRIVER, claim, given
 
 POOL = PoolId(DRIVER, "n")
@@ -15,7 +14,7 @@ def device(name: str) -> DeviceId:
 
 
 def test_a_claim_takes_its_devices_and_gives_them_back() -> None:
-    usage = Usage()
+    usage = AllocatedDevices()
     usage.count("a", claim("a", allocation=given("n", "d1", "d2")))
     assert set(usage.in_use.devices) == {device("d1"), device("d2")}
     usage.count("a", claim("a", allocation=given("n", "d2")))
@@ -25,7 +24,7 @@ def test_a_claim_takes_its_devices_and_gives_them_back() -> None:
 
 
 def test_a_device_that_two_hold_is_taken_until_both_gave_it_back() -> None:
-    usage = Usage()
+    usage = AllocatedDevices()
     usage.count("in flight", claim("a", allocation=given("n", "d1")))
     usage.count("known", claim("a", allocation=given("n", "d1")))
     position = usage.position
@@ -38,17 +37,17 @@ def test_a_device_that_two_hold_is_taken_until_both_gave_it_back() -> None:
 
 
 def test_administration_takes_nothing() -> None:
-    usage = Usage()
+    usage = AllocatedDevices()
     usage.count("a", claim("a", allocation=given("n", "d1", adminAccess=True)))
     assert not usage.in_use.devices
     assert usage.position == 0
 
 
 def test_shares_are_added_up() -> None:
-    usage = Usage()
+    usage = AllocatedDevices()
     usage.count("a", claim("a", allocation=given("n", "d1", shareID="s1", consumedCapacity={"memory": "3Gi"})))
     usage.count("b", claim("b", allocation=given("n", "d1", shareID="s2", consumedCapacity={"memory": "1Gi"})))
-    assert set(usage.in_use.shared) == {SharedId(*device("d1"), "s1"), SharedId(*device("d1"), "s2")}
+    assert set(usage.in_use.shared) == {SharedDeviceId(*device("d1"), "s1"), SharedDeviceId(*device("d1"), "s2")}
     assert usage.in_use.consumed == {device("d1"): {"memory": Quantity.parse("4Gi")}}
     assert not usage.in_use.devices
     usage.count("a", None)
@@ -58,13 +57,13 @@ def test_shares_are_added_up() -> None:
 
 
 def test_without_the_feature_a_share_is_the_whole_device() -> None:
-    usage = Usage(counts_shares=False)
+    usage = AllocatedDevices(counts_shares=False)
     usage.count("a", claim("a", allocation=given("n", "d1", shareID="s1")))
     assert set(usage.in_use.devices) == {device("d1")}
 
 
 def test_touched_pools_are_forgotten_after_a_while() -> None:
-    usage = Usage()
+    usage = AllocatedDevices()
     for _ in range(20_000):
         usage.count("a", claim("a", allocation=given("n", "d1")))
         usage.count("a", None)

@@ -1,6 +1,7 @@
 """CEL selectors: does a device have what an expression asks for. Each is compiled once, when it is first needed.
 
-Most devices of a cluster look alike to an expression, so what it said is remembered by what it read of a device.
+Most devices of a cluster look alike to an expression, so what it said is remembered by what it read of a device. How an
+expression is compiled is in `cel_compiler.py`, which is loaded with the first one.
 """
 
 from __future__ import annotations
@@ -8,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Final
 
-from stowplan.cel import values
+from stowplan.cel import values, versions
+from stowplan.cel.values import Carrier
+from stowplan.cel.versions import VersionError
 from stowplan.model.device_pool import DeviceAttribute, DeviceCapacity
-from stowplan.plugins.dynamicresources import cel_attributes, cel_text
-from stowplan.plugins.dynamicresources.cel_text import Read
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import OfferedDevice
 
 if TYPE_CHECKING:
-    from stowplan.plugins.dynamicresources.cel_runtime import Program, Runtime
-
+    from stowplan.plugins.dynamicresources.cel_compiler import Program, Read, Runtime
 
 # Answers that are kept for an expression; one that looks at names or addresses has another for every device.
 _MOST_ANSWERS: Final = 1 << 16
@@ -48,24 +48,27 @@ class CelPrograms:
 
     def _compile(self, expression: str) -> _Selector:
         # The library takes time to load, and many clusters have no claims.
-        from stowplan.plugins.dynamicresources.cel_runtime import ExpressionError, Runtime
+        from stowplan.plugins.dynamicresources.cel_compiler import ExpressionError, Runtime, reads
 
         if self._runtime is None:
             self._runtime = Runtime(has_lists=self._features.list_type_attributes)
         try:
             program = self._runtime.compile(expression)
         except ExpressionError as error:
-            return _Selector(expression, CelError("compile", str(error)), self._features)
-        return _Selector(expression, program, self._features)
+            return _Selector(CelError("compile", str(error)), None, self._features)
+        return _Selector(program, reads(expression), self._features)
 
 
 class _Selector:
     """One expression and what it said so far."""
 
-    def __init__(self, expression: str, program: Program | CelError, features: Features) -> None:
+    def __init__(self, program: Program | CelError, reads: frozenset[Read] | None, features: Features) -> None:
         self._program = program
         self._features = features
-        self._reads = _reads(expression)
+        # None: it may read any attribute or capacity.
+        self._reads: list[Read] | None = None
+        if reads is not None and not any(read.domain is not None and read.name is None for read in reads):
+            self._reads = sorted(read for read in reads if read.domain is not None)
         self._answers: dict[Hashable, bool | str] = {}
 
     def matches(self, offered: OfferedDevice) -> bool:
@@ -90,7 +93,7 @@ class _Selector:
         return driver, device.allow_multiple_allocations, *[_find(offered, driver, read) for read in self._reads]
 
     def _answer(self, program: Program, offered: OfferedDevice) -> bool | str:
-        from stowplan.plugins.dynamicresources.cel_runtime import ExpressionError
+        from stowplan.plugins.dynamicresources.cel_compiler import ExpressionError
 
         fault = _fault(offered, self._features)
         if fault:
@@ -99,14 +102,6 @@ class _Selector:
             return program.evaluate(_fields(offered, self._features))
         except ExpressionError as error:
             return str(error)
-
-
-def _reads(expression: str) -> tuple[Read, ...] | None:
-    """Return which attributes and capacities an expression reads; None if it may be any."""
-    found = cel_text.reads(expression)
-    if found is None or any(read.domain is not None and read.name is None for read in found):
-        return None
-    return tuple(sorted(read for read in found if read.domain is not None))
 
 
 def _find(offered: OfferedDevice, driver: str, read: Read) -> DeviceAttribute | DeviceCapacity | None:
@@ -121,7 +116,7 @@ def _fault(offered: OfferedDevice, features: Features) -> str:
     for name, attribute in offered.device.attributes.items():
         if attribute.string_value is None and attribute.int_value is None and attribute.bool_value is None:
             try:
-                cel_attributes.of_attribute(attribute, features.list_type_attributes)
+                of_attribute(attribute, features.list_type_attributes)
             except ValueError as error:
                 return f"attribute {name}: {error}"
     return ""
@@ -133,9 +128,7 @@ def _fields(offered: OfferedDevice, features: Features) -> dict[str, Any]:
     attributes: dict[str, dict[str, Any]] = {}
     for name, attribute in device.attributes.items():
         domain, own_name = _split(name, driver)
-        attributes.setdefault(domain, {})[own_name] = cel_attributes.of_attribute(
-            attribute, features.list_type_attributes
-        )
+        attributes.setdefault(domain, {})[own_name] = of_attribute(attribute, features.list_type_attributes)
     capacity: dict[str, dict[str, Any]] = {}
     for name, offered_capacity in device.capacity.items():
         domain, own_name = _split(name, driver)
@@ -152,3 +145,26 @@ def _fields(offered: OfferedDevice, features: Features) -> dict[str, Any]:
 def _split(name: str, driver: str) -> tuple[str, str]:
     domain, slash, own_name = name.partition("/")
     return (domain, own_name) if slash else (driver, name)
+
+
+def of_attribute(attribute: DeviceAttribute, has_lists: bool) -> Any:
+    """Return what stands for the value of an attribute. Raise ValueError if it has none that is known."""
+    if has_lists:
+        for listed in (attribute.int_values, attribute.bool_values, attribute.string_values):
+            if listed:
+                return list(listed)
+        if attribute.version_values:
+            return [_version_of(text) for text in attribute.version_values]
+    for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
+        if value is not None:
+            return value
+    if attribute.version_value is not None:
+        return _version_of(attribute.version_value)
+    raise ValueError("unsupported attribute value")
+
+
+def _version_of(text: str) -> Carrier:
+    try:
+        return values.of_version(versions.parse(text))
+    except VersionError as error:
+        raise ValueError(f"parse semantic version: {error}") from error

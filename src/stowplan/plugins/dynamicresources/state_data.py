@@ -20,8 +20,7 @@ from stowplan.model.node import Node
 from stowplan.model.node_selector import CompiledNodeSelector
 from stowplan.plugins.dynamicresources import allocator, node_allocatable
 from stowplan.plugins.dynamicresources.claims import request_key
-from stowplan.plugins.dynamicresources.ground import Ground, Mark
-from stowplan.plugins.dynamicresources.outcomes import FIRST_REASON, FITS, Outcomes
+from stowplan.plugins.dynamicresources.dra_state import FIRST_REASON, FITS, DRAState, NodeAllocations, StateVersion
 from stowplan.plugins.dynamicresources.pod_claims import PodClaims
 from stowplan.table import node_match
 from stowplan.table.columns import Mask, Rows, Scores
@@ -36,7 +35,7 @@ KEPT_OUTCOMES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class AllocatedClaim:
     """An allocated claim: the nodes that reach its devices (None: all), and whether its devices cannot get ready."""
 
     claim: ResourceClaim
@@ -54,16 +53,16 @@ class Given:
         return ~node_match.selected(self.selector, nodes)
 
 
-class KeptOutcomes:
+class KeptAllocations:
     """The outcomes of allocating, by what is requested."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: DRAState) -> None:
         self._ground = ground
-        self._kept: OrderedDict[tuple[bytes, ...], Outcomes] = OrderedDict()
+        self._kept: OrderedDict[tuple[bytes, ...], NodeAllocations] = OrderedDict()
 
-    def of(self, claims: Sequence[ResourceClaim]) -> Outcomes:
+    def of(self, claims: Sequence[ResourceClaim]) -> NodeAllocations:
         key = request_key(claims)
-        outcomes = self._kept.pop(key, None) or Outcomes(claims, self._ground)
+        outcomes = self._kept.pop(key, None) or NodeAllocations(claims, self._ground)
         self._kept[key] = outcomes
         if len(self._kept) > KEPT_OUTCOMES:
             self._kept.popitem(last=False)
@@ -72,14 +71,14 @@ class KeptOutcomes:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared(Successive):
+class StateData(Successive):
     """The claims of a pod, and the ground on which they are allocated as it was when the pod was prepared."""
 
     claims: PodClaims
-    given: tuple[Given, ...]
-    ground: Ground
-    kept: KeptOutcomes
-    mark: Mark
+    given: tuple[AllocatedClaim, ...]
+    ground: DRAState
+    kept: KeptAllocations
+    mark: StateVersion
 
     def changed_rows(self, before: Any, nodes: Nodes) -> Rows | None:
         """Only nodes of whose devices more or less is taken have changed, as long as all else is the same."""

@@ -6,12 +6,13 @@ be, one as the cluster has it), so devices are counted.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Final, TypeVar
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeVar
 
 from stowplan.model.dra import DeviceRequestAllocationResult, ResourceClaim
 from stowplan.model.quantity import Quantity
-from stowplan.plugins.dynamicresources.identity import DeviceId, InUse, PoolId, SharedId
 
 K = TypeVar("K", bound=Hashable)
 
@@ -19,20 +20,20 @@ K = TypeVar("K", bound=Hashable)
 REMEMBERED: Final = 1 << 14
 
 
-class Usage:
+class AllocatedDevices:
     """Taken devices, shares of devices, and what the shares consume."""
 
     def __init__(self, *, counts_shares: bool = True) -> None:
         self._counts_shares = counts_shares
         self._devices: dict[DeviceId, int] = {}
-        self._shares: dict[SharedId, int] = {}
+        self._shares: dict[SharedDeviceId, int] = {}
         self._consumed: dict[DeviceId, dict[str, Quantity]] = {}
         self._of: dict[Hashable, tuple[DeviceRequestAllocationResult, ...]] = {}
         self._touched: list[PoolId] = []
         #: Grows with every pool of which more or less is taken than before.
         self.position = 0
         #: What the allocator looks at; it follows every change.
-        self.in_use = InUse(self._devices.keys(), self._shares.keys(), self._consumed)
+        self.in_use = AllocatedState(self._devices.keys(), self._shares.keys(), self._consumed)
 
     def count(self, holder: Hashable, claim: ResourceClaim | None) -> None:
         """Count what a claim was given, in place of what its holder had before; None gives everything back."""
@@ -63,7 +64,7 @@ class Usage:
     def _add(self, result: DeviceRequestAllocationResult, change: int) -> None:
         device = DeviceId(result.driver, result.pool, result.device)
         if self._counts_shares and result.share_id is not None:
-            share = SharedId(*device, result.share_id)
+            share = SharedDeviceId(*device, result.share_id)
             if _counted(self._shares, share, change):
                 self._consume(device, result, change)
                 self._touch(device.pool_id)
@@ -99,3 +100,49 @@ def _counted(counts: dict[K, int], key: K, change: int) -> bool:
     if not now:
         del counts[key]
     return not (before and now)
+
+
+class PoolId(NamedTuple):
+    driver: str
+    pool: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}"
+
+
+class DeviceId(NamedTuple):
+    driver: str
+    pool: str
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}/{self.device}"
+
+    @property
+    def pool_id(self) -> PoolId:
+        return PoolId(self.driver, self.pool)
+
+
+class SharedDeviceId(NamedTuple):
+    """One share of a device that allows several allocations."""
+
+    driver: str
+    pool: str
+    device: str
+    share: str
+
+    @property
+    def device_id(self) -> DeviceId:
+        return DeviceId(self.driver, self.pool, self.device)
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedState:
+    """What is taken in the whole cluster: devices for themselves, shares of devices, and how much the shares consume.
+
+    The sets are read, never changed nor kept, so they may be live ones.
+    """
+
+    devices: AbstractSet[DeviceId] = frozenset()
+    shared: AbstractSet[SharedDeviceId] = frozenset()
+    consumed: Mapping[DeviceId, Mapping[str, Quantity]] = field(default_factory=dict)

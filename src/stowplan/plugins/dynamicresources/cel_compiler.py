@@ -1,14 +1,15 @@
-"""The CEL library, set up as Kubernetes does for devices. Imported only when the first expression is met.
+"""The CEL library, set up as Kubernetes does for devices, and what an expression reads of a device.
 
-Types are checked as far as the library can: the driver's name is a string, attributes may be anything. Errors are put
-into the words of the library that Kubernetes uses.
+Imported only when the first expression is met. Types are checked as far as the library can: the driver's name is a
+string, attributes may be anything. Errors are put into the words of the library that Kubernetes uses. In Kubernetes a
+domain that a device has nothing of is an empty map; plain CEL would call it a missing key.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from cel_expr_python import cel
 
@@ -25,11 +26,11 @@ from stowplan.cel.environment import (
     fault,
     in_other_words,
 )
-from stowplan.plugins.dynamicresources import cel_text
+from stowplan.cel.tokens import Token, closing, literal, split
 
 __all__ = ["ExpressionError", "Program", "Runtime"]
-
 _ANSWERS: Final = ("BOOL", "DYN")
+_MAPS: Final = ("attributes", "capacity")
 
 
 class Runtime:
@@ -45,7 +46,7 @@ class Runtime:
     def compile(self, expression: str) -> Program:
         """Compile an expression that says yes or no. Raise ExpressionError."""
         renamed = tokens.renamed(expression)
-        text = cel_text.with_empty_domains(renamed)
+        text = with_empty_domains(renamed)
         try:
             compiled = self._typed.compile(text)
         except RuntimeError as error:
@@ -114,6 +115,47 @@ class Program:
         raise ExpressionError(_not_bool(result.plain_value()))
 
 
+def reads(expression: str) -> frozenset[Read] | None:
+    """Return what an expression reads of a device; None if that may be anything."""
+    tokens = split(expression)
+    found = set()
+    for index in _mentions(tokens):
+        if tokens[index + 1].text != "." or tokens[index + 2].kind != "name":
+            return None
+        read = _read(tokens, index + 2)
+        if read.field in _MAPS and read.domain is None:
+            return None
+        found.add(read)
+    return frozenset(found)
+
+
+class Read(NamedTuple):
+    """Something that an expression reads of a device: of a map ("attributes", "capacity") one entry of a domain.
+
+    Without a name it is the whole domain, without a domain the whole map, or a plain field.
+    """
+
+    field: str
+    domain: str | None = None
+    name: str | None = None
+
+
+def with_empty_domains(expression: str) -> str:
+    """Return the expression with domains that are missing taken for empty ones, where a domain is looked up."""
+    tokens = split(expression)
+    edits: list[tuple[int, int, str]] = []
+    for index in _mentions(tokens):
+        words = [token.text for token in tokens[index + 1 : index + 5]]
+        if words[0] == "." and words[1] in _MAPS and words[2] == "[" and words[3] != "?":
+            end = closing(tokens, index + 3)
+            if end is not None:
+                edits.append((tokens[index + 3].start, tokens[index + 3].end, "[?"))
+                edits.append((tokens[end].start, tokens[end].end, "].orValue({})"))
+    for start, end, text in sorted(edits, reverse=True):
+        expression = expression[:start] + text + expression[end:]
+    return expression
+
+
 def _typed_variables() -> dict[str, Any]:
     return {
         "device.driver": STRING,
@@ -131,3 +173,29 @@ def _not_bool(value: object) -> str:
         "kubernetes.Quantity": "type conversion error from 'Quantity' to 'bool'",
     }.get(kind, f"unsupported type conversion from '{kind}' to bool")
     return f"CEL result of type {kind} could not be converted to bool: {why}"
+
+
+def _mentions(tokens: Sequence[Token]) -> Iterator[int]:
+    """Yield where the device itself is mentioned."""
+    for index, token in enumerate(tokens):
+        if token.kind == "name" and token.text == "device" and (index == 0 or tokens[index - 1].text != "."):
+            yield index
+
+
+def _read(tokens: Sequence[Token], at: int) -> Read:
+    """Return what is read from the token of the field on."""
+    field = tokens[at].text
+    domain = literal(tokens[at + 2])
+    if field not in _MAPS or tokens[at + 1].text != "[" or domain is None or tokens[at + 3].text != "]":
+        return Read(field)
+    return Read(field, domain, _entry(tokens, at + 4))
+
+
+def _entry(tokens: Sequence[Token], at: int) -> str | None:
+    """Return which entry of a domain is read: `.name`, `.?name`, `["name"]` or `[?"name"]`."""
+    opening = tokens[at].text
+    step = 2 if tokens[at + 1].text == "?" else 1
+    entry, after = tokens[at + step], tokens[at + step + 1].text
+    if opening == "." and entry.kind == "name":
+        return None if after == "(" else entry.text
+    return literal(entry) if opening == "[" and after == "]" else None

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
-from stowplan.model.dra import AllocationResult, ResourceClaim
+from stowplan.model.dra import AllocatedDeviceStatus, AllocationResult, DeviceRequestAllocationResult, ResourceClaim
 from stowplan.model.duration import Duration
+from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources import binding_conditions, extended
-from stowplan.plugins.dynamicresources.binding_conditions import TIMED_OUT, BindingError
+from stowplan.plugins.dynamicresources import extended_resources
+from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
 from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites
 from stowplan.plugins.dynamicresources.claims import FINALIZER, is_reserved_for
-from stowplan.plugins.dynamicresources.extended import Mappings
-from stowplan.plugins.dynamicresources.handle import DevicesHandle
+from stowplan.plugins.dynamicresources.extended_resources import Mappings
 from stowplan.plugins.dynamicresources.node_allocatable import Statuses
 
 PENDING: Final = "BindingConditionsPending"
@@ -28,7 +29,7 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 @dataclass(slots=True)
-class Taken:
+class ReservedClaim:
     """A claim of a pod as it was written last; what it is given, if that is new, and the uid under which it is held."""
 
     claim: ResourceClaim
@@ -38,7 +39,7 @@ class Taken:
     @property
     def is_made(self) -> bool:
         """Whether it was made for extended resources, and is in memory no more."""
-        return bool(extended.pod_behind(self.claim)) and not extended.is_in_memory(self.claim)
+        return bool(extended_resources.pod_behind(self.claim)) and not extended_resources.is_in_memory(self.claim)
 
     def as_given(self) -> ResourceClaim:
         """Return the claim as it is going to be."""
@@ -64,12 +65,12 @@ class Allocated:
 class Reservation:
     """The claims of a pod, which containers get what of the one for extended resources, and what devices take."""
 
-    taken: Sequence[Taken]
+    taken: Sequence[ReservedClaim]
     mappings: Mappings = ()
     node_allocatable: Statuses = ()
 
 
-class Preparation:
+class ClaimBinding:
     """Writes what was taken for pods, and waits until their devices are ready."""
 
     def __init__(self, handle: DevicesHandle, writes: ClaimWrites, timeout: Duration | None) -> None:
@@ -87,15 +88,15 @@ class Preparation:
         if reservation.node_allocatable:
             await self._writes.note_taken(pod, reservation.node_allocatable)
         claims = [taken.claim for taken in reservation.taken]
-        if self._timeout is not None and any(map(binding_conditions.has_any, claims)):
+        if self._timeout is not None and any(map(has_any, claims)):
             self._handle.announce(pod, PENDING, f"waiting for binding conditions for device on node {node_name}")
             await self._wait(pod, claims, self._timeout)
 
-    async def _write(self, pod: Pod, taken: Taken, mappings: Mappings) -> None:
+    async def _write(self, pod: Pod, taken: ReservedClaim, mappings: Mappings) -> None:
         """Write that a claim is the pod's now; from then on the cluster's word counts."""
-        if extended.is_in_memory(taken.claim):
+        if extended_resources.is_in_memory(taken.claim):
             taken.claim = await self._writes.create(taken.claim)
-        at = binding_conditions.time_at(self._handle.now_ns()) if self._timeout is not None else None
+        at = time_at(self._handle.now_ns()) if self._timeout is not None else None
         taken.claim = await self._writes.give(taken.claim, pod, taken.allocation, at)
         self._claims.settle(taken.uid or taken.claim.uid, taken.claim)
         if taken.is_made:
@@ -108,11 +109,11 @@ class Preparation:
             await self._wait_for(claims, limit)
             end = "success"
         except BindingError as error:
-            end = binding_conditions.end_of(error)
+            end = end_of(error)
             raise
         finally:
             seconds = (self._handle.now_ns() - started_ns) / _SECOND_NS
-            for result in binding_conditions.results(claims):
+            for result in results_of(claims):
                 labels = (pod.spec.scheduler_name, result.driver, end)
                 self._handle.measures.time(WAITS, seconds, *labels)
                 if result.binding_conditions:
@@ -126,11 +127,94 @@ class Preparation:
                 current = self._claims.find(claim.namespace, claim.name)
                 if current is None:
                     raise BindingError(f'could not find ResourceClaim "{claim.key}"')
-                if not binding_conditions.is_ready(current):
-                    if binding_conditions.is_late(current, self._handle.now_ns(), limit):
+                if not is_ready(current):
+                    if is_late(current, self._handle.now_ns(), limit):
                         raise BindingError(f"{TIMED_OUT}: claim={claim.name}")
                     return False
             return True
 
         if not await self._handle.news.until(are_ready, limit.seconds):
             raise BindingError(f"{TIMED_OUT}: context deadline exceeded")
+
+
+#: A device cannot be made ready, or was not in time: each begins the text of what went wrong.
+FAILED: Final = "device binding failed"
+TIMED_OUT: Final = "device binding timeout"
+
+
+class BindingError(Exception):
+    """The devices of a claim do not get ready."""
+
+
+def end_of(error: BindingError) -> str:
+    """Return upstream's word for how the waiting ended."""
+    text = str(error)
+    return "timeout" if text.startswith(TIMED_OUT) else "failure" if text.startswith(FAILED) else "error"
+
+
+def results_of(claims: Iterable[ResourceClaim]) -> list[DeviceRequestAllocationResult]:
+    """Return what claims were given, device by device."""
+    return [result for claim in claims for result in _results(claim)]
+
+
+def has_any(claim: ResourceClaim) -> bool:
+    """Say whether some device of the claim has to be made ready."""
+    return any(result.binding_conditions for result in _results(claim))
+
+
+def is_ready(claim: ResourceClaim) -> bool:
+    """Say whether all devices of an allocated claim are ready. Raise BindingError if one cannot be made so."""
+    if claim.status.allocation is None:
+        return False
+    for result in _results(claim):
+        if not result.binding_conditions:
+            continue
+        reported = _conditions(claim, result)
+        failed = [reported[name] for name in result.binding_failure_conditions if _is_true(reported.get(name))]
+        if failed:
+            said = f'claim={claim.name}, reason={failed[0].reason}, message="{failed[0].message}"'
+            raise BindingError(f"{FAILED}: {said}")
+        if not all(_is_true(reported.get(name)) for name in result.binding_conditions):
+            return False
+    return True
+
+
+def is_late(claim: ResourceClaim, now_ns: int, timeout: Duration) -> bool:
+    """Say whether devices that have to be made ready were given too long ago."""
+    allocation = claim.status.allocation
+    if allocation is None or allocation.allocation_timestamp is None or not has_any(claim):
+        return False
+    given_ns = round(allocation.allocation_timestamp.timestamp() * _SECOND_NS)
+    return given_ns + timeout.nanoseconds < now_ns
+
+
+def has_failed(claim: ResourceClaim, now_ns: int, timeout: Duration) -> bool:
+    """Say whether there is no point in waiting for the devices of a claim any longer."""
+    try:
+        return not is_ready(claim) and is_late(claim, now_ns, timeout)
+    except BindingError:
+        return True
+
+
+def time_at(now_ns: int) -> datetime:
+    """Return a moment as it stands in an allocation: whole seconds."""
+    return datetime.fromtimestamp(now_ns // _SECOND_NS, UTC)
+
+
+def _results(claim: ResourceClaim) -> tuple[DeviceRequestAllocationResult, ...]:
+    allocation = claim.status.allocation
+    return allocation.devices.results if allocation is not None else ()
+
+
+def _conditions(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> dict[str, Condition]:
+    reports = (report for report in claim.status.devices if _is_about(report, result))
+    report = next(reports, None)
+    return {condition.type: condition for condition in report.conditions} if report is not None else {}
+
+
+def _is_about(report: AllocatedDeviceStatus, result: DeviceRequestAllocationResult) -> bool:
+    return (report.driver, report.pool, report.device) == (result.driver, result.pool, result.device)
+
+
+def _is_true(condition: Condition | None) -> bool:
+    return condition is not None and condition.status == "True"

@@ -6,28 +6,30 @@ Unlike allocation, this looks at every slice, of whatever generation and whether
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.dra import DeviceClass
 from stowplan.model.node import Node
-from stowplan.plugins.dynamicresources import extended
+from stowplan.plugins.dynamicresources import extended_resources
+from stowplan.plugins.dynamicresources.allocated_devices import PoolId
+from stowplan.plugins.dynamicresources.cel_selectors import CelError, CelPrograms
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
+from stowplan.plugins.dynamicresources.dra_state import node_identity
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.handle import ClaimsHandle
-from stowplan.plugins.dynamicresources.identity import PoolId
-from stowplan.plugins.dynamicresources.outcomes import identity
-from stowplan.plugins.dynamicresources.pools import OfferedDevice
-from stowplan.plugins.dynamicresources.reach import Reach, ReachError
-from stowplan.plugins.dynamicresources.selection import CelError, CelPrograms
+from stowplan.plugins.dynamicresources.pools import NodeSelection, NodeSelectionError, OfferedDevice
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
+#: Who reaches a slice, and its devices.
+_Slice = tuple[NodeSelection | None, tuple[OfferedDevice, ...]]
 
-class ServedAmounts:
+
+class ExtendedResourceAmounts:
     """Counts devices by resource, for all nodes. Everything that is read is noted."""
 
     def __init__(self, handle: ClaimsHandle) -> None:
@@ -37,12 +39,12 @@ class ServedAmounts:
         self._cel = CelPrograms(Features.from_gates(handle.feature_gates))
         self._classes: dict[str, str] = {}
         self._versions = (-1, -1)
-        self._stock = _Stock(())
+        self._slices = _Slices(())
         self._counts: dict[str, _Counts] = {}
 
     def serves(self, resource: str) -> bool:
         """Say whether devices may serve a resource."""
-        if not self._is_on or not extended.may_be_served(resource):
+        if not self._is_on or not extended_resources.may_be_served(resource):
             return False
         self._refresh()
         return resource in self._classes
@@ -56,7 +58,7 @@ class ServedAmounts:
             counts = self._counts[resource] = _Counts(self._claims.usage.position)
         touched = self._claims.usage.touched_since(counts.position)
         counts.forget(touched, self._claims.usage.position)
-        coded = nodes.coded("devices", identity)
+        coded = nodes.coded("devices", node_identity)
         found = self._listers.device_class(self._classes[resource])
         for row in counts.unknown(coded.codes, coded.code_of):
             counts.put(int(coded.codes[row]), self._count(found, nodes.node(row)))
@@ -66,8 +68,8 @@ class ServedAmounts:
         versions = self._listers.version("ResourceSlice"), self._listers.version("DeviceClass")
         if versions != self._versions:
             self._versions = versions
-            self._classes = extended.classes_by_resource(self._listers.device_classes())
-            self._stock = _Stock(tuple(self._listers.resource_slices()))
+            self._classes = extended_resources.classes_by_resource(self._listers.device_classes())
+            self._slices = _Slices(self._listers.resource_slices())
             self._counts.clear()
 
     def _count(self, found: DeviceClass | None, node: Node) -> _Count:
@@ -76,12 +78,12 @@ class ServedAmounts:
         shared = {share.device_id for share in in_use.shared}
         pools, has, taken = set(), 0, 0
         try:
-            for offered in self._stock.reached_from(node):
+            for offered in self._slices.reached_from(node):
                 pools.add(offered.id.pool_id)
                 if found is not None and self._is_of_class(found, offered):
                     has += 1
                     taken += offered.id in in_use.devices or offered.id in shared or offered.id in in_use.consumed
-        except (CelError, ReachError):
+        except (CelError, NodeSelectionError):
             return _Count(frozenset(pools), 0, 0)
         return _Count(frozenset(pools), has, taken)
 
@@ -138,46 +140,24 @@ class _Counts:
             self._by_pool.setdefault(pool, set()).add(code)
 
 
-class _Stock:
+class _Slices:
     """The slices, by the node that alone reaches them."""
 
-    def __init__(self, slices: Sequence[ResourceSlice]) -> None:
-        self._local: dict[str, list[_Shelf]] = {}
-        self._shared: list[_Shelf] = []
+    def __init__(self, slices: Iterable[ResourceSlice]) -> None:
+        self._local: dict[str, list[_Slice]] = {}
+        self._shared: list[_Slice] = []
         for found in slices:
-            shelf = _Shelf.of(found)
-            if shelf.reach is not None and shelf.reach.node_name:
-                self._local.setdefault(shelf.reach.node_name, []).append(shelf)
-            else:
-                self._shared.append(shelf)
-
-    def reached_from(self, node: Node) -> Iterator[OfferedDevice]:
-        """Yield the devices that a node reaches. Raise ReachError."""
-        for shelf in (*self._local.get(node.name, ()), *self._shared):
-            yield from shelf.reached_from(node)
-
-
-class _Shelf(NamedTuple):
-    """The devices of a slice, and who reaches them: a device's own reach counts where the slice has none."""
-
-    reach: Reach | None
-    devices: tuple[OfferedDevice, ...]
-
-    @staticmethod
-    def of(found: ResourceSlice) -> _Shelf:
-        is_by_device = bool(found.spec.per_device_node_selection)
-        devices = (
+            # A device's own selection counts where the slice leaves it to the devices.
+            selection = None if found.spec.per_device_node_selection else NodeSelection.of(found.spec)
+            home = selection.node_name if selection is not None else ""
             # As upstream, selectors are not told that a device may be shared.
-            OfferedDevice(
-                found,
-                msgspec.structs.replace(device, allow_multiple_allocations=False),
-                Reach.of_device(device) if is_by_device else None,
-            )
-            for device in found.spec.devices
-        )
-        return _Shelf(None if is_by_device else Reach.of_slice(found.spec), tuple(devices))
+            devices = (replace(device, allow_multiple_allocations=False) for device in found.spec.devices)
+            listed = self._local.setdefault(home, []) if home else self._shared
+            listed.append((selection, tuple(OfferedDevice(found, device) for device in devices)))
 
     def reached_from(self, node: Node) -> Iterator[OfferedDevice]:
-        # As upstream, a slice that does not say for whom it is counts everywhere.
-        if self.reach is None or not self.reach.is_given or self.reach.includes(node):
-            yield from (each for each in self.devices if each.reach is None or each.reach.includes(node))
+        """Yield the devices that a node reaches. Raise NodeSelectionError."""
+        for selection, devices in (*self._local.get(node.name, ()), *self._shared):
+            # As upstream, a slice that does not say for whom it is counts everywhere.
+            if selection is None or not selection.is_given or selection.includes(node):
+                yield from (each for each in devices if each.selection is None or each.selection.includes(node))

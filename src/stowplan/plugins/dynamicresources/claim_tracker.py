@@ -8,12 +8,14 @@ up. All profiles of a scheduler share one `InFlight` (`handle.claims`).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.framework.handle import Listers
+from stowplan.framework.handle import Handle, Listers, PreparingHandle
 from stowplan.model.dra import ResourceClaim
-from stowplan.plugins.dynamicresources.extended import pod_behind
-from stowplan.plugins.dynamicresources.usage import Usage
+from stowplan.model.pod import Pod
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedDevices
+from stowplan.plugins.dynamicresources.extended_resources import pod_behind
 from stowplan.table.journal import Journal, Reads
 
 KIND = "ResourceClaim"
@@ -22,11 +24,11 @@ KIND = "ResourceClaim"
 Key = tuple[str, str]
 
 
-class InFlight:
+class ClaimTracker:
     """The claims of the cluster with those on their way, and what all of them take of its devices."""
 
     def __init__(self, listers: Listers, reads: Reads, gates: FeatureGates) -> None:
-        self.usage = Usage(counts_shares=gates.enabled("DRAConsumableCapacity"))
+        self.usage = AllocatedDevices(counts_shares=gates.enabled("DRAConsumableCapacity"))
         self._listers = listers
         self._reads = reads
         self._journal = Journal()
@@ -121,3 +123,27 @@ def _is_as_new(known: ResourceClaim, written: ResourceClaim) -> bool:
         return True
     ours, theirs = written.metadata.resource_version, known.metadata.resource_version
     return int(theirs) >= int(ours) if ours.isdigit() and theirs.isdigit() else ours == theirs
+
+
+class ClaimsHandle(Handle, Protocol):
+    """The handle of a scheduler that knows which devices are taken."""
+
+    @property
+    def claims(self) -> ClaimTracker:
+        """The claims on their way to the cluster, shared by all profiles."""
+
+
+class DevicesHandle(PreparingHandle, ClaimsHandle, Protocol):
+    """The handle of a scheduler that gives devices away."""
+
+    def now_ns(self) -> int:
+        """Return the time in nanoseconds since the epoch; 0 where no time passes."""
+
+    def recount(self, pod: Pod) -> None:
+        """Have a pod that was just given a node counted there by another version of it."""
+
+    def monotonic_ns(self) -> int:
+        """Return the time by a clock that never goes back and that runs while a question is answered."""
+
+    def announce(self, pod: Pod, reason: str, text: str) -> None:
+        """Record an event that says what a pod waits for; best effort, never waits."""
