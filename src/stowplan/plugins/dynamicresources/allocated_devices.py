@@ -33,7 +33,7 @@ class AllocatedDevices:
         #: Grows with every pool of which more or less is taken than before.
         self.position = 0
         #: What the allocator looks at; it follows every change.
-        self.in_use = AllocatedState(self._devices.keys(), self._shares.keys(), self._consumed)
+        self.state = AllocatedState(self._devices.keys(), self._shares.keys(), self._consumed)
 
     def count(self, holder: Hashable, claim: ResourceClaim | None) -> None:
         """Count what a claim was given, in place of what its holder had before; None gives everything back."""

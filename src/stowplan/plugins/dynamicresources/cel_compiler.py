@@ -28,7 +28,6 @@ from stowplan.cel.environment import (
 )
 from stowplan.cel.tokens import Token, closing, literal, split
 
-__all__ = ["ExpressionError", "Program", "Runtime"]
 _ANSWERS: Final = ("BOOL", "DYN")
 _MAPS: Final = ("attributes", "capacity")
 
@@ -99,20 +98,20 @@ class Program:
         self._compiled = compiled
         self._strict = strict
 
-    def evaluate(self, device: Mapping[str, Any]) -> bool:
-        """Say what the expression says of a device, given by its fields. Raise ExpressionError."""
+    def evaluate(self, device: Mapping[str, Any]) -> bool | str:
+        """Return what the expression says of a device, given by its fields, or the error with which it fails."""
         variables = {f"device.{field}": value for field, value in device.items()}
         program = self._strict if values.VERSION in repr(device["attributes"]) else self._compiled
         try:
             result = program.eval(data={**variables, "device": device})
         except RuntimeError as error:
-            raise ExpressionError(in_other_words(str(error))) from error
+            return in_other_words(str(error))
         value, kind = result.value(), result.type().name()
         if kind == "BOOL":
             return bool(value)
         if kind == "ERROR":
-            raise ExpressionError(in_other_words(str(value)))
-        raise ExpressionError(_not_bool(result.plain_value()))
+            return in_other_words(str(value))
+        return _not_bool(result.plain_value())
 
 
 def reads(expression: str) -> frozenset[Read] | None:

@@ -6,7 +6,7 @@ expression is compiled is in `cel_compiler.py`, which is loaded with the first o
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from stowplan.cel import values, versions
@@ -48,7 +48,8 @@ class CelPrograms:
 
     def _compile(self, expression: str) -> _Selector:
         # The library takes time to load, and many clusters have no claims.
-        from stowplan.plugins.dynamicresources.cel_compiler import ExpressionError, Runtime, reads
+        from stowplan.cel.environment import ExpressionError
+        from stowplan.plugins.dynamicresources.cel_compiler import Runtime, reads
 
         if self._runtime is None:
             self._runtime = Runtime(has_lists=self._features.list_type_attributes)
@@ -93,15 +94,7 @@ class _Selector:
         return driver, device.allow_multiple_allocations, *[_find(offered, driver, read) for read in self._reads]
 
     def _answer(self, program: Program, offered: OfferedDevice) -> bool | str:
-        from stowplan.plugins.dynamicresources.cel_compiler import ExpressionError
-
-        fault = _fault(offered, self._features)
-        if fault:
-            return fault
-        try:
-            return program.evaluate(_fields(offered, self._features))
-        except ExpressionError as error:
-            return str(error)
+        return _fault(offered, self._features) or program.evaluate(_fields(offered, self._features))
 
 
 def _find(offered: OfferedDevice, driver: str, read: Read) -> DeviceAttribute | DeviceCapacity | None:
@@ -116,7 +109,7 @@ def _fault(offered: OfferedDevice, features: Features) -> str:
     for name, attribute in offered.device.attributes.items():
         if attribute.string_value is None and attribute.int_value is None and attribute.bool_value is None:
             try:
-                of_attribute(attribute, features.list_type_attributes)
+                _value_of(attribute, features.list_type_attributes)
             except ValueError as error:
                 return f"attribute {name}: {error}"
     return ""
@@ -125,29 +118,27 @@ def _fault(offered: OfferedDevice, features: Features) -> str:
 def _fields(offered: OfferedDevice, features: Features) -> dict[str, Any]:
     """Return a device as expressions see it; what has no domain of its own is in the domain of the driver."""
     device, driver = offered.device, offered.id.driver
-    attributes: dict[str, dict[str, Any]] = {}
-    for name, attribute in device.attributes.items():
-        domain, own_name = _split(name, driver)
-        attributes.setdefault(domain, {})[own_name] = of_attribute(attribute, features.list_type_attributes)
-    capacity: dict[str, dict[str, Any]] = {}
-    for name, offered_capacity in device.capacity.items():
-        domain, own_name = _split(name, driver)
-        capacity.setdefault(domain, {})[own_name] = values.of_quantity(offered_capacity.value)
+    has_lists = features.list_type_attributes
+    attributes = {name: _value_of(attribute, has_lists) for name, attribute in device.attributes.items()}
+    capacity = {name: values.of_quantity(each.value) for name, each in device.capacity.items()}
     return {
         "driver": driver,
         # The oldest allocator does not tell.
         "allowMultipleAllocations": device.allow_multiple_allocations and not features.is_stable,
-        "attributes": attributes,
-        "capacity": capacity,
+        "attributes": _by_domain(attributes, driver),
+        "capacity": _by_domain(capacity, driver),
     }
 
 
-def _split(name: str, driver: str) -> tuple[str, str]:
-    domain, slash, own_name = name.partition("/")
-    return (domain, own_name) if slash else (driver, name)
+def _by_domain(entries: Mapping[str, Any], driver: str) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in entries.items():
+        domain, slash, own_name = name.partition("/")
+        found.setdefault(domain if slash else driver, {})[own_name if slash else name] = value
+    return found
 
 
-def of_attribute(attribute: DeviceAttribute, has_lists: bool) -> Any:
+def _value_of(attribute: DeviceAttribute, has_lists: bool) -> Any:
     """Return what stands for the value of an attribute. Raise ValueError if it has none that is known."""
     if has_lists:
         for listed in (attribute.int_values, attribute.bool_values, attribute.string_values):

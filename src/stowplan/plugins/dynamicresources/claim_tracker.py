@@ -28,7 +28,7 @@ class ClaimTracker:
     """The claims of the cluster with those on their way, and what all of them take of its devices."""
 
     def __init__(self, listers: Listers, reads: Reads, gates: FeatureGates) -> None:
-        self.usage = AllocatedDevices(counts_shares=gates.enabled("DRAConsumableCapacity"))
+        self.allocated = AllocatedDevices(counts_shares=gates.enabled("DRAConsumableCapacity"))
         self._listers = listers
         self._reads = reads
         self._journal = Journal()
@@ -75,7 +75,7 @@ class ClaimTracker:
     def hold(self, claim: ResourceClaim) -> None:
         """Take the devices of a claim that was just allocated."""
         self._held[claim.uid] = claim
-        self.usage.count(claim.uid, claim)
+        self.allocated.count(claim.uid, claim)
         self._journal.mark_all()
 
     def settle(self, uid: str, written: ResourceClaim) -> None:
@@ -83,7 +83,7 @@ class ClaimTracker:
         self._held.pop(uid, None)
         key = (written.namespace, written.name)
         self._written[key] = (uid, written)
-        self.usage.count(uid, written)
+        self.allocated.count(uid, written)
         if pod_behind(written):
             self._made_for[pod_behind(written)] = key
         self._journal.mark_all()
@@ -93,12 +93,12 @@ class ClaimTracker:
     def release(self, uid: str) -> None:
         """Give up a claim that is held; what is written is the cluster's, and stays."""
         if self._held.pop(uid, None) is not None:
-            self.usage.count(uid, None)
+            self.allocated.count(uid, None)
             self._journal.mark_all()
 
     def _take_in(self, key: Key) -> None:
         claim = self._listers.resource_claim(*key)
-        self.usage.count(key, claim)
+        self.allocated.count(key, claim)
         self._made_for.pop(self._known.pop(key, ""), None)
         if claim is not None:
             self._known[key] = pod_behind(claim)
@@ -106,7 +106,7 @@ class ClaimTracker:
         if written is not None and (claim is None or _is_as_new(claim, written)):
             # The cluster has caught up, or the claim was there and is gone.
             del self._written[key]
-            self.usage.count(uid, None)
+            self.allocated.count(uid, None)
         elif written is not None:
             claim = written
         if claim is not None and pod_behind(claim):

@@ -14,16 +14,18 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from stowplan.framework.handle import ConflictError, PreparingHandle
-from stowplan.model.dra import AllocationResult, ResourceClaim, ResourceClaimStatus
+from stowplan.model.dra import AllocationResult, ClaimConsumer, ResourceClaim, ResourceClaimStatus
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
-from stowplan.plugins.dynamicresources.claims import FINALIZER, consumer_of, is_reserved_for, written
+from stowplan.plugins.dynamicresources.claims import is_reserved_for
 from stowplan.plugins.dynamicresources.extended_resources import Mappings
 from stowplan.plugins.dynamicresources.node_allocatable import Statuses
 
 T = TypeVar("T", ResourceClaim, Pod)
 
-MOST_TRIES: Final = 5
+#: Keeps a claim from being deleted while its devices are given away.
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+MAX_TRIES: Final = 5
 CREATES: Final = "scheduler_resourceclaim_creates_total"
 # How long to wait for the version that a write did not go with.
 NEWS_SECONDS: Final = 5.0
@@ -65,12 +67,12 @@ class ClaimWrites:
             if allocation is not None:
                 current = await self._protect(current)
             given = allocation or current.status.allocation
-            consumers = [*current.status.reserved_for, consumer_of(pod)]
-            status: dict[str, Any] = {"reservedFor": [written(one) for one in consumers]}
+            consumers = [*current.status.reserved_for, ClaimConsumer(resource="pods", name=pod.name, uid=pod.uid)]
+            status: dict[str, Any] = {"reservedFor": [_encoded(one) for one in consumers]}
             if given is not None and given.allocation_timestamp is None and at is not None:
                 given = msgspec.structs.replace(given, allocation_timestamp=at)
             if given is not None and given is not current.status.allocation:
-                status["allocation"] = written(given)
+                status["allocation"] = _encoded(given)
             what = "reservation" if allocation is None else "allocation and reservation"
             return await self._patch(current, {"status": status}, f"add {what} to claim {current.key}", "status")
 
@@ -93,12 +95,12 @@ class ClaimWrites:
         if not mappings:
             text = f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
             raise ClaimWriteError(text)
-        content = {"resourceClaimName": claim.name, "requestMappings": [written(mapping) for mapping in mappings]}
+        content = {"resourceClaimName": claim.name, "requestMappings": [_encoded(mapping) for mapping in mappings]}
         await self._note(pod, {"extendedResourceClaimStatus": content}, "update", "ExtendedResourceClaimStatus")
 
     async def note_taken(self, pod: Pod, statuses: Statuses) -> None:
         """Write into the status of a pod what its devices take of their node; () if nothing. Raise ClaimError."""
-        content = [written(status) for status in statuses] or None
+        content = [_encoded(status) for status in statuses] or None
         patch = {"nodeAllocatableResourceClaimStatuses": content}
         await self._note(pod, patch, "updating", "NodeAllocatableResourceClaimStatuses")
 
@@ -114,7 +116,7 @@ class ClaimWrites:
             if not is_reserved_for(pod, current):
                 return current
             others = [one for one in current.status.reserved_for if one.uid != pod.uid]
-            patch = {"status": {"reservedFor": [written(one) for one in others] or None}}
+            patch = {"status": {"reservedFor": [_encoded(one) for one in others] or None}}
             return await self._patch(current, patch, f"unreserve claim {current.key}", "status")
 
         for claim in back.reserved:
@@ -161,7 +163,7 @@ class ClaimWrites:
         self, claim: ResourceClaim, once: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
     ) -> ResourceClaim:
         """Try a write, and again with what the cluster has now if that is another version."""
-        for _ in range(MOST_TRIES - 1):
+        for _ in range(MAX_TRIES - 1):
             try:
                 return await once(claim)
             except ConflictError:
@@ -184,3 +186,9 @@ class ClaimWrites:
             gone = f'resourceclaims.resource.k8s.io "{claim.name}" not found'
             raise ClaimWriteError(f"get updated claim {claim.key} after conflict: {gone}")
         return found
+
+
+def _encoded(value: msgspec.Struct) -> dict[str, object]:
+    """Return a part of a claim as it stands in a patch."""
+    content: dict[str, object] = msgspec.to_builtins(value, enc_hook=str)
+    return content

@@ -1,6 +1,8 @@
-"""What a claim says about itself: whether it is given, to whom, and whether what it asks for exists.
+"""ResourceClaims: the ones of a pod, found and checked, who has them reserved, and which changes may help a pod.
 
-How devices are chosen for it is in `allocator.py`, which claims are on their way to the cluster in `in_flight.py`.
+A pod whose claims are missing is not even tried; what may help it, and pods whose devices could not be allocated, is in
+`awaited`. What one pod needs of its claims is in `pod_claims.py`; claims on their way to the cluster are in
+`claim_tracker.py`.
 """
 
 from __future__ import annotations
@@ -15,24 +17,22 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import WordedError
-from stowplan.model.dra import ClaimConsumer, DeviceClass, ResourceClaim
+from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.pod import Pod, PodResourceClaim
 
-#: Keeps a claim from being deleted while its devices are given away.
-FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 #: So many consumers may share a claim.
-MOST_CONSUMERS: Final = 256
+MAX_CONSUMERS: Final = 256
 
+#: Finds a claim by namespace and name, a class by name.
+FindClaim = Callable[[str, str], ResourceClaim | None]
 FindClass = Callable[[str], DeviceClass | None]
 
-
-class UnsupportedRequestError(WordedError):
-    """A request that nobody can understand."""
+_spec_encoder: Final = msgspec.msgpack.Encoder(enc_hook=str, order="deterministic")
 
 
 def can_be_reserved(claim: ResourceClaim) -> bool:
     """Say whether the claim can take one consumer more."""
-    return len(claim.status.reserved_for) < MOST_CONSUMERS
+    return len(claim.status.reserved_for) < MAX_CONSUMERS
 
 
 def is_reserved_for(pod: Pod, claim: ResourceClaim) -> bool:
@@ -45,10 +45,6 @@ def is_idle_but_for(pod: Pod, claim: ResourceClaim) -> bool:
     return not consumers or (len(consumers) == 1 and consumers[0].uid == pod.uid)
 
 
-def consumer_of(pod: Pod) -> ClaimConsumer:
-    return ClaimConsumer(resource="pods", name=pod.name, uid=pod.uid)
-
-
 def request_key(claims: Iterable[ResourceClaim]) -> tuple[bytes, ...]:
     """Return what claims have in common that are given the same devices, whatever they are called."""
     return tuple(_spec_encoder.encode(claim.spec) for claim in claims)
@@ -57,7 +53,7 @@ def request_key(claims: Iterable[ResourceClaim]) -> tuple[bytes, ...]:
 def problem_with_requests(claim: ResourceClaim, find_class: FindClass, *, allows_alternatives: bool) -> str:
     """Return why nothing can be allocated for a claim, "" if its requests can be tried.
 
-    Raise UnsupportedRequestError for a request without a class.
+    Raise WordedError for a request without a class.
     """
     for request in claim.spec.devices.requests:
         where = f"resource claim {claim.key}, request {request.name}"
@@ -71,30 +67,17 @@ def problem_with_requests(claim: ResourceClaim, find_class: FindClass, *, allows
             asked = [(f"{request.name}/{one.name}", one.device_class_name) for one in request.first_available]
         for name, class_name in asked:
             if not class_name:
-                raise UnsupportedRequestError(f"request {name}: unsupported request type")
+                raise WordedError(f"request {name}: unsupported request type")
             if find_class(class_name) is None:
                 return f"request {name}: device class {class_name} does not exist"
     return ""
-
-
-_spec_encoder: Final = msgspec.msgpack.Encoder(enc_hook=str, order="deterministic")
-
-
-def written(value: msgspec.Struct) -> dict[str, object]:
-    """Return a part of a claim as it stands in a patch."""
-    content: dict[str, object] = msgspec.to_builtins(value, enc_hook=str)
-    return content
-
-
-#: Finds a claim by namespace and name.
-Find = Callable[[str, str], ResourceClaim | None]
 
 
 class MissingClaimError(Exception):
     """A claim of a pod that cannot be used; the text is the reason to give."""
 
 
-def awaited(find: Find) -> tuple[Awaited, ...]:
+def awaited(find: FindClaim) -> tuple[Awaited, ...]:
     """Return the changes that a pod without devices waits for."""
     return (
         Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
@@ -105,7 +88,7 @@ def awaited(find: Find) -> tuple[Awaited, ...]:
     )
 
 
-def problem_with_claims(find: Find, pod: Pod) -> str:
+def problem_with_claims(find: FindClaim, pod: Pod) -> str:
     """Return what is wrong with the pod's claims, "" if all are there."""
     try:
         list(claims_of(find, pod))
@@ -114,15 +97,15 @@ def problem_with_claims(find: Find, pod: Pod) -> str:
     return ""
 
 
-def claims_of(find: Find, pod: Pod) -> Iterator[ResourceClaim]:
+def claims_of(find: FindClaim, pod: Pod) -> Iterator[ResourceClaim]:
     """Find the claims of a pod. Raise MissingClaimError at the first that cannot be used."""
     return (claim for _, claim in named_claims_of(find, pod))
 
 
-def named_claims_of(find: Find, pod: Pod) -> Iterator[tuple[str, ResourceClaim]]:
+def named_claims_of(find: FindClaim, pod: Pod) -> Iterator[tuple[str, ResourceClaim]]:
     """Find the claims of a pod, each with the name by which containers refer to it. Raise MissingClaimError."""
     for entry in pod.spec.resource_claims:
-        name = _name(pod, entry)
+        name = _claim_name(pod, entry)
         if name is None:
             continue
         claim = find(pod.namespace, name)
@@ -130,12 +113,13 @@ def named_claims_of(find: Find, pod: Pod) -> Iterator[tuple[str, ResourceClaim]]
             raise MissingClaimError(f'could not find ResourceClaim "{pod.namespace}/{name}"')
         if claim.metadata.deletion_timestamp is not None:
             raise MissingClaimError(f'resourceclaim "{claim.name}" is being deleted')
-        if entry.resource_claim_name is None and not _is_owner(pod, claim):
+        is_owned = any(owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references)
+        if entry.resource_claim_name is None and not is_owned:
             raise MissingClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
         yield entry.name, claim
 
 
-def is_claim_better(find: Find, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
+def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
     """A claim helps if it gave back its devices, or if it is the pod's own and is new or has another status."""
     try:
         is_own = any(claim.uid == new.uid for claim in list(claims_of(find, pod)))
@@ -146,12 +130,12 @@ def is_claim_better(find: Find, pod: Pod, old: ResourceClaim | None, new: Resour
     return is_own and (old is None or old.status != new.status)
 
 
-def has_all_claims(find: Find, pod: Pod, old: Pod, new: Pod) -> bool:
+def has_all_claims(find: FindClaim, pod: Pod, old: Pod, new: Pod) -> bool:
     """A pod that was given the names of its claims helps itself, if all of them are there."""
     return changes.is_same(pod, new) and not problem_with_claims(find, new)
 
 
-def _name(pod: Pod, entry: PodResourceClaim) -> str | None:
+def _claim_name(pod: Pod, entry: PodResourceClaim) -> str | None:
     """Return the name of the claim behind an entry; None if it turned out that none is needed."""
     if entry.resource_claim_name is not None:
         return entry.resource_claim_name
@@ -163,7 +147,3 @@ def _name(pod: Pod, entry: PodResourceClaim) -> str | None:
         if status.name == entry.name:
             return status.resource_claim_name
     raise MissingClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
-
-
-def _is_owner(pod: Pod, claim: ResourceClaim) -> bool:
-    return any(owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references)

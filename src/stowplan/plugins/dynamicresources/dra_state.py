@@ -1,10 +1,14 @@
-"""What allocations are decided on: the pools, the classes, and what is taken, each as of now.
+"""What allocations are decided on (pools, classes, allocated devices), and what they came to on each node.
 
-A `Ground` is brought up to date before it is used; `Mark` is where it stood at some moment, to tell later what moved.
+`DRAState` is brought up to date before it is used; a `StateVersion` is where it stood at some moment, to tell later
+what moved. What allocating the same requests came to is kept by node and asked again only where something moved. Nodes
+are told apart by name and labels, which is all that allocation reads of them; such a pair has a code (`Nodes.coded`),
+and answers stand in arrays by code. `state_data.py` makes rejections and scores of them.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,11 +23,13 @@ from stowplan.model.device_taint_rules import TaintedSlices
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration
 from stowplan.model.node import Node
-from stowplan.plugins.dynamicresources import allocator, extended_resources
+from stowplan.plugins.dynamicresources import allocator
 from stowplan.plugins.dynamicresources.allocator import Allocator
 from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
 from stowplan.plugins.dynamicresources.claim_requests import NodeAllocationError
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
+from stowplan.plugins.dynamicresources.claims import request_key
+from stowplan.plugins.dynamicresources.extended_resources import classes_by_resource
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.inventory import Inventory
 from stowplan.plugins.dynamicresources.node_allocatable import NodeAllocatable
@@ -31,14 +37,23 @@ from stowplan.plugins.dynamicresources.search import IsLate, never
 from stowplan.table.columns import Codes, Scores
 from stowplan.table.nodes import Nodes
 
+CANNOT_ALLOCATE: Final = "cannot allocate all claims"
+UNKNOWN, FITS, FIRST_REASON = 0, 1, 2
+
+#: Sets of requests whose allocations are kept; the least recently used go first.
+_MOST_KEPT: Final = 64
+
+#: By code: not known, or fits, or the number of a reason.
+Verdicts = NDArray[np.int16]
+
 
 @dataclass(frozen=True, slots=True)
 class StateVersion:
-    """Versions of the slices and classes, and the position in what is taken."""
+    """Versions of the slices and classes, and the position in what is allocated."""
 
     slices: int = -1
     classes: int = -1
-    taken: int = 0
+    allocated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +72,6 @@ class TimeLimit:
         return lambda: monotonic_ns() >= end_ns
 
 
-def _no_limit() -> IsLate:
-    return never
-
-
 class DRAState:
     """Everything that allocations depend on, but for the node."""
 
@@ -68,10 +79,12 @@ class DRAState:
         """`limit` is how long allocating on a node may take."""
         self.features = Features.from_gates(gates)
         #: Starts the time that allocating on one node may take; what it returns says whether that is over.
-        self.timer = limit.timer if gates.enabled("DRASchedulerFilterTimeout") else _no_limit
+        self.timer: Callable[[], IsLate] = limit.timer
+        if not gates.enabled("DRASchedulerFilterTimeout"):
+            self.timer = lambda: never
         self.inventory = Inventory((), self.features)
         self.node_allocatable = NodeAllocatable(gates)
-        self.mark = StateVersion()
+        self.version = StateVersion()
         #: The class that serves each resource; empty if devices serve no resources at all.
         self.served: dict[str, str] = {}
         self._serves_resources = gates.enabled("DRAExtendedResource")
@@ -80,6 +93,7 @@ class DRAState:
         self._listers = listers
         self._claims = claims
         self._cel = CelPrograms(self.features)
+        self._kept: OrderedDict[tuple[bytes, ...], NodeAllocations] = OrderedDict()
 
     def refresh(self) -> StateVersion:
         """Bring everything up to date, and return where it stands. Everything that was read is noted."""
@@ -89,12 +103,12 @@ class DRAState:
         if self._has_taint_rules:
             # Neither ever goes back, so the sum tells every change of one of them.
             slices += self._listers.version("DeviceTaintRule")
-        if slices != self.mark.slices:
+        if slices != self.version.slices:
             found = list(self._slices())
             self.inventory.refresh(found)
             self.node_allocatable.refresh(found)
-        self.mark = StateVersion(slices, self.mark.classes, self._claims.usage.position)
-        return self.mark
+        self.version = StateVersion(slices, self.version.classes, self._claims.allocated.position)
+        return self.version
 
     def _slices(self) -> Iterable[ResourceSlice]:
         slices = self._listers.resource_slices()
@@ -103,29 +117,31 @@ class DRAState:
     def refresh_classes(self) -> None:
         """Bring up to date which class serves which resource."""
         classes = self._listers.version("DeviceClass") if self._serves_resources else 0
-        if classes != self.mark.classes:
-            found = self._listers.device_classes() if self._serves_resources else ()
-            self.served = extended_resources.classes_by_resource(found)
-            self.mark = StateVersion(self.mark.slices, classes, self.mark.taken)
+        if classes != self.version.classes:
+            self.served = classes_by_resource(self._listers.device_classes() if self._serves_resources else ())
+            self.version = StateVersion(self.version.slices, classes, self.version.allocated)
 
     def allocator(self, claims: Sequence[ResourceClaim]) -> Allocator:
         """Return who allocates these claims, node by node."""
-        return Allocator(claims, self._listers.device_class, self.inventory, self._claims.usage.in_use, self._cel)
+        return Allocator(claims, self._listers.device_class, self.inventory, self._claims.allocated.state, self._cel)
+
+    def allocations(self, claims: Sequence[ResourceClaim]) -> NodeAllocations:
+        """Return what allocating claims, or others that request the same, came to on each node."""
+        key = request_key(claims)
+        found = self._kept.pop(key, None) or NodeAllocations(claims, self)
+        self._kept[key] = found
+        if len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        found.refresh()
+        return found
 
     def nodes_touched(self, since: StateVersion) -> frozenset[str] | None:
-        """Return the nodes of whose devices more or less is taken since then; None if any may be."""
-        pools = self._claims.usage.touched_since(since.taken)
+        """Return the nodes of whose devices more or less is allocated since then; None if any may be."""
+        pools = self._claims.allocated.touched_since(since.allocated)
         if pools is None:
             return None
         homes = {self.inventory.home(pool) for pool in set(pools)}
         return None if None in homes else frozenset(home for home in homes if home is not None)
-
-
-CANNOT_ALLOCATE: Final = "cannot allocate all claims"
-UNKNOWN, FITS, FIRST_REASON = 0, 1, 2
-
-#: By code: not known, or fits, or the number of a reason.
-Verdicts = NDArray[np.int16]
 
 
 def node_identity(node: Node) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -134,17 +150,17 @@ def node_identity(node: Node) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 class NodeAllocations:
-    """The answers for one set of requests."""
+    """What allocating one set of requests came to on each node."""
 
-    def __init__(self, claims: Sequence[ResourceClaim], ground: DRAState) -> None:
+    def __init__(self, claims: Sequence[ResourceClaim], state: DRAState) -> None:
         self.reasons: list[str] = [CANNOT_ALLOCATE]
         self._claims = tuple(claims)
-        self._ground = ground
-        self._mark = StateVersion()
+        self._state = state
+        self._version = StateVersion()
         self._code_of: Mapping[Any, int] | None = None
         self._verdicts: Verdicts = np.zeros(0, dtype=np.int16)
         self._scores: Scores = np.zeros(0, dtype=np.int64)
-        # The codes that are known, by the name of their node, with what was true of it then.
+        # The codes that are known, by the name of their node, with what it reached then (`Reachable.stamp`).
         self._asked: dict[str, dict[int, tuple[Node, int]]] = {}
 
     def of(self, nodes: Nodes, wanted: NDArray[np.bool_] | None) -> tuple[Verdicts, Scores]:
@@ -157,21 +173,21 @@ class NodeAllocations:
             self._ask(nodes, np.flatnonzero(unknown).tolist(), codes)
         return self._verdicts[codes], self._scores[codes]
 
-    def bring_up(self) -> None:
+    def refresh(self) -> None:
         """Forget what may not be true any more."""
-        mark, ground = self._mark, self._ground
-        if mark == ground.mark:
+        before, now = self._version, self._state.version
+        if before == now:
             return
-        touched = ground.nodes_touched(mark)
-        if touched is None or mark.classes != ground.mark.classes:
+        touched = self._state.nodes_touched(before)
+        if touched is None or before.classes != now.classes:
             self._verdicts[:] = UNKNOWN
             self._asked.clear()
         else:
             for name in touched:
                 self._forget(name)
-            if mark.slices != ground.mark.slices:
+            if before.slices != now.slices:
                 self._forget_restocked()
-        self._mark = ground.mark
+        self._version = now
 
     def _codes(self, nodes: Nodes) -> Codes:
         coded = nodes.coded("devices", node_identity)
@@ -186,17 +202,17 @@ class NodeAllocations:
         return coded.codes
 
     def _ask(self, nodes: Nodes, positions: list[int], codes: Codes) -> None:
-        allocate = self._ground.allocator(self._claims).allocate
+        allocate = self._state.allocator(self._claims).allocate
         for position in positions:
             node, code = nodes.node(position), int(codes[position])
             try:
-                results = allocate(node, self._ground.timer())
+                results = allocate(node, self._state.timer())
             except NodeAllocationError as error:
                 self._verdicts[code] = self._number(str(error))
             else:
                 self._verdicts[code] = self._number(CANNOT_ALLOCATE) if results is None else FITS
                 self._scores[code] = 0 if results is None else allocator.score(self._claims, results)
-            stamp = self._ground.inventory.reachable(node).stamp
+            stamp = self._state.inventory.reachable(node).stamp
             self._asked.setdefault(node.metadata.name, {})[code] = (node, stamp)
 
     def _number(self, reason: str) -> int:
@@ -210,7 +226,7 @@ class NodeAllocations:
 
     def _forget_restocked(self) -> None:
         """Forget the nodes that reach other devices than before."""
-        reachable = self._ground.inventory.reachable
+        reachable = self._state.inventory.reachable
         for name, known in list(self._asked.items()):
             if any(reachable(node).stamp != then for node, then in known.values()):
                 self._forget(name)

@@ -55,9 +55,9 @@ class ExtendedResourceAmounts:
         self._claims.refresh()
         counts = self._counts.get(resource)
         if counts is None:
-            counts = self._counts[resource] = _Counts(self._claims.usage.position)
-        touched = self._claims.usage.touched_since(counts.position)
-        counts.forget(touched, self._claims.usage.position)
+            counts = self._counts[resource] = _Counts(self._claims.allocated.position)
+        touched = self._claims.allocated.touched_since(counts.position)
+        counts.forget(touched, self._claims.allocated.position)
         coded = nodes.coded("devices", node_identity)
         found = self._listers.device_class(self._classes[resource])
         for row in counts.unknown(coded.codes, coded.code_of):
@@ -74,7 +74,7 @@ class ExtendedResourceAmounts:
 
     def _count(self, found: DeviceClass | None, node: Node) -> _Count:
         """Count the devices of a class for a node; none, as upstream, if one of them cannot be judged."""
-        in_use = self._claims.usage.in_use
+        in_use = self._claims.allocated.state
         shared = {share.device_id for share in in_use.shared}
         pools, has, taken = set(), 0, 0
         try:

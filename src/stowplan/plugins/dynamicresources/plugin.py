@@ -41,7 +41,7 @@ from stowplan.plugins.dynamicresources.dra_state import DRAState, TimeLimit
 from stowplan.plugins.dynamicresources.node_allocatable import taking_of_node
 from stowplan.plugins.dynamicresources.pod_claims import PodClaims, signed
 from stowplan.plugins.dynamicresources.pre_bind import Allocated, ClaimBinding, Reservation, ReservedClaim
-from stowplan.plugins.dynamicresources.state_data import UNAVAILABLE, AllocatedClaim, KeptAllocations, StateData
+from stowplan.plugins.dynamicresources.state_data import UNAVAILABLE, AllocatedClaim, StateData
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
@@ -84,10 +84,9 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         self._handle = handle
         self._claims = handle.claims
         limit = TimeLimit(filter_timeout, handle.monotonic_ns)
-        self._ground = DRAState(handle.listers, handle.claims, handle.feature_gates, limit)
-        self._kept = KeptAllocations(self._ground)
+        self._state = DRAState(handle.listers, handle.claims, handle.feature_gates, limit)
         self._writes = ClaimWrites(handle, handle.claims)
-        self._binding_timeout = binding_timeout if self._ground.features.binding_conditions else None
+        self._binding_timeout = binding_timeout if self._state.features.binding_conditions else None
         self._preparation = ClaimBinding(handle, self._writes, self._binding_timeout)
         self._reserved: dict[str, Reservation] = {}
 
@@ -101,11 +100,11 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
 
     def sign(self, pod: Pod) -> Hashable:
         """Pods differ by what their claims ask for or were given, not by what these are called."""
-        if not pod.spec.resource_claims and not self._ground.served:
+        if not pod.spec.resource_claims and not self._state.served:
             return None
         signature = signed(pod, self._claims, self._has_failed)
         # Without alternatives, claims that have some are refused by name; so are those that take of their node.
-        is_nameless = self._ground.features.prioritized_list and not self._ground.node_allocatable.is_on
+        is_nameless = self._state.features.prioritized_list and not self._state.node_allocatable.is_on
         return signature if is_nameless else (signature, pod.uid)
 
     def events(self) -> tuple[Awaited, ...]:
@@ -120,7 +119,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
             return refuse(str(missing))
         if not claims:
             return SKIP
-        alternatives = self._ground.features.prioritized_list
+        alternatives = self._state.features.prioritized_list
         find_class = self._handle.listers.device_class
         obstacle = pod_claims.obstacle(claims, self._claims, find_class, allows_alternatives=alternatives)
         return refuse(obstacle) if obstacle else self._prepare(claims)
@@ -128,10 +127,10 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     def filter(self, pod: Pod, nodes: Nodes, state: StateData | None) -> Iterator[Reject]:
         if state is None:
             raise WordedError(NOT_PREPARED)
-        yield from (refused for refused in state.objections(nodes) if np.count_nonzero(refused.mask))
+        yield from (refused for refused in state.rejections(nodes) if np.count_nonzero(refused.mask))
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
-        if pod.spec.resource_claims and self._ground.features.prioritized_list:
+        if pod.spec.resource_claims and self._state.features.prioritized_list:
             own = pod_claims.usable_claims(pod, self._claims)
             if any(request.first_available for claim in own for request in claim.spec.devices.requests):
                 return self._prepare(self._resolve(pod, nodes)).scores(nodes)
@@ -141,15 +140,15 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         return scores if high <= 0 else MAX_SCORE * scores // high
 
     def _resolve(self, pod: Pod, nodes: Nodes | None = None) -> PodClaims:
-        self._ground.refresh_classes()
-        if not pod.spec.resource_claims and not self._ground.served:
+        self._state.refresh_classes()
+        if not pod.spec.resource_claims and not self._state.served:
             return PodClaims(pod)
         requested = requests.incoming(pod) if nodes is None else nodes.incoming(pod)
-        return pod_claims.resolve(pod, self._claims, self._ground.served, requested.scalar)
+        return pod_claims.resolve(pod, self._claims, self._state.served, requested.scalar)
 
     def _prepare(self, claims: PodClaims) -> StateData:
         given = tuple(self._given(claim) for claim in claims.given)
-        return StateData(claims, given, self._ground, self._kept, self._ground.refresh())
+        return StateData(claims, given, self._state, self._state.refresh())
 
     def _given(self, claim: ResourceClaim) -> AllocatedClaim:
         selector = claim.status.allocation.node_selector if claim.status.allocation is not None else None
@@ -185,13 +184,13 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         wanting = Rejection((UNAVAILABLE,), Code.UNRESOLVABLE, self.name)
         rows: Mask = np.isin(attempt.verdict.words, [number for number, said in rejections if said == wanting])
         for claim in claims.given if attempt.verdict.pre_filter is None else ():
-            if np.count_nonzero(rows & self._given(claim).is_missed_by(attempt.nodes)):
+            if np.count_nonzero(rows & self._given(claim).is_unusable_on(attempt.nodes)):
                 yield claim
 
     # What is taken, and given back
 
     def reserve(self, pod: Pod, node_name: str) -> Rejection | None:
-        if not pod.spec.resource_claims and not self._ground.served:
+        if not pod.spec.resource_claims and not self._state.served:
             # Which classes serve resources was found out when the node was looked for.
             return None
         claims = self._resolve(pod)
@@ -210,7 +209,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
             [*map(ReservedClaim, claims.given), *taken], allocated.mappings, allocated.node_allocatable
         )
         self._reserved[pod.uid] = reservation
-        if self._ground.node_allocatable.is_on:
+        if self._state.node_allocatable.is_on:
             self._handle.recount(taking_of_node(pod, allocated.node_allocatable))
         return None
 
@@ -222,13 +221,13 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         row = self._handle.row_of(node_name)
         if not len(row):
             return None
-        self._ground.refresh()
+        self._state.refresh()
         pending, mappings = claims.pending(claims.lacking_on(row.node(0)))
-        results = self._ground.allocator(pending).allocate(row.node(0), self._ground.timer()) if pending else ()
+        results = self._state.allocator(pending).allocate(row.node(0), self._state.timer()) if pending else ()
         if results is None:
             return None
         given = zip(pending, results, strict=True)
-        taken = self._ground.node_allocatable.taken(claims.named, given, claims.pod)
+        taken = self._state.node_allocatable.taken(claims.named, given, claims.pod)
         return Allocated(pending, results, mappings, taken)
 
     def unreserve(self, pod: Pod, node_name: str) -> Errand | None:
@@ -247,7 +246,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
 
     def _takes_of_node(self, claim: ResourceClaim) -> bool:
         allocation = claim.status.allocation
-        return allocation is not None and self._ground.node_allocatable.is_taken_by(allocation.devices.results)
+        return allocation is not None and self._state.node_allocatable.is_taken_by(allocation.devices.results)
 
     # What is written before the pod is bound
 

@@ -31,26 +31,21 @@ class PodClaims:
     """The claims of a pod as they are now."""
 
     pod: Pod
-    own: tuple[ResourceClaim, ...] = ()
+    #: The claims that the pod names, each with the name by which containers refer to it.
+    named: tuple[tuple[str, ResourceClaim], ...] = ()
     #: The claim for extended resources: in memory, or left from an earlier attempt; None if no device serves any.
     made: ResourceClaim | None = None
     #: Requested resources that a class serves, with that class.
     served: Mapping[str, str] = field(default_factory=dict)
     #: Requested resources that devices might serve, but no class does.
     unserved: tuple[str, ...] = ()
-    #: What containers call each of the pod's own claims.
-    names: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.own) or self.made is not None
+        return bool(self.named) or self.made is not None
 
     @property
-    def named(self) -> tuple[tuple[str, ResourceClaim], ...]:
-        return tuple(zip(self.names, self.own, strict=True))
-
-    @property
-    def everything(self) -> tuple[ResourceClaim, ...]:
-        return self.own if self.made is None else (*self.own, self.made)
+    def own(self) -> tuple[ResourceClaim, ...]:
+        return tuple(claim for _, claim in self.named)
 
     @property
     def given(self) -> list[ResourceClaim]:
@@ -78,13 +73,12 @@ class PodClaims:
 def resolve(pod: Pod, claims: ClaimTracker, class_of: Mapping[str, str], requested: Mapping[str, int]) -> PodClaims:
     """Find the claims of a pod. Raise MissingClaimError if one cannot be used."""
     named = tuple(named_claims_of(claims.find, pod)) if pod.spec.resource_claims else ()
-    own, called = tuple(claim for _, claim in named), tuple(name for name, _ in named)
     names = [name for name, amount in requested.items() if amount and extended_resources.may_be_served(name)]
     served = {name: class_of[name] for name in names if name in class_of}
     if not served:
-        return PodClaims(pod, own, names=called)
+        return PodClaims(pod, named)
     made = claims.made_for(pod.uid) or extended_resources.claim_in_memory(pod)
-    return PodClaims(pod, own, made, served, tuple(name for name in names if name not in class_of), called)
+    return PodClaims(pod, named, made, served, tuple(name for name in names if name not in class_of))
 
 
 def usable_claims(pod: Pod, claims: ClaimTracker) -> Iterator[ResourceClaim]:
@@ -95,13 +89,13 @@ def usable_claims(pod: Pod, claims: ClaimTracker) -> Iterator[ResourceClaim]:
         return
 
 
-def obstacle(claims: PodClaims, in_flight: ClaimTracker, find_class: FindClass, *, allows_alternatives: bool) -> str:
+def obstacle(claims: PodClaims, tracker: ClaimTracker, find_class: FindClass, *, allows_alternatives: bool) -> str:
     """Return why the claims of a pod cannot be had on any node at the moment, "" if they can be tried."""
-    for claim in claims.everything:
+    for claim in claims.own if claims.made is None else (*claims.own, claims.made):
         if claim.status.allocation is not None:
             if not (can_be_reserved(claim) or is_reserved_for(claims.pod, claim)):
                 return "resourceclaim in use"
-        elif in_flight.is_held(claim):
+        elif tracker.is_held(claim):
             return f"resource claim {claim.key} is in the process of being allocated"
         elif claim is not claims.made:
             text = problem_with_requests(claim, find_class, allows_alternatives=allows_alternatives)

@@ -15,8 +15,8 @@ from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources import extended_resources
 from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
-from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites
-from stowplan.plugins.dynamicresources.claims import FINALIZER, is_reserved_for
+from stowplan.plugins.dynamicresources.claim_writes import FINALIZER, ClaimWrites
+from stowplan.plugins.dynamicresources.claims import is_reserved_for
 from stowplan.plugins.dynamicresources.extended_resources import Mappings
 from stowplan.plugins.dynamicresources.node_allocatable import Statuses
 

@@ -1,11 +1,10 @@
 """What is known of a pod's claims before any node is looked at, and what that comes to for every node.
 
-The state that DynamicResources hands from its `pre_filter` to its `filter`.
+`StateData` is what DynamicResources hands from its PreFilter to its Filter, under upstream's name.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +19,7 @@ from stowplan.model.node import Node
 from stowplan.model.node_selector import CompiledNodeSelector
 from stowplan.plugins.dynamicresources import allocator, node_allocatable
 from stowplan.plugins.dynamicresources.claims import request_key
-from stowplan.plugins.dynamicresources.dra_state import FIRST_REASON, FITS, DRAState, NodeAllocations, StateVersion
+from stowplan.plugins.dynamicresources.dra_state import FIRST_REASON, FITS, DRAState, StateVersion
 from stowplan.plugins.dynamicresources.pod_claims import PodClaims
 from stowplan.table import node_match
 from stowplan.table.columns import Mask, Rows, Scores
@@ -29,9 +28,6 @@ from stowplan.table.nodes import Nodes
 UNAVAILABLE: Final = "resourceclaim not available on the node"
 LEFT_OVER: Final = "cannot schedule extended resource claim"
 CANNOT_FIT: Final = "cannot fit resource"
-
-# Sets of requests whose outcomes are kept, the least recently used go first.
-KEPT_OUTCOMES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ class AllocatedClaim:
     selector: CompiledNodeSelector | None
     has_failed: bool
 
-    def is_missed_by(self, nodes: Nodes) -> Mask:
+    def is_unusable_on(self, nodes: Nodes) -> Mask:
         """Say which rows cannot use it."""
         return np.ones(len(nodes), dtype=bool) if self.has_failed else self.is_out_of_reach(nodes)
 
@@ -53,39 +49,21 @@ class AllocatedClaim:
         return ~node_match.selected(self.selector, nodes)
 
 
-class KeptAllocations:
-    """The outcomes of allocating, by what is requested."""
-
-    def __init__(self, ground: DRAState) -> None:
-        self._ground = ground
-        self._kept: OrderedDict[tuple[bytes, ...], NodeAllocations] = OrderedDict()
-
-    def of(self, claims: Sequence[ResourceClaim]) -> NodeAllocations:
-        key = request_key(claims)
-        outcomes = self._kept.pop(key, None) or NodeAllocations(claims, self._ground)
-        self._kept[key] = outcomes
-        if len(self._kept) > KEPT_OUTCOMES:
-            self._kept.popitem(last=False)
-        outcomes.bring_up()
-        return outcomes
-
-
 @dataclass(frozen=True, slots=True)
 class StateData(Successive):
-    """The claims of a pod, and the ground on which they are allocated as it was when the pod was prepared."""
+    """The claims of a pod, and what they are allocated from, as of the version when the pod was prepared."""
 
     claims: PodClaims
     given: tuple[AllocatedClaim, ...]
-    ground: DRAState
-    kept: KeptAllocations
-    mark: StateVersion
+    state: DRAState
+    version: StateVersion
 
     def changed_rows(self, before: Any, nodes: Nodes) -> Rows | None:
         """Only nodes of whose devices more or less is taken have changed, as long as all else is the same."""
-        is_same = (self.mark.slices, self.mark.classes) == (before.mark.slices, before.mark.classes)
+        is_same = (self.version.slices, self.version.classes) == (before.version.slices, before.version.classes)
         if not is_same or self.requests != before.requests:
             return None
-        touched = self.ground.nodes_touched(before.mark)
+        touched = self.state.nodes_touched(before.version)
         return None if touched is None else np.flatnonzero(nodes.with_names(touched))
 
     @property
@@ -93,7 +71,7 @@ class StateData(Successive):
         """What is asked for, whatever the claims are called."""
         return request_key(self.claims.own), self.claims.served, self.claims.unserved
 
-    def objections(self, nodes: Nodes) -> Iterator[Reject]:
+    def rejections(self, nodes: Nodes) -> Iterator[Reject]:
         """Yield the rows that cannot take the pod, with the reason."""
         asked = np.ones(len(nodes), dtype=bool) if nodes.asked is None else nodes.asked.copy()
         if self.claims.is_left_over:
@@ -103,7 +81,7 @@ class StateData(Successive):
             lacks = asked & ~nodes.fact(("lists", name), partial(_lists, name), bool)
             yield reject(lacks, CANNOT_FIT, unresolvable=True)
             asked &= ~lacks
-        if self.ground.node_allocatable.is_on:
+        if self.state.node_allocatable.is_on:
             for users, reason in self._used_by_others(nodes):
                 yield reject(asked & users, reason, unresolvable=True)
                 asked &= ~users
@@ -113,7 +91,7 @@ class StateData(Successive):
                 yield refused
                 fits &= ~refused.mask
             for given in self.given:
-                missing = fits & given.is_missed_by(nodes)
+                missing = fits & given.is_unusable_on(nodes)
                 yield reject(missing, UNAVAILABLE, unresolvable=True)
                 fits &= ~missing
 
@@ -121,22 +99,22 @@ class StateData(Successive):
         """Yield the rows where claims cannot be allocated, or their devices would take more than the node has."""
         if not pending:
             return
-        outcomes = self.kept.of(pending)
-        verdicts, _ = outcomes.of(nodes, rows)
-        for number, reason in enumerate(outcomes.reasons, FIRST_REASON):
+        allocations = self.state.allocations(pending)
+        verdicts, _ = allocations.of(nodes, rows)
+        for number, reason in enumerate(allocations.reasons, FIRST_REASON):
             yield reject(rows & (verdicts == number), reason, unresolvable=True)
-        if self.ground.node_allocatable.is_on:
-            yield from self._overtaxed(nodes, rows & (verdicts == FITS), pending)
+        if self.state.node_allocatable.is_on:
+            yield from self._short_of_node_resources(nodes, rows & (verdicts == FITS), pending)
 
-    def _overtaxed(self, nodes: Nodes, rows: Mask, pending: Sequence[ResourceClaim]) -> Iterator[Reject]:
-        allocate = self.ground.allocator(pending).allocate
+    def _short_of_node_resources(self, nodes: Nodes, rows: Mask, pending: Sequence[ResourceClaim]) -> Iterator[Reject]:
+        allocate = self.state.allocator(pending).allocate
         found = {}
         for position in np.flatnonzero(rows).tolist():
-            results = allocate(nodes.node(position), self.ground.timer()) or ()
+            results = allocate(nodes.node(position), self.state.timer()) or ()
             given = zip(pending, results, strict=True)
-            statuses = self.ground.node_allocatable.taken(self.claims.named, given, self.claims.pod)
+            statuses = self.state.node_allocatable.taken(self.claims.named, given, self.claims.pod)
             if statuses:
-                found[position] = self.ground.node_allocatable.unfit(self.claims.pod, statuses, nodes, position)
+                found[position] = self.state.node_allocatable.unfit(self.claims.pod, statuses, nodes, position)
         yield from node_allocatable.rejections(found, len(nodes))
 
     def _used_by_others(self, nodes: Nodes) -> Iterator[tuple[Mask, str]]:
@@ -153,7 +131,7 @@ class StateData(Successive):
         before = allocator.score(given, [claim.status.allocation for claim in given if claim.status.allocation])
         for rows, pending in self._variants(nodes, asked):
             if pending:
-                _, scores = self.kept.of(pending).of(nodes, rows)
+                _, scores = self.state.allocations(pending).of(nodes, rows)
                 np.copyto(total, before + scores, where=rows)
         return total
 

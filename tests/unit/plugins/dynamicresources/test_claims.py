@@ -10,7 +10,6 @@ from stowplan.app.cluster import Cluster, Failed
 from stowplan.model import decode
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources import claims
-from stowplan.plugins.dynamicresources.claims import UnsupportedRequestError
 from stowplan.testing import make_node
 from tests.unit.plugins.dynamicresources.claim_objects import claim, device_class, exactly, first_of, user_of
 
@@ -48,7 +47,7 @@ def test_why_nothing_can_be_allocated(request_: dict[str, Any], allows_alternati
 
 
 def test_a_request_without_a_class_is_a_fault() -> None:
-    with pytest.raises(UnsupportedRequestError, match="request r: unsupported request type"):
+    with pytest.raises(WordedError, match="request r: unsupported request type"):
         claims.problem_with_requests(claim("claim", exactly(class_name="")), KNOWN.get, allows_alternatives=True)
 
 

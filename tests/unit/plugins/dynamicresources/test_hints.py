@@ -105,6 +105,6 @@ def test_a_pod_that_is_given_its_claims_helps_itself() -> None:
     assert hinting.has_all_claims(finder(), new, stranger, stranger) is False
 
 
-def finder(*claims: ResourceClaim) -> hinting.Find:
+def finder(*claims: ResourceClaim) -> hinting.FindClaim:
     by_name = {(claim.namespace, claim.name): claim for claim in claims}
     return lambda namespace, name: by_name.get((namespace, name))

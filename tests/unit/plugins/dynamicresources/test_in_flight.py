@@ -32,7 +32,7 @@ class World:
     @property
     def taken(self) -> set[str]:
         self.claims.refresh()
-        return {device.device for device in self.claims.usage.in_use.devices}
+        return {device.device for device in self.claims.allocated.state.devices}
 
 
 def test_what_the_cluster_shows_is_taken() -> None:

@@ -1,4 +1,4 @@
-"""Kept outcomes: a node is asked again only if something it depends on has moved."""
+"""What allocating came to on each node is kept: a node is asked again only if something it depends on has moved."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class Watched(DRAState):
 class Stage:
     def __init__(self) -> None:
         self.handle = LocalHandle(*map(node, NAMES), device_class(), slice_of("one", "d1", "d2"), slice_of("two", "d1"))
-        self.ground = Watched(self.handle)
-        self.outcomes = NodeAllocations([claim("claim", exactly(2))], self.ground)
+        self.state = Watched(self.handle)
+        self.allocations = NodeAllocations([claim("claim", exactly(2))], self.state)
 
     def asked(self, wanted: list[bool] | None = None) -> list[str]:
         """Bring everything up to date, look, and return which nodes had to be asked."""
-        self.ground.asked.clear()
-        self.ground.refresh()
-        self.outcomes.bring_up()
+        self.state.asked.clear()
+        self.state.refresh()
+        self.allocations.refresh()
         self.verdicts = self._look(wanted)
-        return self.ground.asked
+        return self.state.asked
 
     def _look(self, wanted: list[bool] | None) -> list[int]:
-        verdicts, _ = self.outcomes.of(Nodes(self.handle.table), None if wanted is None else np.array(wanted))
+        verdicts, _ = self.allocations.of(Nodes(self.handle.table), None if wanted is None else np.array(wanted))
         found: list[int] = verdicts.tolist()
         return found
 
@@ -124,10 +124,10 @@ class Failing(Watched):
 
 def test_a_problem_of_one_node_is_its_reason_and_any_other_is_raised() -> None:
     stage = Stage()
-    stage.outcomes = NodeAllocations([claim()], Failing(stage.handle, NodeAllocationError("invalid pools")))
+    stage.allocations = NodeAllocations([claim()], Failing(stage.handle, NodeAllocationError("invalid pools")))
     stage.asked()
-    assert stage.outcomes.reasons == ["cannot allocate all claims", "invalid pools"]
+    assert stage.allocations.reasons == ["cannot allocate all claims", "invalid pools"]
     assert stage.verdicts == [3, 3, 3]
-    stage.outcomes = NodeAllocations([claim()], Failing(stage.handle, AllocationError("no such thing")))
+    stage.allocations = NodeAllocations([claim()], Failing(stage.handle, AllocationError("no such thing")))
     with pytest.raises(AllocationError, match="no such thing"):
         stage.asked()

@@ -100,7 +100,7 @@ class Stage:
     @property
     def taken(self) -> set[str]:
         self.handle.claims.refresh()
-        return {f"{device.pool}/{device.device}" for device in self.handle.claims.usage.in_use.devices}
+        return {f"{device.pool}/{device.device}" for device in self.handle.claims.allocated.state.devices}
 
     def bind(self, pod: Pod, node_name: str) -> None:
         """Take a pod that a node was looked for from Reserve through PreBind."""

@@ -16,11 +16,11 @@ def device(name: str) -> DeviceId:
 def test_a_claim_takes_its_devices_and_gives_them_back() -> None:
     usage = AllocatedDevices()
     usage.count("a", claim("a", allocation=given("n", "d1", "d2")))
-    assert set(usage.in_use.devices) == {device("d1"), device("d2")}
+    assert set(usage.state.devices) == {device("d1"), device("d2")}
     usage.count("a", claim("a", allocation=given("n", "d2")))
-    assert set(usage.in_use.devices) == {device("d2")}
+    assert set(usage.state.devices) == {device("d2")}
     usage.count("a", None)
-    assert set(usage.in_use.devices) == set()
+    assert set(usage.state.devices) == set()
 
 
 def test_a_device_that_two_hold_is_taken_until_both_gave_it_back() -> None:
@@ -29,17 +29,17 @@ def test_a_device_that_two_hold_is_taken_until_both_gave_it_back() -> None:
     usage.count("known", claim("a", allocation=given("n", "d1")))
     position = usage.position
     usage.count("in flight", None)
-    assert set(usage.in_use.devices) == {device("d1")}
+    assert set(usage.state.devices) == {device("d1")}
     assert usage.touched_since(position) == []
     usage.count("known", None)
-    assert set(usage.in_use.devices) == set()
+    assert set(usage.state.devices) == set()
     assert usage.touched_since(position) == [POOL]
 
 
 def test_administration_takes_nothing() -> None:
     usage = AllocatedDevices()
     usage.count("a", claim("a", allocation=given("n", "d1", adminAccess=True)))
-    assert not usage.in_use.devices
+    assert not usage.state.devices
     assert usage.position == 0
 
 
@@ -47,19 +47,19 @@ def test_shares_are_added_up() -> None:
     usage = AllocatedDevices()
     usage.count("a", claim("a", allocation=given("n", "d1", shareID="s1", consumedCapacity={"memory": "3Gi"})))
     usage.count("b", claim("b", allocation=given("n", "d1", shareID="s2", consumedCapacity={"memory": "1Gi"})))
-    assert set(usage.in_use.shared) == {SharedDeviceId(*device("d1"), "s1"), SharedDeviceId(*device("d1"), "s2")}
-    assert usage.in_use.consumed == {device("d1"): {"memory": Quantity.parse("4Gi")}}
-    assert not usage.in_use.devices
+    assert set(usage.state.shared) == {SharedDeviceId(*device("d1"), "s1"), SharedDeviceId(*device("d1"), "s2")}
+    assert usage.state.consumed == {device("d1"): {"memory": Quantity.parse("4Gi")}}
+    assert not usage.state.devices
     usage.count("a", None)
-    assert usage.in_use.consumed == {device("d1"): {"memory": Quantity.parse("1Gi")}}
+    assert usage.state.consumed == {device("d1"): {"memory": Quantity.parse("1Gi")}}
     usage.count("b", None)
-    assert usage.in_use.consumed == {}
+    assert usage.state.consumed == {}
 
 
 def test_without_the_feature_a_share_is_the_whole_device() -> None:
     usage = AllocatedDevices(counts_shares=False)
     usage.count("a", claim("a", allocation=given("n", "d1", shareID="s1")))
-    assert set(usage.in_use.devices) == {device("d1")}
+    assert set(usage.state.devices) == {device("d1")}
 
 
 def test_touched_pools_are_forgotten_after_a_while() -> None:
