@@ -1,7 +1,7 @@
-"""What is taken of the devices of the cluster, kept up to date claim by claim, and which pools that concerns.
+"""The devices of the cluster that are allocated, kept up to date claim by claim, and which pools that concerns.
 
-`InUse` over it is what the allocator looks at. Two claims may name the same device for a moment (one as it is about to
-be, one as the cluster has it), so devices are counted.
+`AllocatedState` over it is what the allocator looks at. Two claims may name the same device for a moment (one as it is
+about to be, one as the cluster has it), so devices are counted.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from stowplan.model.dra import DeviceRequestAllocationResult, ResourceClaim
 from stowplan.model.quantity import Quantity
 
 K = TypeVar("K", bound=Hashable)
-
 # Touched pools that are told apart; who has not looked for longer has to look at everything.
 REMEMBERED: Final = 1 << 14
 
 
 class AllocatedDevices:
-    """Taken devices, shares of devices, and what the shares consume."""
+    """Allocated devices, shares of devices, and what the shares consume."""
 
     def __init__(self, *, counts_shares: bool = True) -> None:
         self._counts_shares = counts_shares
@@ -58,9 +57,6 @@ class AllocatedDevices:
             return None
         return self._touched[len(self._touched) - behind :]
 
-    def holders(self) -> list[Hashable]:
-        return list(self._of)
-
     def _add(self, result: DeviceRequestAllocationResult, change: int) -> None:
         device = DeviceId(result.driver, result.pool, result.device)
         if self._counts_shares and result.share_id is not None:
@@ -88,26 +84,16 @@ class AllocatedDevices:
             del self._touched[:REMEMBERED]
 
 
-def _real(results: Sequence[DeviceRequestAllocationResult]) -> Iterator[DeviceRequestAllocationResult]:
-    """Leave out what was given for administration: that takes a device from nobody."""
-    return (result for result in results if not result.admin_access)
+@dataclass(frozen=True, slots=True)
+class AllocatedState:
+    """What is taken in the whole cluster: devices for themselves, shares of devices, and how much the shares consume.
 
+    The sets are read, never changed nor kept, so they may be live ones.
+    """
 
-def _counted(counts: dict[K, int], key: K, change: int) -> bool:
-    """Count one more or less; say whether it was the first, or the last."""
-    before = counts.get(key, 0)
-    now = counts[key] = before + change
-    if not now:
-        del counts[key]
-    return not (before and now)
-
-
-class PoolId(NamedTuple):
-    driver: str
-    pool: str
-
-    def __str__(self) -> str:
-        return f"{self.driver}/{self.pool}"
+    devices: AbstractSet[DeviceId] = frozenset()
+    shared: AbstractSet[SharedDeviceId] = frozenset()
+    consumed: Mapping[DeviceId, Mapping[str, Quantity]] = field(default_factory=dict)
 
 
 class DeviceId(NamedTuple):
@@ -136,13 +122,23 @@ class SharedDeviceId(NamedTuple):
         return DeviceId(self.driver, self.pool, self.device)
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatedState:
-    """What is taken in the whole cluster: devices for themselves, shares of devices, and how much the shares consume.
+class PoolId(NamedTuple):
+    driver: str
+    pool: str
 
-    The sets are read, never changed nor kept, so they may be live ones.
-    """
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}"
 
-    devices: AbstractSet[DeviceId] = frozenset()
-    shared: AbstractSet[SharedDeviceId] = frozenset()
-    consumed: Mapping[DeviceId, Mapping[str, Quantity]] = field(default_factory=dict)
+
+def _real(results: Sequence[DeviceRequestAllocationResult]) -> Iterator[DeviceRequestAllocationResult]:
+    """Leave out what was given for administration: that takes a device from nobody."""
+    return (result for result in results if not result.admin_access)
+
+
+def _counted(counts: dict[K, int], key: K, change: int) -> bool:
+    """Count one more or less; say whether it was the first, or the last."""
+    before = counts.get(key, 0)
+    now = counts[key] = before + change
+    if not now:
+        del counts[key]
+    return not (before and now)

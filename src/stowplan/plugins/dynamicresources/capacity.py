@@ -1,4 +1,8 @@
-"""Consumable capacity: how much of a device a request takes, and whether that is left."""
+"""Consumable capacity and counters: how much a request takes of a device, or a device of its pool, and what is left.
+
+`is_left` and `consumed` are about one device that several claims share (DRAConsumableCapacity); the counters are those
+that the devices of a pool share (DRAPartitionableDevices).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,9 @@ from stowplan.model.quantity import BINARY_SI, Quantity
 from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, DeviceId, PoolId
 from stowplan.plugins.dynamicresources.pools import DevicePool, OfferedDevice
 
-#: Amounts by the name of the capacity.
+#: Amounts by the name of the capacity, and by counter set and counter.
 Amounts = Mapping[str, Quantity]
+CounterAmounts = dict[tuple[str, str], Quantity]
 
 
 def consumed(device: Device, requested: Amounts) -> dict[str, Quantity]:
@@ -76,26 +81,19 @@ def _is_outside(allowed: CapacityRange, amount: Quantity) -> bool:
     return (amount.value - allowed.min.value) % allowed.step.value != 0
 
 
-#: Amounts by counter set and counter.
-CounterAmounts = dict[tuple[str, str], Quantity]
-
-
 class AvailableCounters:
-    """What is left of the counters of each pool, besides the devices in use; worked out once for each pool."""
+    """What is left of the counters of each pool, besides the allocated devices; worked out once for each pool."""
 
-    def __init__(self, in_use: AllocatedState) -> None:
-        self._in_use = in_use
+    def __init__(self, allocated: AllocatedState) -> None:
+        self._allocated = allocated
         self._shared: frozenset[DeviceId] | None = None
         self._left: dict[PoolId, CounterAmounts] = {}
 
     def left(self, pool: DevicePool) -> CounterAmounts:
         """Return what is left; it may be less than nothing."""
-        if pool.id not in self._left:
-            self._left[pool.id] = self._work_out(pool)
-        return self._left[pool.id]
-
-    def _work_out(self, pool: DevicePool) -> CounterAmounts:
-        left = {
+        if pool.id in self._left:
+            return self._left[pool.id]
+        left = self._left[pool.id] = {
             (counted.name, name): counter.value
             for counted in pool.counters.values()
             for name, counter in counted.counters.items()
@@ -108,8 +106,8 @@ class AvailableCounters:
 
     def _is_in_use(self, id: DeviceId) -> bool:
         if self._shared is None:
-            self._shared = frozenset(share.device_id for share in self._in_use.shared)
-        return id in self._in_use.devices or id in self._shared or id in self._in_use.consumed
+            self._shared = frozenset(share.device_id for share in self._allocated.shared)
+        return id in self._allocated.devices or id in self._shared or id in self._allocated.consumed
 
 
 class ConsumedCounters:

@@ -2,7 +2,7 @@
 
 A claim is held from Reserve on. Until it is written, nobody else may use it; its devices count as taken all the time,
 whatever the cluster still shows of it. Once it is written, it is shown as it was written until the cluster has caught
-up. All profiles of a scheduler share one `InFlight` (`handle.claims`).
+up. All profiles of a scheduler share one `ClaimTracker` (`handle.claims`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Key = tuple[str, str]
 
 
 class ClaimTracker:
-    """The claims of the cluster with those on their way, and what all of them take of its devices."""
+    """The claims of the cluster with those on their way, and the devices that all of them are allocated."""
 
     def __init__(self, listers: Listers, reads: Reads, gates: FeatureGates) -> None:
         self.allocated = AllocatedDevices(counts_shares=gates.enabled("DRAConsumableCapacity"))

@@ -13,10 +13,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from stowplan.framework.handle import ConflictError, PreparingHandle
+from stowplan.framework.handle import ConflictError
 from stowplan.model.dra import AllocationResult, ClaimConsumer, ResourceClaim, ResourceClaimStatus
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
+from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
 from stowplan.plugins.dynamicresources.claims import is_reserved_for
 from stowplan.plugins.dynamicresources.extended_resources import Mappings
 from stowplan.plugins.dynamicresources.node_allocatable import Statuses
@@ -48,9 +48,9 @@ class WrittenClaims:
 class ClaimWrites:
     """Writes claims through a handle."""
 
-    def __init__(self, handle: PreparingHandle, claims: ClaimTracker) -> None:
+    def __init__(self, handle: DevicesHandle) -> None:
         self._handle = handle
-        self._claims = claims
+        self._claims = handle.claims
 
     async def give(
         self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None, at: datetime | None

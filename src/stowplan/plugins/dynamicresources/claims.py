@@ -22,12 +22,59 @@ from stowplan.model.pod import Pod, PodResourceClaim
 
 #: So many consumers may share a claim.
 MAX_CONSUMERS: Final = 256
-
 #: Finds a claim by namespace and name, a class by name.
 FindClaim = Callable[[str, str], ResourceClaim | None]
 FindClass = Callable[[str], DeviceClass | None]
-
 _spec_encoder: Final = msgspec.msgpack.Encoder(enc_hook=str, order="deterministic")
+
+
+class MissingClaimError(Exception):
+    """A claim of a pod that cannot be used; the text is the reason to give."""
+
+
+def problem_with_claims(find: FindClaim, pod: Pod) -> str:
+    """Return what is wrong with the pod's claims, "" if all are there."""
+    try:
+        list(claims_of(find, pod))
+    except MissingClaimError as missing:
+        return str(missing)
+    return ""
+
+
+def claims_of(find: FindClaim, pod: Pod) -> Iterator[ResourceClaim]:
+    """Find the claims of a pod. Raise MissingClaimError at the first that cannot be used."""
+    return (claim for _, claim in named_claims_of(find, pod))
+
+
+def named_claims_of(find: FindClaim, pod: Pod) -> Iterator[tuple[str, ResourceClaim]]:
+    """Find the claims of a pod, each with the name by which containers refer to it. Raise MissingClaimError."""
+    for entry in pod.spec.resource_claims:
+        name = _claim_name(pod, entry)
+        if name is None:
+            continue
+        claim = find(pod.namespace, name)
+        if claim is None:
+            raise MissingClaimError(f'could not find ResourceClaim "{pod.namespace}/{name}"')
+        if claim.metadata.deletion_timestamp is not None:
+            raise MissingClaimError(f'resourceclaim "{claim.name}" is being deleted')
+        is_owned = any(owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references)
+        if entry.resource_claim_name is None and not is_owned:
+            raise MissingClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
+        yield entry.name, claim
+
+
+def _claim_name(pod: Pod, entry: PodResourceClaim) -> str | None:
+    """Return the name of the claim behind an entry; None if it turned out that none is needed."""
+    if entry.resource_claim_name is not None:
+        return entry.resource_claim_name
+    if entry.resource_claim_template_name is None:
+        raise MissingClaimError(
+            f'pod "{pod.key}", spec.resourceClaim "{entry.name}": none of the supported fields are set'
+        )
+    for status in pod.status.resource_claim_statuses:
+        if status.name == entry.name:
+            return status.resource_claim_name
+    raise MissingClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
 
 
 def can_be_reserved(claim: ResourceClaim) -> bool:
@@ -73,10 +120,6 @@ def problem_with_requests(claim: ResourceClaim, find_class: FindClass, *, allows
     return ""
 
 
-class MissingClaimError(Exception):
-    """A claim of a pod that cannot be used; the text is the reason to give."""
-
-
 def awaited(find: FindClaim) -> tuple[Awaited, ...]:
     """Return the changes that a pod without devices waits for."""
     return (
@@ -86,37 +129,6 @@ def awaited(find: FindClaim) -> tuple[Awaited, ...]:
         Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE),
         Awaited(changes.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
     )
-
-
-def problem_with_claims(find: FindClaim, pod: Pod) -> str:
-    """Return what is wrong with the pod's claims, "" if all are there."""
-    try:
-        list(claims_of(find, pod))
-    except MissingClaimError as missing:
-        return str(missing)
-    return ""
-
-
-def claims_of(find: FindClaim, pod: Pod) -> Iterator[ResourceClaim]:
-    """Find the claims of a pod. Raise MissingClaimError at the first that cannot be used."""
-    return (claim for _, claim in named_claims_of(find, pod))
-
-
-def named_claims_of(find: FindClaim, pod: Pod) -> Iterator[tuple[str, ResourceClaim]]:
-    """Find the claims of a pod, each with the name by which containers refer to it. Raise MissingClaimError."""
-    for entry in pod.spec.resource_claims:
-        name = _claim_name(pod, entry)
-        if name is None:
-            continue
-        claim = find(pod.namespace, name)
-        if claim is None:
-            raise MissingClaimError(f'could not find ResourceClaim "{pod.namespace}/{name}"')
-        if claim.metadata.deletion_timestamp is not None:
-            raise MissingClaimError(f'resourceclaim "{claim.name}" is being deleted')
-        is_owned = any(owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references)
-        if entry.resource_claim_name is None and not is_owned:
-            raise MissingClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
-        yield entry.name, claim
 
 
 def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
@@ -133,17 +145,3 @@ def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: R
 def has_all_claims(find: FindClaim, pod: Pod, old: Pod, new: Pod) -> bool:
     """A pod that was given the names of its claims helps itself, if all of them are there."""
     return changes.is_same(pod, new) and not problem_with_claims(find, new)
-
-
-def _claim_name(pod: Pod, entry: PodResourceClaim) -> str | None:
-    """Return the name of the claim behind an entry; None if it turned out that none is needed."""
-    if entry.resource_claim_name is not None:
-        return entry.resource_claim_name
-    if entry.resource_claim_template_name is None:
-        raise MissingClaimError(
-            f'pod "{pod.key}", spec.resourceClaim "{entry.name}": none of the supported fields are set'
-        )
-    for status in pod.status.resource_claim_statuses:
-        if status.name == entry.name:
-            return status.resource_claim_name
-    raise MissingClaimError(f'pod "{pod.key}": ResourceClaim not created yet')

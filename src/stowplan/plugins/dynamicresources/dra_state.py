@@ -9,15 +9,13 @@ and answers stand in arrays by code. `state_data.py` makes rejections and scores
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.config.feature_gates import FeatureGates
-from stowplan.framework.handle import Listers
 from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.device_taint_rules import TaintedSlices
 from stowplan.model.dra import ResourceClaim
@@ -27,7 +25,7 @@ from stowplan.plugins.dynamicresources import allocator
 from stowplan.plugins.dynamicresources.allocator import Allocator
 from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
 from stowplan.plugins.dynamicresources.claim_requests import NodeAllocationError
-from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
+from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
 from stowplan.plugins.dynamicresources.claims import request_key
 from stowplan.plugins.dynamicresources.extended_resources import classes_by_resource
 from stowplan.plugins.dynamicresources.features import Features
@@ -39,49 +37,19 @@ from stowplan.table.nodes import Nodes
 
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 UNKNOWN, FITS, FIRST_REASON = 0, 1, 2
-
 #: Sets of requests whose allocations are kept; the least recently used go first.
 _MOST_KEPT: Final = 64
-
 #: By code: not known, or fits, or the number of a reason.
 Verdicts = NDArray[np.int16]
-
-
-@dataclass(frozen=True, slots=True)
-class StateVersion:
-    """Versions of the slices and classes, and the position in what is allocated."""
-
-    slices: int = -1
-    classes: int = -1
-    allocated: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TimeLimit:
-    """How long something may take, by a clock that never goes back; there is no limit if it is zero."""
-
-    duration: Duration
-    monotonic_ns: Callable[[], int]
-
-    def timer(self) -> IsLate:
-        """Start the time; what is returned says whether it is over."""
-        if not self.duration:
-            return never
-        monotonic_ns = self.monotonic_ns
-        end_ns = monotonic_ns() + self.duration.nanoseconds
-        return lambda: monotonic_ns() >= end_ns
 
 
 class DRAState:
     """Everything that allocations depend on, but for the node."""
 
-    def __init__(self, listers: Listers, claims: ClaimTracker, gates: FeatureGates, limit: TimeLimit) -> None:
-        """`limit` is how long allocating on a node may take."""
+    def __init__(self, handle: DevicesHandle, filter_timeout: Duration) -> None:
+        """`filter_timeout` is how long allocating on a node may take; there is no limit if it is zero."""
+        gates = handle.feature_gates
         self.features = Features.from_gates(gates)
-        #: Starts the time that allocating on one node may take; what it returns says whether that is over.
-        self.timer: Callable[[], IsLate] = limit.timer
-        if not gates.enabled("DRASchedulerFilterTimeout"):
-            self.timer = lambda: never
         self.inventory = Inventory((), self.features)
         self.node_allocatable = NodeAllocatable(gates)
         self.version = StateVersion()
@@ -90,8 +58,10 @@ class DRAState:
         self._serves_resources = gates.enabled("DRAExtendedResource")
         self._has_taint_rules = gates.enabled("DRADeviceTaintRules")
         self._tainted = TaintedSlices()
-        self._listers = listers
-        self._claims = claims
+        self._limit_ns = filter_timeout.nanoseconds if gates.enabled("DRASchedulerFilterTimeout") else 0
+        self._monotonic_ns = handle.monotonic_ns
+        self._listers = handle.listers
+        self._claims = handle.claims
         self._cel = CelPrograms(self.features)
         self._kept: OrderedDict[tuple[bytes, ...], NodeAllocations] = OrderedDict()
 
@@ -135,6 +105,14 @@ class DRAState:
         found.refresh()
         return found
 
+    def timer(self) -> IsLate:
+        """Start the time that allocating on one node may take; what is returned says whether it is over."""
+        if not self._limit_ns:
+            return never
+        monotonic_ns = self._monotonic_ns
+        end_ns = monotonic_ns() + self._limit_ns
+        return lambda: monotonic_ns() >= end_ns
+
     def nodes_touched(self, since: StateVersion) -> frozenset[str] | None:
         """Return the nodes of whose devices more or less is allocated since then; None if any may be."""
         pools = self._claims.allocated.touched_since(since.allocated)
@@ -144,9 +122,13 @@ class DRAState:
         return None if None in homes else frozenset(home for home in homes if home is not None)
 
 
-def node_identity(node: Node) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return all that allocation reads of a node."""
-    return node.metadata.name, tuple(sorted(node.metadata.labels.items()))
+@dataclass(frozen=True, slots=True)
+class StateVersion:
+    """Versions of the slices and classes, and the position in what is allocated."""
+
+    slices: int = -1
+    classes: int = -1
+    allocated: int = 0
 
 
 class NodeAllocations:
@@ -230,3 +212,8 @@ class NodeAllocations:
         for name, known in list(self._asked.items()):
             if any(reachable(node).stamp != then for node, then in known.values()):
                 self._forget(name)
+
+
+def node_identity(node: Node) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return all that allocation reads of a node."""
+    return node.metadata.name, tuple(sorted(node.metadata.labels.items()))

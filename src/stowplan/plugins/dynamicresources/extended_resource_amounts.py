@@ -40,7 +40,7 @@ class ExtendedResourceAmounts:
         self._classes: dict[str, str] = {}
         self._versions = (-1, -1)
         self._slices = _Slices(())
-        self._counts: dict[str, _Counts] = {}
+        self._counts: dict[str, _NodeCounts] = {}
 
     def serves(self, resource: str) -> bool:
         """Say whether devices may serve a resource."""
@@ -55,7 +55,7 @@ class ExtendedResourceAmounts:
         self._claims.refresh()
         counts = self._counts.get(resource)
         if counts is None:
-            counts = self._counts[resource] = _Counts(self._claims.allocated.position)
+            counts = self._counts[resource] = _NodeCounts(self._claims.allocated.position)
         touched = self._claims.allocated.touched_since(counts.position)
         counts.forget(touched, self._claims.allocated.position)
         coded = nodes.coded("devices", node_identity)
@@ -100,7 +100,7 @@ class _Count(NamedTuple):
     taken: int
 
 
-class _Counts:
+class _NodeCounts:
     """Counts by code of the node."""
 
     def __init__(self, position: int) -> None:

@@ -33,11 +33,17 @@ from stowplan.model import node_selector, requests
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources import claims, extended_resources, pod_claims, pre_bind
+from stowplan.plugins.dynamicresources import extended_resources, pod_claims, pre_bind
 from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
 from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites, WrittenClaims
-from stowplan.plugins.dynamicresources.claims import MissingClaimError, is_idle_but_for, is_reserved_for
-from stowplan.plugins.dynamicresources.dra_state import DRAState, TimeLimit
+from stowplan.plugins.dynamicresources.claims import (
+    MissingClaimError,
+    awaited,
+    is_idle_but_for,
+    is_reserved_for,
+    problem_with_claims,
+)
+from stowplan.plugins.dynamicresources.dra_state import DRAState
 from stowplan.plugins.dynamicresources.node_allocatable import taking_of_node
 from stowplan.plugins.dynamicresources.pod_claims import PodClaims, signed
 from stowplan.plugins.dynamicresources.pre_bind import Allocated, ClaimBinding, Reservation, ReservedClaim
@@ -83,9 +89,8 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     ) -> None:
         self._handle = handle
         self._claims = handle.claims
-        limit = TimeLimit(filter_timeout, handle.monotonic_ns)
-        self._state = DRAState(handle.listers, handle.claims, handle.feature_gates, limit)
-        self._writes = ClaimWrites(handle, handle.claims)
+        self._state = DRAState(handle, filter_timeout)
+        self._writes = ClaimWrites(handle)
         self._binding_timeout = binding_timeout if self._state.features.binding_conditions else None
         self._preparation = ClaimBinding(handle, self._writes, self._binding_timeout)
         self._reserved: dict[str, Reservation] = {}
@@ -93,9 +98,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     # Which pods, and what tells them apart
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
-        problem = (
-            claims.problem_with_claims(self._handle.listers.resource_claim, pod) if pod.spec.resource_claims else ""
-        )
+        problem = problem_with_claims(self._handle.listers.resource_claim, pod) if pod.spec.resource_claims else ""
         return refuse(problem) if problem else None
 
     def sign(self, pod: Pod) -> Hashable:
@@ -108,7 +111,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         return signature if is_nameless else (signature, pod.uid)
 
     def events(self) -> tuple[Awaited, ...]:
-        return claims.awaited(self._handle.listers.resource_claim)
+        return awaited(self._handle.listers.resource_claim)
 
     # Which nodes
 
@@ -205,10 +208,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         ]
         for one in taken:
             self._claims.hold(one.as_given())
-        reservation = Reservation(
-            [*map(ReservedClaim, claims.given), *taken], allocated.mappings, allocated.node_allocatable
-        )
-        self._reserved[pod.uid] = reservation
+        self._reserved[pod.uid] = Reservation([*map(ReservedClaim, claims.given), *taken], allocated)
         if self._state.node_allocatable.is_on:
             self._handle.recount(taking_of_node(pod, allocated.node_allocatable))
         return None
@@ -233,14 +233,16 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     def unreserve(self, pod: Pod, node_name: str) -> Errand | None:
         reservation = self._reserved.pop(pod.uid, None)
         made = self._claims.made_for(pod.uid)
-        for taken in reservation.taken if reservation is not None else ():
+        for taken in reservation.claims if reservation is not None else ():
             self._claims.release(taken.uid)
             if taken.is_made:
                 # Nobody else may know of it yet.
                 made = taken.claim
         found = list(pod_claims.usable_claims(pod, self._claims))
         reserved = [claim for claim in found if claim.status.allocation is not None and is_reserved_for(pod, claim)]
-        has_status = bool(reservation and reservation.node_allocatable) or any(map(self._takes_of_node, reserved))
+        has_status = bool(reservation and reservation.allocated.node_allocatable) or any(
+            map(self._takes_of_node, reserved)
+        )
         back = WrittenClaims(reserved, made, has_status)
         return partial(self._writes.give_back, pod, back) if reserved or made is not None or has_status else None
 

@@ -1,15 +1,20 @@
-"""What was taken for a pod that has a node: held until it is written, and written before the pod is bound."""
+"""What PreBind does: the claims reserved for a pod are written, and binding conditions of its devices are waited for.
+
+Devices may have to be made ready before a pod can be bound. Their driver reports in the status of the claim; a
+condition that says it failed ends the waiting, and so does the time since the devices were given.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Final
 
 import msgspec
 
-from stowplan.model.dra import AllocatedDeviceStatus, AllocationResult, DeviceRequestAllocationResult, ResourceClaim
+from stowplan.model.dra import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
 from stowplan.model.duration import Duration
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
@@ -24,8 +29,84 @@ PENDING: Final = "BindingConditionsPending"
 #: Metrics: allocations of devices that had to be made ready, and how long that took.
 ALLOCATIONS: Final = "scheduler_dra_bindingconditions_allocations_total"
 WAITS: Final = "scheduler_dra_bindingconditions_wait_duration_seconds"
-
 _SECOND_NS: Final = 1_000_000_000
+
+
+class ClaimBinding:
+    """Writes what is reserved for pods, and waits until their devices are ready."""
+
+    def __init__(self, handle: DevicesHandle, writes: ClaimWrites, timeout: Duration | None) -> None:
+        """`timeout` is how long devices may take to get ready; None if nobody waits for that."""
+        self._handle = handle
+        self._claims = handle.claims
+        self._writes = writes
+        self._timeout = timeout
+
+    async def prepare(self, pod: Pod, node_name: str, reservation: Reservation) -> None:
+        """Make the cluster know what is the pod's. Raise ClaimWriteError or BindingError."""
+        for reserved in reservation.claims:
+            if not is_reserved_for(pod, reserved.claim):
+                await self._write(pod, reserved, reservation.allocated.mappings)
+        if reservation.allocated.node_allocatable:
+            await self._writes.note_taken(pod, reservation.allocated.node_allocatable)
+        claims = [reserved.claim for reserved in reservation.claims]
+        if self._timeout is not None and any(map(has_binding_conditions, claims)):
+            self._handle.announce(pod, PENDING, f"waiting for binding conditions for device on node {node_name}")
+            await self._wait(pod, claims, self._timeout)
+
+    async def _write(self, pod: Pod, reserved: ReservedClaim, mappings: Mappings) -> None:
+        """Write that a claim is the pod's now; from then on the cluster's word counts."""
+        if extended_resources.is_in_memory(reserved.claim):
+            reserved.claim = await self._writes.create(reserved.claim)
+        # As it stands in an allocation: whole seconds.
+        now = datetime.fromtimestamp(self._handle.now_ns() // _SECOND_NS, UTC)
+        at = now if self._timeout is not None else None
+        reserved.claim = await self._writes.give(reserved.claim, pod, reserved.allocation, at)
+        self._claims.settle(reserved.uid or reserved.claim.uid, reserved.claim)
+        if reserved.is_made:
+            await self._writes.name_in(pod, reserved.claim, mappings)
+
+    async def _wait(self, pod: Pod, claims: Sequence[ResourceClaim], limit: Duration) -> None:
+        """Wait for the devices, and note how long that took and how it ended. Raise BindingError."""
+        started_ns, end = self._handle.now_ns(), "error"
+        try:
+            await self._wait_for(claims, limit)
+            end = "success"
+        except BindingError as error:
+            end = error.end
+            raise
+        finally:
+            seconds = (self._handle.now_ns() - started_ns) / _SECOND_NS
+            for result in chain.from_iterable(map(_results, claims)):
+                labels = (pod.spec.scheduler_name, result.driver, end)
+                self._handle.measures.time(WAITS, seconds, *labels)
+                if result.binding_conditions:
+                    self._handle.measures.count(ALLOCATIONS, *labels)
+
+    async def _wait_for(self, claims: Sequence[ResourceClaim], limit: Duration) -> None:
+        """Wait until the drivers have made all devices ready. Raise BindingError if they do not."""
+
+        def are_ready() -> bool:
+            for claim in claims:
+                current = self._claims.find(claim.namespace, claim.name)
+                if current is None:
+                    raise BindingError(f'could not find ResourceClaim "{claim.key}"')
+                if not is_ready(current):
+                    if is_late(current, self._handle.now_ns(), limit):
+                        raise BindingError(f"device binding timeout: claim={claim.name}", "timeout")
+                    return False
+            return True
+
+        if not await self._handle.news.until(are_ready, limit.seconds):
+            raise BindingError("device binding timeout: context deadline exceeded", "timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """The claims of a pod that has a node, and what that node gave it."""
+
+    claims: Sequence[ReservedClaim]
+    allocated: Allocated
 
 
 @dataclass(slots=True)
@@ -61,103 +142,15 @@ class Allocated:
     node_allocatable: Statuses = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """The claims of a pod, which containers get what of the one for extended resources, and what devices take."""
-
-    taken: Sequence[ReservedClaim]
-    mappings: Mappings = ()
-    node_allocatable: Statuses = ()
-
-
-class ClaimBinding:
-    """Writes what was taken for pods, and waits until their devices are ready."""
-
-    def __init__(self, handle: DevicesHandle, writes: ClaimWrites, timeout: Duration | None) -> None:
-        """`timeout` is how long devices may take to get ready; None if nobody waits for that."""
-        self._handle = handle
-        self._claims = handle.claims
-        self._writes = writes
-        self._timeout = timeout
-
-    async def prepare(self, pod: Pod, node_name: str, reservation: Reservation) -> None:
-        """Make the cluster know what is the pod's. Raise ClaimError or BindingError."""
-        for taken in reservation.taken:
-            if not is_reserved_for(pod, taken.claim):
-                await self._write(pod, taken, reservation.mappings)
-        if reservation.node_allocatable:
-            await self._writes.note_taken(pod, reservation.node_allocatable)
-        claims = [taken.claim for taken in reservation.taken]
-        if self._timeout is not None and any(map(has_any, claims)):
-            self._handle.announce(pod, PENDING, f"waiting for binding conditions for device on node {node_name}")
-            await self._wait(pod, claims, self._timeout)
-
-    async def _write(self, pod: Pod, taken: ReservedClaim, mappings: Mappings) -> None:
-        """Write that a claim is the pod's now; from then on the cluster's word counts."""
-        if extended_resources.is_in_memory(taken.claim):
-            taken.claim = await self._writes.create(taken.claim)
-        at = time_at(self._handle.now_ns()) if self._timeout is not None else None
-        taken.claim = await self._writes.give(taken.claim, pod, taken.allocation, at)
-        self._claims.settle(taken.uid or taken.claim.uid, taken.claim)
-        if taken.is_made:
-            await self._writes.name_in(pod, taken.claim, mappings)
-
-    async def _wait(self, pod: Pod, claims: Sequence[ResourceClaim], limit: Duration) -> None:
-        """Wait for the devices, and note how long that took and how it ended. Raise BindingError."""
-        started_ns, end = self._handle.now_ns(), "error"
-        try:
-            await self._wait_for(claims, limit)
-            end = "success"
-        except BindingError as error:
-            end = end_of(error)
-            raise
-        finally:
-            seconds = (self._handle.now_ns() - started_ns) / _SECOND_NS
-            for result in results_of(claims):
-                labels = (pod.spec.scheduler_name, result.driver, end)
-                self._handle.measures.time(WAITS, seconds, *labels)
-                if result.binding_conditions:
-                    self._handle.measures.count(ALLOCATIONS, *labels)
-
-    async def _wait_for(self, claims: Sequence[ResourceClaim], limit: Duration) -> None:
-        """Wait until the drivers have made all devices ready. Raise BindingError if they do not."""
-
-        def are_ready() -> bool:
-            for claim in claims:
-                current = self._claims.find(claim.namespace, claim.name)
-                if current is None:
-                    raise BindingError(f'could not find ResourceClaim "{claim.key}"')
-                if not is_ready(current):
-                    if is_late(current, self._handle.now_ns(), limit):
-                        raise BindingError(f"{TIMED_OUT}: claim={claim.name}")
-                    return False
-            return True
-
-        if not await self._handle.news.until(are_ready, limit.seconds):
-            raise BindingError(f"{TIMED_OUT}: context deadline exceeded")
-
-
-#: A device cannot be made ready, or was not in time: each begins the text of what went wrong.
-FAILED: Final = "device binding failed"
-TIMED_OUT: Final = "device binding timeout"
-
-
 class BindingError(Exception):
-    """The devices of a claim do not get ready."""
+    """The devices of a claim do not get ready; `end` is upstream's word for how the waiting ended."""
+
+    def __init__(self, text: str, end: str = "error") -> None:
+        super().__init__(text)
+        self.end = end
 
 
-def end_of(error: BindingError) -> str:
-    """Return upstream's word for how the waiting ended."""
-    text = str(error)
-    return "timeout" if text.startswith(TIMED_OUT) else "failure" if text.startswith(FAILED) else "error"
-
-
-def results_of(claims: Iterable[ResourceClaim]) -> list[DeviceRequestAllocationResult]:
-    """Return what claims were given, device by device."""
-    return [result for claim in claims for result in _results(claim)]
-
-
-def has_any(claim: ResourceClaim) -> bool:
+def has_binding_conditions(claim: ResourceClaim) -> bool:
     """Say whether some device of the claim has to be made ready."""
     return any(result.binding_conditions for result in _results(claim))
 
@@ -173,7 +166,7 @@ def is_ready(claim: ResourceClaim) -> bool:
         failed = [reported[name] for name in result.binding_failure_conditions if _is_true(reported.get(name))]
         if failed:
             said = f'claim={claim.name}, reason={failed[0].reason}, message="{failed[0].message}"'
-            raise BindingError(f"{FAILED}: {said}")
+            raise BindingError(f"device binding failed: {said}", "failure")
         if not all(_is_true(reported.get(name)) for name in result.binding_conditions):
             return False
     return True
@@ -182,7 +175,7 @@ def is_ready(claim: ResourceClaim) -> bool:
 def is_late(claim: ResourceClaim, now_ns: int, timeout: Duration) -> bool:
     """Say whether devices that have to be made ready were given too long ago."""
     allocation = claim.status.allocation
-    if allocation is None or allocation.allocation_timestamp is None or not has_any(claim):
+    if allocation is None or allocation.allocation_timestamp is None or not has_binding_conditions(claim):
         return False
     given_ns = round(allocation.allocation_timestamp.timestamp() * _SECOND_NS)
     return given_ns + timeout.nanoseconds < now_ns
@@ -196,24 +189,17 @@ def has_failed(claim: ResourceClaim, now_ns: int, timeout: Duration) -> bool:
         return True
 
 
-def time_at(now_ns: int) -> datetime:
-    """Return a moment as it stands in an allocation: whole seconds."""
-    return datetime.fromtimestamp(now_ns // _SECOND_NS, UTC)
-
-
 def _results(claim: ResourceClaim) -> tuple[DeviceRequestAllocationResult, ...]:
     allocation = claim.status.allocation
     return allocation.devices.results if allocation is not None else ()
 
 
 def _conditions(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> dict[str, Condition]:
-    reports = (report for report in claim.status.devices if _is_about(report, result))
-    report = next(reports, None)
-    return {condition.type: condition for condition in report.conditions} if report is not None else {}
-
-
-def _is_about(report: AllocatedDeviceStatus, result: DeviceRequestAllocationResult) -> bool:
-    return (report.driver, report.pool, report.device) == (result.driver, result.pool, result.device)
+    """Return what the driver reports about a device, by type."""
+    for report in claim.status.devices:
+        if (report.driver, report.pool, report.device) == (result.driver, result.pool, result.device):
+            return {condition.type: condition for condition in report.conditions}
+    return {}
 
 
 def _is_true(condition: Condition | None) -> bool:

@@ -26,43 +26,14 @@ from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.inventory import Reachable
 from stowplan.plugins.dynamicresources.pools import DevicePool, OfferedDevice
 
-IsLate = Callable[[], bool]
-
 _NOTHING: Final[Mapping[str, Quantity]] = MappingProxyType({})
+
+IsLate = Callable[[], bool]
 
 
 def never() -> bool:
     """Say that there is always time left."""
     return False
-
-
-class NodeRequest(NamedTuple):
-    """A request on one node: how many devices it needs there, and which, if it requests all of them."""
-
-    spec: RequestSpec
-    needed: int
-    all_devices: Sequence[OfferedDevice] | None = None
-
-
-#: By request of a claim, the alternatives.
-NodeRequests = Sequence[Sequence[NodeRequest]]
-
-
-class _Position(NamedTuple):
-    """The device that is looked for next."""
-
-    claim: int
-    request: int = 0
-    #: -1 as long as none is chosen.
-    alternative: int = -1
-    device: int = 0
-    #: Within a request, where to go on in the list of devices.
-    start: int = 0
-
-
-#: Yields what is looked for next; is sent, and returns, whether a claim would be given too many devices whatever is
-#: tried, so that other devices for the same number of them need no trying.
-_Trial = Generator[_Position, bool, bool]
 
 
 class DeviceSearch:
@@ -154,27 +125,33 @@ class DeviceSearch:
         return False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GivenDevice:
-    """A device that is given to a request. `consumed` is None unless it is a share of the device."""
+class NodeRequest(NamedTuple):
+    """A request on one node: how many devices it needs there, and which, if it requests all of them."""
 
     spec: RequestSpec
-    offered: OfferedDevice
-    consumed: Mapping[str, Quantity] | None
-    #: Whether it consumes counters of its pool, which have to be given back with it.
-    has_consumed: bool
-    #: What shares of the device that are given too consume; None if this is the first.
-    consumed_before: Mapping[str, Quantity] | None
+    needed: int
+    all_devices: Sequence[OfferedDevice] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SearchContext:
-    """What is taken in the cluster, and by which rules devices are chosen."""
+#: By request of a claim, the alternatives.
+NodeRequests = Sequence[Sequence[NodeRequest]]
 
-    allocated: AllocatedState
-    counters: AvailableCounters
-    features: Features
-    cel: CelPrograms
+
+class _Position(NamedTuple):
+    """The device that is looked for next."""
+
+    claim: int
+    request: int = 0
+    #: -1 as long as none is chosen.
+    alternative: int = -1
+    device: int = 0
+    #: Within a request, where to go on in the list of devices.
+    start: int = 0
+
+
+#: Yields what is looked for next; is sent, and returns, whether a claim would be given too many devices whatever is
+#: tried, so that other devices for the same number of them need no trying.
+_Trial = Generator[_Position, bool, bool]
 
 
 class AllocatingDevices:
@@ -304,6 +281,29 @@ class AllocatingDevices:
         if not self._pools:
             self._pools = {pool.id: pool for pool in self._reachable.pools}
         return self._pools[offered.id.pool_id]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenDevice:
+    """A device that is given to a request. `consumed` is None unless it is a share of the device."""
+
+    spec: RequestSpec
+    offered: OfferedDevice
+    consumed: Mapping[str, Quantity] | None
+    #: Whether it consumes counters of its pool, which have to be given back with it.
+    has_consumed: bool
+    #: What shares of the device that are given too consume; None if this is the first.
+    consumed_before: Mapping[str, Quantity] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchContext:
+    """What is taken in the cluster, and by which rules devices are chosen."""
+
+    allocated: AllocatedState
+    counters: AvailableCounters
+    features: Features
+    cel: CelPrograms
 
 
 def _origin(spec: RequestSpec, index: int) -> str:

@@ -31,25 +31,6 @@ CANNOT_FIT: Final = "cannot fit resource"
 
 
 @dataclass(frozen=True, slots=True)
-class AllocatedClaim:
-    """An allocated claim: the nodes that reach its devices (None: all), and whether its devices cannot get ready."""
-
-    claim: ResourceClaim
-    selector: CompiledNodeSelector | None
-    has_failed: bool
-
-    def is_unusable_on(self, nodes: Nodes) -> Mask:
-        """Say which rows cannot use it."""
-        return np.ones(len(nodes), dtype=bool) if self.has_failed else self.is_out_of_reach(nodes)
-
-    def is_out_of_reach(self, nodes: Nodes) -> Mask:
-        """Say which rows do not reach its devices."""
-        if self.selector is None:
-            return np.zeros(len(nodes), dtype=bool)
-        return ~node_match.selected(self.selector, nodes)
-
-
-@dataclass(frozen=True, slots=True)
 class StateData(Successive):
     """The claims of a pod, and what they are allocated from, as of the version when the pod was prepared."""
 
@@ -147,6 +128,25 @@ class StateData(Successive):
         for kind in np.unique(kinds[asked]).tolist():
             lacking = [name for bit, name in enumerate(names) if kind >> bit & 1]
             yield asked & (kinds == kind), self.claims.pending(lacking)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedClaim:
+    """An allocated claim: the nodes that reach its devices (None: all), and whether its devices cannot get ready."""
+
+    claim: ResourceClaim
+    selector: CompiledNodeSelector | None
+    has_failed: bool
+
+    def is_unusable_on(self, nodes: Nodes) -> Mask:
+        """Say which rows cannot use it."""
+        return np.ones(len(nodes), dtype=bool) if self.has_failed else self.is_out_of_reach(nodes)
+
+    def is_out_of_reach(self, nodes: Nodes) -> Mask:
+        """Say which rows do not reach its devices."""
+        if self.selector is None:
+            return np.zeros(len(nodes), dtype=bool)
+        return ~node_match.selected(self.selector, nodes)
 
 
 def _lists(resource: str, node: Node) -> bool:

@@ -55,7 +55,7 @@ class Touchy(LocalHandle):
 
     @property
     def own_writes(self) -> ClaimWrites:
-        return ClaimWrites(self, self.claims)
+        return ClaimWrites(self)
 
 
 def test_devices_are_written_under_protection_and_reserved_for_the_pod() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.app.cluster import Cluster, Failed
+from stowplan.framework.verdict import WordedError
 from stowplan.model import decode
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources import claims

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.model import decode
 from stowplan.model.duration import of_seconds
 from stowplan.model.node import Node
 from stowplan.plugins.dynamicresources.claim_requests import AllocationError, NodeAllocationError
-from stowplan.plugins.dynamicresources.dra_state import FITS, UNKNOWN, DRAState, NodeAllocations, TimeLimit
+from stowplan.plugins.dynamicresources.dra_state import FITS, UNKNOWN, DRAState, NodeAllocations
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.dynamicresources.claim_objects import claim, device_class, exactly, given, slice_of
@@ -31,7 +30,7 @@ class Watched(DRAState):
         return self if claims else None
 
     def __init__(self, handle: LocalHandle) -> None:
-        super().__init__(handle.listers, handle.claims, DEFAULT_GATES, TimeLimit(of_seconds(10), lambda: 0))
+        super().__init__(handle, of_seconds(10))
         self.asked: list[str] = []
         self._answering = super().allocator
 
