@@ -60,7 +60,7 @@ class AllocatedDevices:
     def _add(self, result: DeviceRequestAllocationResult, change: int) -> None:
         device = DeviceId(result.driver, result.pool, result.device)
         if self._counts_shares and result.share_id is not None:
-            share = SharedDeviceId(*device, result.share_id)
+            share = SharedDeviceId(device, result.share_id)
             if _counted(self._shares, share, change):
                 self._consume(device, result, change)
                 self._touch(device.pool_id)
@@ -112,14 +112,8 @@ class DeviceId(NamedTuple):
 class SharedDeviceId(NamedTuple):
     """One share of a device that allows several allocations."""
 
-    driver: str
-    pool: str
-    device: str
+    device: DeviceId
     share: str
-
-    @property
-    def device_id(self) -> DeviceId:
-        return DeviceId(self.driver, self.pool, self.device)
 
 
 class PoolId(NamedTuple):

@@ -13,7 +13,6 @@ from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeS
 from stowplan.model.dra import (
     AllocationResult,
     DeviceAllocationResult,
-    DeviceClass,
     DeviceConfiguration,
     DeviceRequestAllocationResult,
     ResourceClaim,
@@ -31,7 +30,7 @@ from stowplan.plugins.dynamicresources.claim_requests import (
 )
 from stowplan.plugins.dynamicresources.claims import FindClass
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.inventory import Inventory, Reachable
+from stowplan.plugins.dynamicresources.inventory import Inventory
 from stowplan.plugins.dynamicresources.pools import NodeSelectionError, OfferedDevice
 from stowplan.plugins.dynamicresources.search import (
     AllocatingDevices,
@@ -78,8 +77,8 @@ class Allocator:
         except NodeSelectionError as error:
             raise AllocationError(str(error)) from error
         allocating = AllocatingDevices(self._context, node, reachable, [[] for _ in self._claims])
-        requests = [self._begin(index, reachable, allocating) for index in range(len(self._claims))]
-        given = DeviceSearch(requests, reachable.devices, allocating, is_late).result()
+        requests = [self._begin(index, allocating) for index in range(len(self._claims))]
+        given = DeviceSearch(requests, allocating, is_late).result()
         if given is None:
             if any(pool.is_invalid for pool in reachable.pools):
                 raise NodeAllocationError("invalid resource pools were encountered")
@@ -90,11 +89,11 @@ class Allocator:
             for claim, devices in zip(self._claims, given, strict=True)
         )
 
-    def _begin(self, index: int, reachable: Reachable, allocating: AllocatingDevices) -> NodeRequests:
+    def _begin(self, index: int, allocating: AllocatingDevices) -> NodeRequests:
         """Return what a claim needs on a node, and put up its constraints. Raise AllocationError."""
         claim, requests = self._claims[index], self._everywhere[index]
         if requests is None:
-            requests = _node_requests(claim, reachable, allocating)
+            requests = _node_requests(claim, allocating)
             if not claim.wants_all:
                 self._everywhere[index] = requests
         if claim.claim.spec.devices.constraints:
@@ -102,11 +101,9 @@ class Allocator:
         return requests
 
 
-def _node_requests(claim: ClaimRequests, reachable: Reachable, allocating: AllocatingDevices) -> NodeRequests:
+def _node_requests(claim: ClaimRequests, allocating: AllocatingDevices) -> NodeRequests:
     """Return how many devices each request of a claim needs on a node. Raise AllocationError."""
-    requests = [
-        tuple(_node_request(spec, reachable, allocating) for spec in alternatives) for alternatives in claim.requests
-    ]
+    requests = [tuple(_node_request(spec, allocating) for spec in alternatives) for alternatives in claim.requests]
     least = sum(min(wanted.needed for wanted in alternatives) for alternatives in requests)
     if least > MAX_DEVICES:
         raise AllocationError(
@@ -115,18 +112,18 @@ def _node_requests(claim: ClaimRequests, reachable: Reachable, allocating: Alloc
     return requests
 
 
-def _node_request(spec: RequestSpec, reachable: Reachable, allocating: AllocatingDevices) -> NodeRequest:
+def _node_request(spec: RequestSpec, allocating: AllocatingDevices) -> NodeRequest:
     if spec.problem:
         raise AllocationError(spec.problem)
     if not spec.wants_all:
         return NodeRequest(spec, spec.count)
-    devices = tuple(_all_devices(spec, reachable, allocating))
+    devices = tuple(_all_devices(spec, allocating))
     return NodeRequest(spec, len(devices), devices)
 
 
-def _all_devices(spec: RequestSpec, reachable: Reachable, allocating: AllocatingDevices) -> Iterator[OfferedDevice]:
+def _all_devices(spec: RequestSpec, allocating: AllocatingDevices) -> Iterator[OfferedDevice]:
     """Yield every device that a request stands for, in use or not. Raise AllocationError if it cannot be known yet."""
-    for pool in reachable.pools:
+    for pool in allocating.reachable.pools:
         if pool.is_incomplete or pool.is_invalid:
             state = "being updated" if pool.is_incomplete else "invalid"
             raise AllocationError(
@@ -135,8 +132,6 @@ def _all_devices(spec: RequestSpec, reachable: Reachable, allocating: Allocating
         yield from (offered for offered in pool.devices if allocating.suits(spec, offered))
 
 
-_FROM_CLASS: Final = "FromClass"
-_FROM_CLAIM: Final = "FromClaim"
 # A prioritized list has at most so many alternatives; the first is worth most.
 _MOST_ALTERNATIVES: Final = 8
 
@@ -200,19 +195,15 @@ def _config(claim: ResourceClaim, given: Sequence[GivenDevice]) -> Iterator[Devi
     for config in claim.spec.devices.config:
         # As upstream: once for each request it is meant for.
         for _ in [spec for spec in specs if _is_meant(config, spec)] if config.requests else [None]:
-            yield DeviceConfiguration(source=_FROM_CLAIM, requests=config.requests, opaque=config.opaque)
+            yield DeviceConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
 
 
 def _config_of_classes(specs: Sequence[RequestSpec]) -> Iterator[DeviceConfiguration]:
-    requests: dict[str, list[str]] = {}
-    classes: dict[str, DeviceClass] = {}
-    for spec in specs:
-        if spec.device_class is not None:
-            classes.setdefault(spec.device_class.name, spec.device_class)
-            requests.setdefault(spec.device_class.name, []).append(spec.name)
+    classes = {spec.device_class.name: spec.device_class for spec in specs if spec.device_class is not None}
     for name, device_class in classes.items():
+        requests = tuple(spec.name for spec in specs if spec.device_class and spec.device_class.name == name)
         for config in device_class.spec.config:
-            yield DeviceConfiguration(source=_FROM_CLASS, requests=tuple(requests[name]), opaque=config.opaque)
+            yield DeviceConfiguration(source="FromClass", requests=requests, opaque=config.opaque)
 
 
 def _is_meant(config: DeviceConfiguration, spec: RequestSpec) -> bool:
@@ -230,7 +221,8 @@ def _node_selector(
         place = device if spec.per_device_node_selection else spec
         # The oldest allocator does not look at what a device binds to.
         if place.node_name is not None or (device.binds_to_node and not features.is_stable):
-            return _only(node_name)
+            this = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node_name,))
+            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(this,)),))
         if place.node_selector is None or not place.node_selector.node_selector_terms:
             continue
         terms = place.node_selector.node_selector_terms
@@ -245,11 +237,6 @@ def _node_selector(
         return None
     term = NodeSelectorTerm(match_fields=tuple(fields), match_expressions=tuple(expressions))
     return NodeSelector(node_selector_terms=(term,))
-
-
-def _only(node_name: str) -> NodeSelector:
-    this = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node_name,))
-    return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(this,)),))
 
 
 def _extend(known: list[NodeSelectorRequirement], more: Sequence[NodeSelectorRequirement]) -> None:

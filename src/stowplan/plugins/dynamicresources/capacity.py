@@ -106,7 +106,7 @@ class AvailableCounters:
 
     def _is_in_use(self, id: DeviceId) -> bool:
         if self._shared is None:
-            self._shared = frozenset(share.device_id for share in self._allocated.shared)
+            self._shared = frozenset(share.device for share in self._allocated.shared)
         return id in self._allocated.devices or id in self._shared or id in self._allocated.consumed
 
 

@@ -55,7 +55,7 @@ class ClaimWrites:
     async def give(
         self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None, at: datetime | None
     ) -> ResourceClaim:
-        """Reserve a claim for a pod, and write what it was given if that is new, and when. Raise ClaimError."""
+        """Reserve a claim for a pod, and write what it was given if that is new, and when. Raise ClaimWriteError."""
 
         async def once(current: ResourceClaim) -> ResourceClaim:
             if current.metadata.deletion_timestamp is not None:
@@ -79,7 +79,7 @@ class ClaimWrites:
         return await self._retried(claim, once)
 
     async def create(self, claim: ResourceClaim) -> ResourceClaim:
-        """Make a claim that was in memory only, under a name that the cluster gives. Raise ClaimError."""
+        """Make a claim that was in memory only, under a name that the cluster gives. Raise ClaimWriteError."""
         metadata = msgspec.structs.replace(claim.metadata, name="", uid="")
         unnamed = msgspec.structs.replace(claim, metadata=metadata, status=ResourceClaimStatus())
         try:
@@ -91,7 +91,7 @@ class ClaimWrites:
         return created
 
     async def name_in(self, pod: Pod, claim: ResourceClaim, mappings: Mappings) -> None:
-        """Write into the status of a pod which claim has its extended resources. Raise ClaimError."""
+        """Write into the status of a pod which claim has its extended resources. Raise ClaimWriteError."""
         if not mappings:
             text = f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
             raise ClaimWriteError(text)
@@ -99,7 +99,7 @@ class ClaimWrites:
         await self._note(pod, {"extendedResourceClaimStatus": content}, "update", "ExtendedResourceClaimStatus")
 
     async def note_taken(self, pod: Pod, statuses: Statuses) -> None:
-        """Write into the status of a pod what its devices take of their node; () if nothing. Raise ClaimError."""
+        """Write into the status of a pod what its devices take of their node; () if nothing. Raise ClaimWriteError."""
         content = [_encoded(status) for status in statuses] or None
         patch = {"nodeAllocatableResourceClaimStatuses": content}
         await self._note(pod, patch, "updating", "NodeAllocatableResourceClaimStatuses")

@@ -1,13 +1,12 @@
 """How many devices serve an extended resource on each node, and how many of them are taken: what scores count by.
 
 Unlike allocation, this looks at every slice, of whatever generation and whether its pool is complete or not. As in
-`outcomes.py`, nodes are told apart by name and labels, and only what may have changed is counted again.
+`dra_state.py`, nodes are told apart by name and labels, and only what may have changed is counted again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -61,7 +60,7 @@ class ExtendedResourceAmounts:
         coded = nodes.coded("devices", node_identity)
         found = self._listers.device_class(self._classes[resource])
         for row in counts.unknown(coded.codes, coded.code_of):
-            counts.put(int(coded.codes[row]), self._count(found, nodes.node(row)))
+            counts.put(int(coded.codes[row]), *self._count(found, nodes.node(row)))
         return counts.has[coded.codes], counts.taken[coded.codes]
 
     def _refresh(self) -> None:
@@ -72,32 +71,28 @@ class ExtendedResourceAmounts:
             self._slices = _Slices(self._listers.resource_slices())
             self._counts.clear()
 
-    def _count(self, found: DeviceClass | None, node: Node) -> _Count:
-        """Count the devices of a class for a node; none, as upstream, if one of them cannot be judged."""
-        in_use = self._claims.allocated.state
-        shared = {share.device_id for share in in_use.shared}
-        pools, has, taken = set(), 0, 0
+    def _count(self, found: DeviceClass | None, node: Node) -> tuple[set[PoolId], int, int]:
+        """Return the pools that a node reaches, how many devices of a class it does, and how many of them are taken.
+
+        As upstream there are none if one of them cannot be judged.
+        """
+        allocated = self._claims.allocated.state
+        shared = {share.device for share in allocated.shared}
+        pools: set[PoolId] = set()
+        has, taken = 0, 0
         try:
             for offered in self._slices.reached_from(node):
                 pools.add(offered.id.pool_id)
                 if found is not None and self._is_of_class(found, offered):
                     has += 1
-                    taken += offered.id in in_use.devices or offered.id in shared or offered.id in in_use.consumed
+                    taken += offered.id in allocated.devices or offered.id in shared or offered.id in allocated.consumed
         except (CelError, NodeSelectionError):
-            return _Count(frozenset(pools), 0, 0)
-        return _Count(frozenset(pools), has, taken)
+            return pools, 0, 0
+        return pools, has, taken
 
     def _is_of_class(self, found: DeviceClass, offered: OfferedDevice) -> bool:
         selectors = (selector.cel for selector in found.spec.selectors if selector.cel is not None)
         return all(self._cel.matches(cel.expression, offered) for cel in selectors)
-
-
-class _Count(NamedTuple):
-    """What a node reaches: the pools, the devices of the class, and how many of them are taken."""
-
-    pools: frozenset[PoolId]
-    has: int
-    taken: int
 
 
 class _NodeCounts:
@@ -133,10 +128,11 @@ class _NodeCounts:
             self._is_known = np.append(self._is_known, more.astype(bool))
         yield from np.flatnonzero(~self._is_known[codes]).tolist()
 
-    def put(self, code: int, count: _Count) -> None:
-        self.has[code], self.taken[code] = count.has, count.taken
+    def put(self, code: int, pools: Iterable[PoolId], has: int, taken: int) -> None:
+        """Note what is counted for a node, and the pools on which that depends."""
+        self.has[code], self.taken[code] = has, taken
         self._is_known[code] = True
-        for pool in count.pools:
+        for pool in pools:
             self._by_pool.setdefault(pool, set()).add(code)
 
 

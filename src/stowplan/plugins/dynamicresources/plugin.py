@@ -92,7 +92,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         self._state = DRAState(handle, filter_timeout)
         self._writes = ClaimWrites(handle)
         self._binding_timeout = binding_timeout if self._state.features.binding_conditions else None
-        self._preparation = ClaimBinding(handle, self._writes, self._binding_timeout)
+        self._binding = ClaimBinding(handle, self._writes, self._binding_timeout)
         self._reserved: dict[str, Reservation] = {}
 
     # Which pods, and what tells them apart
@@ -150,10 +150,10 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         return pod_claims.resolve(pod, self._claims, self._state.served, requested.scalar)
 
     def _prepare(self, claims: PodClaims) -> StateData:
-        given = tuple(self._given(claim) for claim in claims.given)
+        given = tuple(self._allocated_claim(claim) for claim in claims.given)
         return StateData(claims, given, self._state, self._state.refresh())
 
-    def _given(self, claim: ResourceClaim) -> AllocatedClaim:
+    def _allocated_claim(self, claim: ResourceClaim) -> AllocatedClaim:
         selector = claim.status.allocation.node_selector if claim.status.allocation is not None else None
         compiled = node_selector.compile_node_selector(selector) if selector is not None else None
         if compiled is not None and compiled.parse_error is not None:
@@ -187,7 +187,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         wanting = Rejection((UNAVAILABLE,), Code.UNRESOLVABLE, self.name)
         rows: Mask = np.isin(attempt.verdict.words, [number for number, said in rejections if said == wanting])
         for claim in claims.given if attempt.verdict.pre_filter is None else ():
-            if np.count_nonzero(rows & self._given(claim).is_unusable_on(attempt.nodes)):
+            if np.count_nonzero(rows & self._allocated_claim(claim).is_unusable_on(attempt.nodes)):
                 yield claim
 
     # What is taken, and given back
@@ -240,9 +240,8 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
                 made = taken.claim
         found = list(pod_claims.usable_claims(pod, self._claims))
         reserved = [claim for claim in found if claim.status.allocation is not None and is_reserved_for(pod, claim)]
-        has_status = bool(reservation and reservation.allocated.node_allocatable) or any(
-            map(self._takes_of_node, reserved)
-        )
+        has_status = reservation is not None and bool(reservation.allocated.node_allocatable)
+        has_status = has_status or any(map(self._takes_of_node, reserved))
         back = WrittenClaims(reserved, made, has_status)
         return partial(self._writes.give_back, pod, back) if reserved or made is not None or has_status else None
 
@@ -259,7 +258,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         reserved = self._reserved.get(pod.uid)
         if reserved is None:
             return None
-        await self._preparation.prepare(pod, node_name, reserved)
+        await self._binding.prepare(pod, node_name, reserved)
         # What is left to be undone is the cluster's to know.
         self._reserved.pop(pod.uid, None)
         return None

@@ -37,18 +37,11 @@ def never() -> bool:
 
 
 class DeviceSearch:
-    """One search. `requests` has, by claim and request, the alternatives."""
+    """One search on one node. `requests` has, by claim and request, the alternatives."""
 
-    def __init__(
-        self,
-        requests: Sequence[NodeRequests],
-        devices: Sequence[OfferedDevice],
-        allocating: AllocatingDevices,
-        is_late: IsLate = never,
-    ) -> None:
+    def __init__(self, requests: Sequence[NodeRequests], allocating: AllocatingDevices, is_late: IsLate) -> None:
         """`is_late` says whether the time for this node is over."""
         self._requests = requests
-        self._devices = devices
         self._allocating = allocating
         self._is_late = is_late
 
@@ -110,7 +103,7 @@ class DeviceSearch:
 
     def _try_each(self, position: _Position, spec: RequestSpec) -> _Trial:
         claim, request, alternative, device, start = position
-        allocating, devices = self._allocating, self._devices
+        allocating, devices = self._allocating, self._allocating.reachable.devices
         for index in range(start, len(devices)):
             offered = devices[index]
             if not allocating.is_free(spec, offered) or not allocating.suits(spec, offered):
@@ -126,7 +119,7 @@ class DeviceSearch:
 
 
 class NodeRequest(NamedTuple):
-    """A request on one node: how many devices it needs there, and which, if it requests all of them."""
+    """A request on one node: how many devices it needs there, and which, if it wants all of them."""
 
     spec: RequestSpec
     needed: int
@@ -165,7 +158,7 @@ class AllocatingDevices:
         self._context = context
         self._allocated = context.allocated
         self._features = context.features
-        self._reachable = reachable
+        self.reachable = reachable
         self.constraints = constraints
         self._holders: dict[OfferedDevice, set[int]] = {}
         self._consumed: dict[OfferedDevice, Mapping[str, Quantity]] = {}
@@ -204,7 +197,7 @@ class AllocatingDevices:
     def give(self, spec: RequestSpec, offered: OfferedDevice) -> GivenDevice | None:
         """Give a device that suits, unless something is in the way. Raise AllocationError.
 
-        Who requests all devices must get this one: a constraint that forbids it is an error.
+        Who wants all devices must get this one: a constraint that forbids it is an error.
         """
         has_counters = bool(offered.device.consumes_counters)
         if has_counters and not self._features.partitionable_devices:
@@ -279,7 +272,7 @@ class AllocatingDevices:
 
     def _pool_of(self, offered: OfferedDevice) -> DevicePool:
         if not self._pools:
-            self._pools = {pool.id: pool for pool in self._reachable.pools}
+            self._pools = {pool.id: pool for pool in self.reachable.pools}
         return self._pools[offered.id.pool_id]
 
 

@@ -161,9 +161,12 @@ def _claimed(reference: ClaimReference, listers: Listers) -> Resolution:
     claim = listers.persistent_volume_claim(reference.namespace, reference.name)
     key = (CLAIM, reference.namespace, reference.name)
     if claim is None:
-        return Resolution(is_missing=True, problem=_not_found(reference), reads=(key,))
+        where = f"looking up PVC {reference.namespace}/{reference.name}"
+        problem = f'{where}: persistentvolumeclaim "{reference.name}" not found'
+        return Resolution(is_missing=True, problem=problem, reads=(key,))
     if reference.pod and not _is_owned(claim, reference.uid):
-        return Resolution(problem=_not_owned(reference), reads=(key,))
+        pod = f"{reference.namespace}/{reference.pod}"
+        return Resolution(problem=f"PVC {claim.key} was not created for pod {pod} (pod is not owner)", reads=(key,))
     return _bound(claim, listers, key) if claim.spec.volume_name else _unbound(claim, listers, (key,))
 
 
@@ -197,16 +200,6 @@ def _unbound(claim: PersistentVolumeClaim, listers: Listers, reads: tuple[Key, .
 def _is_owned(claim: PersistentVolumeClaim, uid: str) -> bool:
     controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
     return controller is not None and controller.uid == uid
-
-
-def _not_found(claim: ClaimReference) -> str:
-    return f'looking up PVC {claim.namespace}/{claim.name}: persistentvolumeclaim "{claim.name}" not found'
-
-
-def _not_owned(claim: ClaimReference) -> str:
-    return (
-        f"PVC {claim.namespace}/{claim.name} was not created for pod {claim.namespace}/{claim.pod} (pod is not owner)"
-    )
 
 
 class Resolutions:

@@ -100,7 +100,7 @@ class TestSharing:
 
     def test_what_the_cluster_consumes_counts(self) -> None:
         device = DeviceId(DRIVER, "pool", "a")
-        in_use = AllocatedState(shared={SharedDeviceId(*device, "x")}, consumed={device: {"memory": amount("6Gi")}})
+        in_use = AllocatedState(shared={SharedDeviceId(device, "x")}, consumed={device: {"memory": amount("6Gi")}})
         small, large = (make_claim(request("r", capacity={"memory": value})) for value in ("4Gi", "5Gi"))
         assert given(allocate(small, self.SLICES, in_use)) == ["r: pool/a"]
         assert allocate(large, self.SLICES, in_use) is None

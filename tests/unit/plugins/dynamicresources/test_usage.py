@@ -47,7 +47,7 @@ def test_shares_are_added_up() -> None:
     usage = AllocatedDevices()
     usage.count("a", claim("a", allocation=given("n", "d1", shareID="s1", consumedCapacity={"memory": "3Gi"})))
     usage.count("b", claim("b", allocation=given("n", "d1", shareID="s2", consumedCapacity={"memory": "1Gi"})))
-    assert set(usage.state.shared) == {SharedDeviceId(*device("d1"), "s1"), SharedDeviceId(*device("d1"), "s2")}
+    assert set(usage.state.shared) == {SharedDeviceId(device("d1"), "s1"), SharedDeviceId(device("d1"), "s2")}
     assert usage.state.consumed == {device("d1"): {"memory": Quantity.parse("4Gi")}}
     assert not usage.state.devices
     usage.count("a", None)
