@@ -23,7 +23,7 @@ from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, 
 from stowplan.plugins.dynamicresources.allocator import Allocator
 from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.inventory import Inventory
+from stowplan.plugins.dynamicresources.pools import Inventory
 from tests.unit.plugins.dynamicresources.offers import (
     ANY_CLASS,
     DRIVER,

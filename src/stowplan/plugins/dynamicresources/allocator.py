@@ -30,8 +30,7 @@ from stowplan.plugins.dynamicresources.claim_requests import (
 )
 from stowplan.plugins.dynamicresources.claims import FindClass
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.inventory import Inventory
-from stowplan.plugins.dynamicresources.pools import NodeSelectionError, OfferedDevice
+from stowplan.plugins.dynamicresources.pools import Inventory, NodeSelectionError, OfferedDevice
 from stowplan.plugins.dynamicresources.search import (
     AllocatingDevices,
     DeviceSearch,

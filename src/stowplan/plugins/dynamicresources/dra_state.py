@@ -29,8 +29,8 @@ from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
 from stowplan.plugins.dynamicresources.claims import request_key
 from stowplan.plugins.dynamicresources.extended_resources import classes_by_resource
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.inventory import Inventory
 from stowplan.plugins.dynamicresources.node_allocatable import NodeAllocatable
+from stowplan.plugins.dynamicresources.pools import Inventory
 from stowplan.plugins.dynamicresources.search import IsLate, never
 from stowplan.table.columns import Codes, Scores
 from stowplan.table.nodes import Nodes

@@ -45,9 +45,8 @@ from stowplan.plugins.dynamicresources.claims import (
 )
 from stowplan.plugins.dynamicresources.dra_state import DRAState
 from stowplan.plugins.dynamicresources.node_allocatable import taking_of_node
-from stowplan.plugins.dynamicresources.pod_claims import PodClaims, signed
+from stowplan.plugins.dynamicresources.pod_claims import UNAVAILABLE, AllocatedClaim, PodClaims, StateData, signed
 from stowplan.plugins.dynamicresources.pre_bind import Allocated, ClaimBinding, Reservation, ReservedClaim
-from stowplan.plugins.dynamicresources.state_data import UNAVAILABLE, AllocatedClaim, StateData
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 

@@ -23,8 +23,7 @@ from stowplan.plugins.dynamicresources.cel_selectors import CelError, CelProgram
 from stowplan.plugins.dynamicresources.claim_requests import MAX_DEVICES, AllocationError, RequestSpec
 from stowplan.plugins.dynamicresources.constraints import ClaimConstraint
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.inventory import Reachable
-from stowplan.plugins.dynamicresources.pools import DevicePool, OfferedDevice
+from stowplan.plugins.dynamicresources.pools import DevicePool, OfferedDevice, Reachable
 
 _NOTHING: Final[Mapping[str, Quantity]] = MappingProxyType({})
 
@@ -173,17 +172,14 @@ class AllocatingDevices:
         return not holders and offered.id not in self._allocated.devices
 
     def suits(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
-        """Say whether a device is of the kind that is asked for, and large enough. Raise AllocationError."""
-        return self.is_selected(spec, offered) and self.has_capacity(spec, offered)
-
-    def is_selected(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
-        """Say whether class and request select a device that the node can reach. Raise AllocationError."""
+        """Say whether class and request select a device that the node reaches, and enough is left. Raise AllocationError."""
         if offered.device.binding_conditions and not self._features.binding_conditions:
             return False
         verdict = offered.verdicts.get(spec.expressions)
         if verdict is None:
             verdict = offered.verdicts[spec.expressions] = self._select(spec, offered)
-        return verdict and (offered.selection is None or offered.selection.includes(self.node))
+        is_reached = offered.selection is None or offered.selection.includes(self.node) if verdict else False
+        return is_reached and self.has_capacity(spec, offered)
 
     def has_capacity(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
         """Say whether enough of a device is left for a request."""
@@ -245,12 +241,15 @@ class AllocatingDevices:
                 if not self._context.cel.matches(expression, offered):
                     return False
             except CelError as error:
-                raise AllocationError(f"{_origin(spec, index)}: CEL {error.stage} error: {error}") from error
+                origin = f"claim {spec.claim_key}: selector #{index - spec.class_expressions}"
+                if index < spec.class_expressions and spec.device_class is not None:
+                    origin = f"class {spec.device_class.name}: selector #{index}"
+                raise AllocationError(f"{origin}: CEL {error.stage} error: {error}") from error
         return True
 
     def _is_permitted(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
         """Say whether taints, constraints and earlier shares let a request have a device; constraints then count it."""
-        if self._features.device_taints and not all(is_tolerated(taint, spec.tolerations) for taint in offered.taints):
+        if self._features.device_taints and not _are_tolerated(offered.taints, spec.tolerations):
             return False
         constraints = self.constraints[spec.claim_index]
         for added, constraint in enumerate(constraints):
@@ -299,19 +298,11 @@ class SearchContext:
     cel: CelPrograms
 
 
-def _origin(spec: RequestSpec, index: int) -> str:
-    """Say where the expression of that number stands."""
-    if index < spec.class_expressions and spec.device_class is not None:
-        return f"class {spec.device_class.name}: selector #{index}"
-    return f"claim {spec.claim_key}: selector #{index - spec.class_expressions}"
+def _are_tolerated(taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> bool:
+    return all(any(_tolerates(toleration, taint) for toleration in tolerations) for taint in taints)
 
 
-def is_tolerated(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> bool:
-    """Say whether one of the tolerations covers the taint."""
-    return any(_covers(toleration, taint) for toleration in tolerations)
-
-
-def _covers(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
     if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False
     if toleration.operator in ("", "Equal"):

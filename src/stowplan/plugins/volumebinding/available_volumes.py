@@ -16,8 +16,7 @@ from stowplan.model.quantity import Quantity
 from stowplan.model.selectors import compile_label_selector
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
 from stowplan.plugins.volumebinding.claims import class_of_volume
-from stowplan.plugins.volumebinding.node_affinity import required
-from stowplan.plugins.volumebinding.node_index import NodeIndex
+from stowplan.plugins.volumebinding.node_affinity import NodeIndex, required
 from stowplan.plugins.volumes.claims import class_of_claim
 from stowplan.plugins.volumes.recent_changes import RecentChanges
 from stowplan.table.columns import Mask

@@ -17,8 +17,7 @@ from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
 from stowplan.plugins.shape_score import MAX_UTILIZATION
 from stowplan.plugins.volumebinding.available_volumes import AvailableVolumes, ClassVolumes, request_of, size_of
 from stowplan.plugins.volumebinding.claims import SELECTED_NODE, PodVolumeClaims
-from stowplan.plugins.volumebinding.node_affinity import Migrations, admitted, required
-from stowplan.plugins.volumebinding.node_index import NOTHING, Ranks, nothing
+from stowplan.plugins.volumebinding.node_affinity import NOTHING, Migrations, Ranks, admitted, nothing, required
 from stowplan.plugins.volumebinding.pod_volumes import PodVolumes
 from stowplan.plugins.volumebinding.provisioning import Provision, StorageCapacities, provision_for
 from stowplan.plugins.volumes.claims import class_of_claim
@@ -203,7 +202,7 @@ def _check_provisions(making: Iterable[tuple[DelayedClaim, Mask]], nodes: Nodes)
         asked = is_asked & ~unmade & ~lacks_space
         if not asked.any():
             continue
-        is_allowed = delayed.provision.allowed(nodes)
+        is_allowed = admitted(delayed.provision.nodes, nodes)
         unmade |= asked & ~is_allowed
         lacks_space |= asked & is_allowed & ~delayed.provision.has_space(nodes)
     return unmade, lacks_space
@@ -223,7 +222,7 @@ def scores(found: FoundVolumes, nodes: Nodes, curve: Scores) -> Scores:
         has_volumes |= match.is_found
     for delayed, is_made in found.provisions:
         use = uses.setdefault(class_of_claim(delayed.claim), _Use(len(nodes)))
-        _count_provision(use, delayed, is_made & ~has_volumes, delayed.provision.reports(nodes))
+        _count_provision(use, delayed, is_made & ~has_volumes, delayed.provision.first_report(nodes))
     total, count = np.zeros(len(nodes), dtype=np.int64), np.zeros(len(nodes), dtype=np.int64)
     for use in uses.values():
         total += np.where(use.is_used, curve.take(use.percent()), 0)
@@ -254,13 +253,13 @@ def _count_match(use: _Use, match: VolumeMatch) -> None:
 
 
 def _count_provision(use: _Use, delayed: DelayedClaim, is_made: Mask, reports: Ranks | None) -> None:
-    if reports is None or delayed.provision.capacity_check is None:
+    if reports is None or delayed.provision.reports is None:
         return
     is_made = is_made & (reports != NOTHING)
     use.is_used |= is_made
     use.requested += is_made * request_of(delayed.claim).value
     # Several claims share the space: it is there once.
-    free = _looked_up(delayed.provision.capacity_check.reports.free_bytes(), reports)
+    free = _looked_up(delayed.provision.reports.free_bytes(), reports)
     np.copyto(use.capacity, free, where=is_made)
 
 

@@ -15,17 +15,15 @@ from stowplan.model import selectors
 from stowplan.model.label_syntax import SelectorError
 from stowplan.model.node_selector import CompiledNodeSelector, Term
 from stowplan.model.selectors import compile_label_selector
-from stowplan.model.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass, TopologySelectorTerm
+from stowplan.model.storage import CSIStorageCapacity, PersistentVolumeClaim, TopologySelectorTerm
 from stowplan.plugins.volumebinding.available_volumes import STORAGE, request_of
-from stowplan.plugins.volumebinding.node_index import NOTHING, NodeIndex, Ranks
+from stowplan.plugins.volumebinding.node_affinity import NOTHING, NodeIndex, Ranks
 from stowplan.plugins.volumes.claims import class_of_claim
 from stowplan.plugins.volumes.recent_changes import RecentChanges
-from stowplan.table import node_match
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
-_NOWHERE: Final = CompiledNodeSelector()
 NO_ROOM: Final = -1
 Key = tuple[str, str]
 
@@ -34,38 +32,36 @@ def provision_for(claim: PersistentVolumeClaim, listers: Listers, capacities: St
     """Return how a volume could be made for a claim whose class waits for its first consumer."""
     storage_class = listers.storage_class(class_of_claim(claim))
     if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
-        return Provision(_NOWHERE, None)
+        return Provision(CompiledNodeSelector())
     topologies = storage_class.allowed_topologies
     nodes = CompiledNodeSelector(tuple(map(_term, topologies))) if topologies else None
-    return Provision(nodes, _capacity_check(claim, storage_class, listers, capacities))
+    if STORAGE not in claim.spec.resources.requests:
+        return Provision(nodes)
+    driver = listers.csi_driver(storage_class.provisioner)
+    if driver is None or not driver.spec.storage_capacity:
+        return Provision(nodes)
+    reports = capacities.of_class(storage_class.name)
+    return Provision(nodes, reports, reports.is_enough_for(request_of(claim).value))
 
 
 class Provision(NamedTuple):
-    """How a claim could get a volume made: on which nodes (None: all), and where there is space (None: not asked)."""
+    """How a claim could get a volume made: on which nodes (None: all), and by which reports there is space for it."""
 
     nodes: CompiledNodeSelector | None
-    capacity_check: CapacityCheck | None
+    #: The reports of free space, and which of them tell of enough; None if nobody asks.
+    reports: CapacityReports | None = None
+    is_enough: Mask | None = None
 
-    def allowed(self, nodes: Nodes) -> Mask:
-        """Say on which rows a volume may be made."""
-        return np.ones(len(nodes), dtype=bool) if self.nodes is None else node_match.selected(self.nodes, nodes)
-
-    def reports(self, nodes: Nodes) -> Ranks | None:
+    def first_report(self, nodes: Nodes) -> Ranks | None:
         """Return, for every row, the report by which there is space; None if nobody asks."""
-        check = self.capacity_check
-        return None if check is None else check.reports.index.first(nodes, check.is_enough)
+        if self.reports is None or self.is_enough is None:
+            return None
+        return self.reports.index.first(nodes, self.is_enough)
 
     def has_space(self, nodes: Nodes) -> Mask:
         """Say on which rows there is space for the volume."""
-        reports = self.reports(nodes)
+        reports = self.first_report(nodes)
         return np.ones(len(nodes), dtype=bool) if reports is None else reports != NOTHING
-
-
-class CapacityCheck(NamedTuple):
-    """The reports of free space that matter to a claim, and which of them tell of room for it."""
-
-    reports: CapacityReports
-    is_enough: Mask
 
 
 class StorageCapacities:
@@ -146,18 +142,6 @@ def largest_volume(report: CSIStorageCapacity) -> int:
     """Return the size in bytes of the largest volume that fits; NO_ROOM if the report does not say."""
     limit = report.maximum_volume_size if report.maximum_volume_size is not None else report.capacity
     return limit.value if limit is not None else NO_ROOM
-
-
-def _capacity_check(
-    claim: PersistentVolumeClaim, storage_class: StorageClass, listers: Listers, capacities: StorageCapacities
-) -> CapacityCheck | None:
-    if STORAGE not in claim.spec.resources.requests:
-        return None
-    driver = listers.csi_driver(storage_class.provisioner)
-    if driver is None or not driver.spec.storage_capacity:
-        return None
-    reports = capacities.of_class(storage_class.name)
-    return CapacityCheck(reports, reports.is_enough_for(request_of(claim).value))
 
 
 def _term(topology: TopologySelectorTerm) -> Term:

@@ -39,8 +39,7 @@ from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, 
 from stowplan.plugins.dynamicresources.allocator import Allocator
 from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.inventory import Inventory
-from stowplan.plugins.dynamicresources.pools import OfferedDevice
+from stowplan.plugins.dynamicresources.pools import Inventory, OfferedDevice
 
 DRIVER = "gpu.example.com"
 NODE = Node(metadata=ObjectMeta(name="node-1", labels={"zone": "a"}))

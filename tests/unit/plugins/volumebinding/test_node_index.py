@@ -7,7 +7,7 @@ import pytest
 
 from stowplan.model.node_selector import CompiledNodeSelector, Term
 from stowplan.model.selectors import Requirement
-from stowplan.plugins.volumebinding.node_index import NOTHING, NodeIndex
+from stowplan.plugins.volumebinding.node_affinity import NOTHING, NodeIndex
 from stowplan.table.nodes import Nodes
 from tests.unit.plugins.small_cluster import SmallCluster, make_node
 

@@ -9,8 +9,7 @@ from stowplan.model.device_pool import Device, ResourceSlice
 from stowplan.model.node import Node
 from stowplan.plugins.dynamicresources.allocated_devices import PoolId
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.inventory import Inventory
-from stowplan.plugins.dynamicresources.pools import NodeSelectionError
+from stowplan.plugins.dynamicresources.pools import Inventory, NodeSelectionError
 from tests.unit.plugins.dynamicresources.offers import (
     DRIVER,
     NODE,
