@@ -1,6 +1,6 @@
 """Which devices the claims of a pod would be given on a node, and what is written about them (AllocationResult).
 
-`claim_requests.py` reads the claims, `inventory.py` knows what the node can reach, `search.py` tries them in turn.
+`claim_requests.py` reads the claims, `pools.py` knows what the node can reach, `search.py` tries them in turn.
 """
 
 from __future__ import annotations

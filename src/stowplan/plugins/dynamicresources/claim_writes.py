@@ -7,7 +7,6 @@ again, as long as it still makes sense.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -33,16 +32,6 @@ NEWS_SECONDS: Final = 5.0
 
 class ClaimWriteError(Exception):
     """A claim cannot be written; the text is upstream's."""
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenClaims:
-    """What was written for a pod: the claims reserved for it, the one made for its extended resources, if any, and
-    whether its status says what devices take of the node."""
-
-    reserved: Sequence[ResourceClaim] = ()
-    made: ResourceClaim | None = None
-    has_status: bool = False
 
 
 class ClaimWrites:
@@ -109,8 +98,14 @@ class ClaimWrites:
         unversioned = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=""))
         await self._patch(unversioned, {"status": status}, f"{does} pod {pod.key} {field}", "status")
 
-    async def give_back(self, pod: Pod, back: WrittenClaims) -> None:
-        """Take back what was written for a pod that is not going to be bound."""
+    async def give_back(
+        self, pod: Pod, reserved: Sequence[ResourceClaim], made: ResourceClaim | None, has_status: bool
+    ) -> None:
+        """Take back what was written for a pod that is not going to be bound.
+
+        These are the claims reserved for it, the one made for its extended resources, and what its status says that
+        devices take of the node.
+        """
 
         async def once(current: ResourceClaim) -> ResourceClaim:
             if not is_reserved_for(pod, current):
@@ -119,12 +114,12 @@ class ClaimWrites:
             patch = {"status": {"reservedFor": [_encoded(one) for one in others] or None}}
             return await self._patch(current, patch, f"unreserve claim {current.key}", "status")
 
-        for claim in back.reserved:
+        for claim in reserved:
             changed = await self._retried(claim, once)
             self._claims.settle(changed.uid, changed)
-        if back.made is not None:
-            await self.delete(back.made)
-        if back.has_status:
+        if made is not None:
+            await self.delete(made)
+        if has_status:
             await self.note_taken(pod, ())
 
     async def deallocate(self, claim: ResourceClaim) -> None:

@@ -53,13 +53,9 @@ def classes_by_resource(classes: Iterable[DeviceClass]) -> dict[str, str]:
     return served
 
 
-def is_for_extended_resources(claim: ResourceClaim) -> bool:
-    return claim.metadata.annotations.get(ANNOTATION) == "true"
-
-
 def pod_behind(claim: ResourceClaim) -> str:
     """Return the uid of the pod whose extended resources a claim is for, "" if it is for none."""
-    if not is_for_extended_resources(claim):
+    if claim.metadata.annotations.get(ANNOTATION) != "true":
         return ""
     return next((owner.uid for owner in claim.metadata.owner_references if owner.controller), "")
 

@@ -86,18 +86,17 @@ class NodeAllocatable:
 
         Raise AllocationError if that cannot be said.
         """
+        if not self.is_on:
+            return ()
         users = _users(claims, pod)
-        concerned = [(claim, result) for claim, result in given if self.is_taken_by(result.devices.results)]
-        statuses = []
-        for claim, result in concerned:
-            amounts = self._amounts(claim, result.devices.results)
-            if amounts:
-                containers = tuple(users.get(claim.uid, ()))
-                statuses.append(
-                    NodeAllocatableResourceClaimStatus(
-                        resource_claim_name=claim.name, containers=containers, resources=amounts
-                    )
-                )
+        amounts = [(claim, self._amounts(claim, result.devices.results)) for claim, result in given]
+        statuses = (
+            NodeAllocatableResourceClaimStatus(
+                resource_claim_name=claim.name, containers=tuple(users.get(claim.uid, ())), resources=amount
+            )
+            for claim, amount in amounts
+            if amount
+        )
         return tuple(sorted(statuses, key=lambda status: status.resource_claim_name))
 
     def _amounts(self, claim: ResourceClaim, results: Iterable[DeviceRequestAllocationResult]) -> ResourceList:

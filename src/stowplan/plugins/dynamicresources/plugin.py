@@ -35,7 +35,7 @@ from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources import extended_resources, pod_claims, pre_bind
 from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
-from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites, WrittenClaims
+from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites
 from stowplan.plugins.dynamicresources.claims import (
     MissingClaimError,
     awaited,
@@ -241,8 +241,9 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         reserved = [claim for claim in found if claim.status.allocation is not None and is_reserved_for(pod, claim)]
         has_status = reservation is not None and bool(reservation.allocated.node_allocatable)
         has_status = has_status or any(map(self._takes_of_node, reserved))
-        back = WrittenClaims(reserved, made, has_status)
-        return partial(self._writes.give_back, pod, back) if reserved or made is not None or has_status else None
+        if not reserved and made is None and not has_status:
+            return None
+        return partial(self._writes.give_back, pod, reserved, made, has_status)
 
     def _takes_of_node(self, claim: ResourceClaim) -> bool:
         allocation = claim.status.allocation

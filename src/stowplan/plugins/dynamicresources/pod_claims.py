@@ -121,27 +121,24 @@ def obstacle(claims: PodClaims, tracker: ClaimTracker, find_class: FindClass, *,
 
 
 def signed(pod: Pod, claims: ClaimTracker, has_failed: Callable[[ResourceClaim], bool]) -> Hashable:
-    """Return all that decides about the claims of a pod, but for classes and devices."""
+    """Return all that decides about the claims of a pod, but for classes and devices; never what they are called."""
     made = claims.made_for(pod.uid)
-    left_over = made.key if made is not None else None
     try:
         found = list(claims_of(claims.find, pod))
     except MissingClaimError as missing:
         return str(missing)
-    return left_over, tuple(_signed(pod, claim, claims, has_failed) for claim in found)
-
-
-def _signed(
-    pod: Pod, claim: ResourceClaim, claims: ClaimTracker, has_failed: Callable[[ResourceClaim], bool]
-) -> Hashable:
-    asked = request_key((claim,))
-    allocation = claim.status.allocation
-    if allocation is not None:
-        is_usable = can_be_reserved(claim) or is_reserved_for(pod, claim)
-        return asked, repr(allocation.node_selector), repr(allocation.devices), is_usable, has_failed(claim)
-    is_plain = all(request.exactly is not None or request.first_available for request in claim.spec.devices.requests)
-    # What is said of others names them.
-    return asked, "" if is_plain and not claims.is_held(claim) else claim.key
+    signatures: list[Hashable] = []
+    for claim in found:
+        asked, allocation, requests = request_key((claim,)), claim.status.allocation, claim.spec.devices.requests
+        if allocation is not None:
+            is_usable = can_be_reserved(claim) or is_reserved_for(pod, claim)
+            given = repr(allocation.node_selector), repr(allocation.devices)
+            signatures.append((asked, *given, is_usable, has_failed(claim)))
+        else:
+            is_plain = all(request.exactly is not None or request.first_available for request in requests)
+            # What is said of others names them.
+            signatures.append((asked, "" if is_plain and not claims.is_held(claim) else claim.key))
+    return made.key if made is not None else None, tuple(signatures)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Pools of devices: slices sorted into pools, which of them a node can reach, and the pool as that node sees it.
 
-`Inventory` is upstream's GatherPools, kept: `refresh` takes in the slices again and rebuilds only the pools whose slices
-changed. What a node sees is worked out when it is asked for, and kept until one of its pools or its labels change. The
-allocator tries the devices in the order that `Reachable` has them.
+`Inventory` is upstream's GatherPools, kept: `refresh` takes in the slices again and rebuilds only the pools whose
+slices changed. What a node sees is worked out when it is asked for, and kept until one of its pools or its labels
+change. The allocator tries the devices in the order that `Reachable` has them.
 """
 
 from __future__ import annotations

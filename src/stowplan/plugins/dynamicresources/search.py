@@ -2,7 +2,7 @@
 
 A device that is tried is counted in until what comes after it turns out impossible; then it is taken back and the next
 one is tried. The order decides which devices are given, so it is upstream's: pools, slices and devices as in
-`inventory.py`, alternatives as listed, and within one request only later devices after earlier ones.
+`pools.py`, alternatives as listed, and within one request only later devices after earlier ones.
 """
 
 from __future__ import annotations
@@ -172,14 +172,15 @@ class AllocatingDevices:
         return not holders and offered.id not in self._allocated.devices
 
     def suits(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
-        """Say whether class and request select a device that the node reaches, and enough is left. Raise AllocationError."""
+        """Say whether class and request select a device the node reaches, with enough left. Raise AllocationError."""
         if offered.device.binding_conditions and not self._features.binding_conditions:
             return False
         verdict = offered.verdicts.get(spec.expressions)
         if verdict is None:
             verdict = offered.verdicts[spec.expressions] = self._select(spec, offered)
-        is_reached = offered.selection is None or offered.selection.includes(self.node) if verdict else False
-        return is_reached and self.has_capacity(spec, offered)
+        if not verdict or (offered.selection is not None and not offered.selection.includes(self.node)):
+            return False
+        return self.has_capacity(spec, offered)
 
     def has_capacity(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
         """Say whether enough of a device is left for a request."""

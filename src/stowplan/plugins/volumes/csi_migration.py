@@ -86,25 +86,21 @@ def in_pod(volume: Volume) -> CSIVolume | None:
 
 def in_volume(volume: PersistentVolume) -> CSIVolume | None:
     """Return the disk of a persistent volume; None if it does not count, or its driver would not know it."""
-    try:
-        return in_driver(volume)
-    except ValueError:
-        return None
+    return _in_volume(volume)[0]
 
 
 def problem_of(volume: PersistentVolume) -> str:
     """Return why a driver cannot take over the disk of a volume; "" if it can, or if there is none to take over."""
+    return _in_volume(volume)[1]
+
+
+def _in_volume(volume: PersistentVolume) -> tuple[CSIVolume | None, str]:
+    zones = next(filter(None, map(volume.metadata.labels.get, (BETA_ZONE, ZONE))), "")
     try:
-        in_driver(volume)
+        found = _translated(volume.spec, zones)
     except ValueError as error:
-        return str(error)
-    return ""
-
-
-def in_driver(volume: PersistentVolume) -> CSIVolume | None:
-    """Return the disk of a volume as its driver knows it. Raises ValueError if the driver cannot take it over."""
-    found = _translated(volume.spec, next(filter(None, map(volume.metadata.labels.get, (BETA_ZONE, ZONE))), ""))
-    return found if found is not None and found.handle else None
+        return None, str(error)
+    return found if found is not None and found.handle else None, ""
 
 
 def _translated(volume: Volume | PersistentVolumeSpec, zones: str) -> CSIVolume | None:

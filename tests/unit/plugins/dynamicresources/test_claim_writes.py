@@ -14,7 +14,7 @@ from stowplan.framework.handle import ConflictError
 from stowplan.model import decode
 from stowplan.model.dra import AllocationResult, ResourceClaim
 from stowplan.plugins.dynamicresources import extended_resources
-from stowplan.plugins.dynamicresources.claim_writes import ClaimWriteError, ClaimWrites, WrittenClaims
+from stowplan.plugins.dynamicresources.claim_writes import ClaimWriteError, ClaimWrites
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.dynamicresources.claim_objects import claim, given, user_of
 
@@ -133,7 +133,7 @@ def test_a_write_that_always_comes_too_late_is_given_up() -> None:
 
 def test_a_reservation_is_taken_back_and_others_stay() -> None:
     handle = Touchy(claim("claim", allocation=given("n", "d1"), reserved=["other", "pod"]))
-    run(handle.own_writes.give_back(POD, WrittenClaims([handle.claim])))
+    run(handle.own_writes.give_back(POD, [handle.claim], None, False))
     assert [one.uid for one in handle.claim.status.reserved_for] == ["other"]
     assert handle.claim.status.allocation == D1
 
