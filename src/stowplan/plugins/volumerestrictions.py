@@ -26,7 +26,7 @@ CLAIM_REASON: Final = (
 )
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 
-Disk = GcePersistentDisk | AwsElasticBlockStore | Iscsi | Rbd
+ExclusiveDisk = GcePersistentDisk | AwsElasticBlockStore | Iscsi | Rbd
 
 
 class VolumeRestrictions(PreFilter, Filter, Requeue):
@@ -145,7 +145,7 @@ def _disk_alone(volume: Volume) -> Volume:
     return msgspec.structs.replace(volume, ephemeral=None)
 
 
-def _sources(volume: Volume) -> tuple[Disk | None, ...]:
+def _sources(volume: Volume) -> tuple[ExclusiveDisk | None, ...]:
     return volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.iscsi, volume.rbd
 
 
@@ -155,7 +155,7 @@ def _conflict(one: Volume, other: Volume) -> bool:
     return any(_exclude(mine, theirs) for mine, theirs in pairs if mine is not None and theirs is not None)
 
 
-def _exclude(mine: Disk, theirs: Disk) -> bool:
+def _exclude(mine: ExclusiveDisk, theirs: ExclusiveDisk) -> bool:
     match mine, theirs:
         case AwsElasticBlockStore(), AwsElasticBlockStore():
             return mine.volume_id == theirs.volume_id

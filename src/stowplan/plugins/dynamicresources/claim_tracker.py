@@ -21,7 +21,7 @@ from stowplan.table.journal import Journal, Reads
 KIND = "ResourceClaim"
 
 #: Namespace and name.
-Key = tuple[str, str]
+ClaimKey = tuple[str, str]
 
 
 class ClaimTracker:
@@ -34,11 +34,11 @@ class ClaimTracker:
         self._journal = Journal()
         # Both by uid; a claim that was made for extended resources had another one before it was made.
         self._held: dict[str, ResourceClaim] = {}
-        self._written: dict[Key, tuple[str, ResourceClaim]] = {}
+        self._written: dict[ClaimKey, tuple[str, ResourceClaim]] = {}
         self._version = 0
         # The claims that the cluster shows, and the pods for whose extended resources some of them were made.
-        self._known: dict[Key, str] = {}
-        self._made_for: dict[str, Key] = {}
+        self._known: dict[ClaimKey, str] = {}
+        self._made_for: dict[str, ClaimKey] = {}
 
     # Reading
 
@@ -96,7 +96,7 @@ class ClaimTracker:
             self.allocated.count(uid, None)
             self._journal.mark_all()
 
-    def _take_in(self, key: Key) -> None:
+    def _take_in(self, key: ClaimKey) -> None:
         claim = self._listers.resource_claim(*key)
         self.allocated.count(key, claim)
         self._made_for.pop(self._known.pop(key, ""), None)
@@ -112,7 +112,7 @@ class ClaimTracker:
         if claim is not None and pod_behind(claim):
             self._made_for[pod_behind(claim)] = key
 
-    def _everything(self) -> Iterable[Key]:
+    def _everything(self) -> Iterable[ClaimKey]:
         """Return every claim that there is, or was when we looked last."""
         return {*self._known, *((claim.namespace, claim.name) for claim in self._listers.resource_claims())}
 

@@ -45,7 +45,7 @@ class AttachedVolumes:
         self.limits = DriverColumns(NO_LIMIT)
         self.registered = DriverColumns(0)
         self.counts = DriverColumns(0)
-        #: By row, what upstream would stumble over.
+        #: By row, upstream's error in counting its volumes.
         self.problems: dict[int, str] = {}
         self._listers = listers
         self._resolutions = Resolutions(listers)
@@ -69,7 +69,7 @@ class AttachedVolumes:
         things = (thing for thing, count in pods.items() if count > 0)
         return self._find(row, things, self._resolutions.look_up)
 
-    def bring_up(self) -> bool:
+    def refresh(self) -> bool:
         """Take over all that changed since the last time; say whether that was possible, or nobody remembers."""
         stale = self._stale()
         if stale is None:
@@ -143,7 +143,7 @@ class AttachedVolumes:
 
 
 class VolumesOnNode(NamedTuple):
-    """What is on a row: what its pods use, what is attached beside that, and what upstream would stumble over."""
+    """What is on a row: what its pods use, what is attached beside that, and upstream's error in counting them."""
 
     references: frozenset[Reference] = frozenset()
     used: frozenset[CSIVolume] = frozenset()

@@ -27,7 +27,7 @@ CLASS: Final = "StorageClass"
 #: What a claim without a volume is taken for; a driver's handle never starts like this.
 _TO_COME: Final = "\0to come for "
 #: Kind, namespace and name of an object.
-Key = tuple[str, str, str]
+ObjectKey = tuple[str, str, str]
 
 
 def wanted_by(pod: Pod, listers: Listers) -> PodCSIVolumes:
@@ -46,23 +46,23 @@ class PodCSIVolumes(NamedTuple):
 
 
 class DriverVolumes(NamedTuple):
-    """The volumes of a pod by driver; or that one of its claims is missing, or a fault that ends the attempt."""
+    """The volumes of a pod by driver; or that one of its claims is missing, or an error that ends the attempt."""
 
     by_driver: tuple[tuple[str, frozenset[CSIVolume]], ...] = ()
     missing: str = ""
-    fault: str = ""
+    error: str = ""
 
     @property
     def is_clear(self) -> bool:
         """Whether nothing stands in the way but the limits of nodes."""
-        return not (self.missing or self.fault)
+        return not (self.missing or self.error)
 
 
 def _wanted(found: Iterable[Resolution]) -> DriverVolumes:
     volumes: dict[str, set[CSIVolume]] = {}
     for each in found:
         if each.problem:
-            return DriverVolumes(missing=each.problem) if each.is_missing else DriverVolumes(fault=each.problem)
+            return DriverVolumes(missing=each.problem) if each.is_missing else DriverVolumes(error=each.problem)
         if each.volume is not None:
             volumes.setdefault(each.volume.driver, set()).add(each.volume)
     return DriverVolumes(tuple((driver, frozenset(volumes[driver])) for driver in sorted(volumes)))
@@ -145,7 +145,7 @@ class Resolution(msgspec.Struct, frozen=True, gc=False):
     is_missing: bool = False
     problem: str = ""
     #: The objects that were looked at, or for.
-    reads: tuple[Key, ...] = ()
+    reads: tuple[ObjectKey, ...] = ()
 
 
 def _attached(reference: AttachmentReference, listers: Listers) -> Resolution:
@@ -170,7 +170,7 @@ def _claimed(reference: ClaimReference, listers: Listers) -> Resolution:
     return _bound(claim, listers, key) if claim.spec.volume_name else _unbound(claim, listers, (key,))
 
 
-def _bound(claim: PersistentVolumeClaim, listers: Listers, key: Key) -> Resolution:
+def _bound(claim: PersistentVolumeClaim, listers: Listers, key: ObjectKey) -> Resolution:
     reads = (key, (VOLUME, "", claim.spec.volume_name))
     volume = listers.persistent_volume(claim.spec.volume_name)
     if volume is None:
@@ -182,7 +182,7 @@ def _bound(claim: PersistentVolumeClaim, listers: Listers, key: Key) -> Resoluti
     return Resolution(CSIVolume(csi.driver, csi.volume_handle) if is_known else None, reads=reads)
 
 
-def _unbound(claim: PersistentVolumeClaim, listers: Listers, reads: tuple[Key, ...]) -> Resolution:
+def _unbound(claim: PersistentVolumeClaim, listers: Listers, reads: tuple[ObjectKey, ...]) -> Resolution:
     """Take a claim that has no volume, or none that is known, for one volume of its class to come."""
     class_name = class_of_claim(claim)
     if not class_name:
@@ -211,7 +211,7 @@ class Resolutions:
         for changes in self._changes.values():
             changes.take()
         self._known: dict[Reference, Resolution] = {}
-        self._dependent: dict[Key, set[Reference]] = {}
+        self._dependent: dict[ObjectKey, set[Reference]] = {}
 
     def find(self, reference: Reference) -> Resolution:
         """Return what a reference comes to, and remember it until it is forgotten."""

@@ -68,18 +68,18 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
         # It can be listed for Filter alone; then nothing is prepared.
         wanted = state if state is not None else self.pre_filter(pod, nodes)
         if not isinstance(wanted, Skip):
-            yield from self._objections(nodes, wanted)
+            yield from self._rejections(nodes, wanted)
 
-    def _objections(self, nodes: Nodes, state: PodCSIVolumes) -> Iterator[Reject]:
-        limits = NodeLimits(self._brought_up(nodes.holding(POD_VOLUMES)), nodes)
+    def _rejections(self, nodes: Nodes, state: PodCSIVolumes) -> Iterator[Reject]:
+        limits = NodeLimits(self._up_to_date(nodes.holding(POD_VOLUMES)), nodes)
         if state.registered.is_clear and state.bare.is_clear and not self._wants_drivers:
             # Without a CSINode there are no limits.
-            yield from _refuse_short(limits, state.registered, nodes.asked)
+            yield from _reject_over_limit(limits, state.registered, nodes.asked)
             return
         asked = np.ones(len(nodes), dtype=bool) if nodes.asked is None else nodes.asked
         is_registered = limits.is_registered()
-        yield from self._refusals(limits, state.registered, is_registered & asked)
-        yield from self._refusals(limits, state.bare, ~is_registered & asked)
+        yield from self._rejections_of(limits, state.registered, is_registered & asked)
+        yield from self._rejections_of(limits, state.bare, ~is_registered & asked)
 
     def events(self) -> tuple[Awaited, ...]:
         return (
@@ -90,35 +90,35 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
             Awaited(changes.VOLUME_ATTACHMENT, Action.DELETE, _may_attach_instead),
         )
 
-    def _refusals(self, limits: NodeLimits, wanted: DriverVolumes, asked: Mask) -> Iterator[Reject]:
-        """Refuse some of the rows asked about, each for one reason."""
+    def _rejections_of(self, limits: NodeLimits, wanted: DriverVolumes, asked: Mask) -> Iterator[Reject]:
+        """Reject some of the rows asked about, each for one reason."""
         if not asked.any():
             return
         if wanted.missing:
             yield reject(asked, wanted.missing, unresolvable=True)
             return
-        if wanted.fault:
-            raise WordedError(wanted.fault)
+        if wanted.error:
+            raise WordedError(wanted.error)
         for driver in self._needed(wanted):
             lacks = asked & ~limits.is_registered(driver)
             if lacks.any():
                 yield reject(lacks, f"{driver} CSI driver is not installed on the node")
                 asked = asked & ~lacks
-        yield from _refuse_short(limits, wanted, asked)
+        yield from _reject_over_limit(limits, wanted, asked)
 
     def _needed(self, wanted: DriverVolumes) -> list[str]:
         """Return the drivers that must be installed on a node for pods with their volumes to go there."""
         found = [self._listers.csi_driver(driver) for driver, _ in wanted.by_driver] if self._wants_drivers else []
         return [each.name for each in found if each is not None and each.spec.prevent_pod_scheduling_if_missing]
 
-    def _brought_up(self, holding: Holding) -> AttachedVolumes:
+    def _up_to_date(self, holding: Holding) -> AttachedVolumes:
         attached = self._attached
-        if attached is None or attached.holding is not holding or not attached.bring_up():
+        if attached is None or attached.holding is not holding or not attached.refresh():
             attached = self._attached = AttachedVolumes(self._listers, holding)
         return attached
 
 
-def _refuse_short(limits: NodeLimits, wanted: DriverVolumes, asked: Mask | None) -> Iterator[Reject]:
+def _reject_over_limit(limits: NodeLimits, wanted: DriverVolumes, asked: Mask | None) -> Iterator[Reject]:
     problem = limits.problem(asked) if wanted.by_driver else ""
     if problem:
         raise WordedError(problem)
@@ -174,7 +174,7 @@ class NodeLimits:
         return exceeds
 
     def problem(self, asked: Mask | None) -> str:
-        """Return what upstream stumbles over when it counts the volumes of rows, or of all; empty if it does not."""
+        """Return upstream's error in counting the volumes of rows, or of all; empty if there is none."""
         problems = {position: contents.problem for position, contents in self._supposed.items()}
         if self._attached.problems:
             rows = range(self._count) if self._rows is None else self._rows.tolist()

@@ -114,7 +114,7 @@ class NodeIndex:
         for rank, selector in enumerate(wanted):
             key, values, rest = _split(selector, variety)
             sorts.setdefault((key, rest), []).extend((value, rank) for value in values)
-        self._groups = [_Group(key, rest, pairs) for (key, rest), pairs in sorts.items()]
+        self._groups = [_LabelGroup(key, rest, pairs) for (key, rest), pairs in sorts.items()]
 
     def first(self, nodes: Nodes, among: Mask, taken: Sequence[Ranks] = ()) -> Ranks:
         """Return, for every row, the first of some things that it can reach and that is not taken there already."""
@@ -178,7 +178,7 @@ def nothing(rows: int) -> Ranks:
     return np.full(rows, NOTHING)
 
 
-class _Group:
+class _LabelGroup:
     """Things that differ in the value of one label: by value, those that a node with it reaches if it meets the rest.
 
     Without a key there is one value, which every node has.

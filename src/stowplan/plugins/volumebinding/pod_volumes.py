@@ -21,9 +21,6 @@ from stowplan.plugins.volumebinding.available_volumes import is_bound_to_claim
 from stowplan.plugins.volumebinding.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_fully_bound
 from stowplan.plugins.volumebinding.node_affinity import Migrations
 
-#: Kind, namespace and name.
-Key = tuple[str, str, str]
-
 
 @dataclass(frozen=True, slots=True)
 class PodVolumes:
@@ -61,7 +58,7 @@ class BindingCheck:
         self._migrations = migrations
         self._pod = pod
         self._volumes = volumes
-        self._written: dict[Key, str] = {}
+        self._written: dict[tuple[str, str, str], str] = {}
         self._looked_at: tuple[int, int] | None = None
 
     def note_written(self, found: Any) -> None:
@@ -133,7 +130,8 @@ class VolumeBindingError(Exception):
     """What was to be done will not come true; the text is upstream's."""
 
 
-def key_of(found: Any) -> Key:
+def key_of(found: Any) -> tuple[str, str, str]:
+    """Return kind, namespace and name of an object."""
     return found.kind, found.metadata.namespace, found.metadata.name
 
 

@@ -25,7 +25,7 @@ from stowplan.table.nodes import Nodes
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 NO_ROOM: Final = -1
-Key = tuple[str, str]
+ReportKey = tuple[str, str]
 
 
 def provision_for(claim: PersistentVolumeClaim, listers: Listers, capacities: StorageCapacities) -> Provision:
@@ -70,8 +70,8 @@ class StorageCapacities:
     def __init__(self, listers: Listers) -> None:
         self._listers = listers
         self._changes = RecentChanges(listers, "CSIStorageCapacity")
-        self._known: dict[Key, CSIStorageCapacity] = {}
-        self._by_class: dict[str, dict[Key, CSIStorageCapacity]] = {}
+        self._known: dict[ReportKey, CSIStorageCapacity] = {}
+        self._by_class: dict[str, dict[ReportKey, CSIStorageCapacity]] = {}
         self._reports: dict[str, CapacityReports] = {}
 
     def of_class(self, name: str) -> CapacityReports:
@@ -92,7 +92,7 @@ class StorageCapacities:
         for key in changed:
             self._replace(key)
 
-    def _replace(self, key: Key) -> None:
+    def _replace(self, key: ReportKey) -> None:
         known = self._known.get(key)
         report = self._listers.csi_storage_capacity(*key)
         if known is not None and (report is None or report.storage_class_name != known.storage_class_name):
@@ -156,7 +156,7 @@ def _term(topology: TopologySelectorTerm) -> Term:
         return Term(errors=error.messages)
 
 
-def _key(report: CSIStorageCapacity) -> Key:
+def _key(report: CSIStorageCapacity) -> ReportKey:
     return report.namespace, report.name
 
 

@@ -51,7 +51,7 @@ IN_TREE_PLUGINS: Final = (
 _UNSPECIFIED: Final = "UNSPECIFIED"
 _AWS_URL: Final = re.compile(r"aws://[^/?#]*/*(vol-[^/?#]*)/*(?:[?#].*)?")
 
-Disk = GcePersistentDisk | AwsElasticBlockStore | AzureDisk | Cinder | PortworxVolume
+InTreeDisk = GcePersistentDisk | AwsElasticBlockStore | AzureDisk | Cinder | PortworxVolume
 
 
 class CSIVolume(msgspec.Struct, frozen=True, gc=False):
@@ -111,7 +111,7 @@ def _translated(volume: Volume | PersistentVolumeSpec, zones: str) -> CSIVolume 
     return None
 
 
-def _handle(disk: Disk, zones: str) -> str:
+def _handle(disk: InTreeDisk, zones: str) -> str:
     match disk:
         case GcePersistentDisk():
             return f"projects/{_UNSPECIFIED}/{_place(zones)}/disks/{disk.pd_name}"

@@ -33,7 +33,7 @@ class World:
 
     def counts(self) -> dict[str, int]:
         """Return how many volumes are attached to each node."""
-        assert self.attached.bring_up()
+        assert self.attached.refresh()
         names = self.table.names()
         return dict(zip(names, self.attached.counts.of(EBS, len(names)).tolist(), strict=True))
 
@@ -91,7 +91,7 @@ def test_it_says_when_more_has_happened_than_anybody_remembers() -> None:
     world.place("a", pod("one", "data"))
     for _ in range(2 * REMEMBERED + 1):
         world.handle.put(claim("other"))
-    assert not world.attached.bring_up()
+    assert not world.attached.refresh()
 
 
 def test_disks_of_one_handle_are_one_volume() -> None:
