@@ -144,9 +144,9 @@ def rejections(found: Mapping[int, Sequence[NodeRejection]], count: int) -> Iter
     """Yield what was found about rows, of which there are so many, reason by reason."""
     is_unresolvable = np.zeros(count, dtype=bool)
     masks: dict[str, Mask] = {}
-    for row, objections in found.items():
-        is_unresolvable[row] = any(each.unresolvable for each in objections)
-        for each in objections:
+    for row, said in found.items():
+        is_unresolvable[row] = any(each.unresolvable for each in said)
+        for each in said:
             masks.setdefault(each.reason, np.zeros(count, dtype=bool))[row] = True
     for reason, mask in masks.items():
         yield reject(mask, reason, unresolvable=is_unresolvable)

@@ -130,7 +130,7 @@ def _reject_over_limit(limits: NodeLimits, wanted: DriverVolumes, asked: Mask | 
 
 
 class NodeLimits:
-    """The rows that a filter is asked about, in the light of an up-to-date attached."""
+    """What can still be attached to the nodes that a filter is asked about."""
 
     def __init__(self, attached: AttachedVolumes, nodes: Nodes) -> None:
         self._attached = attached

@@ -15,9 +15,8 @@ from stowplan.framework.handle import Listers
 from stowplan.model.quantity import Quantity
 from stowplan.model.selectors import compile_label_selector
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
-from stowplan.plugins.volumebinding.claims import class_of_volume
 from stowplan.plugins.volumebinding.node_affinity import NodeIndex, required
-from stowplan.plugins.volumes.claims import class_of_claim
+from stowplan.plugins.volumes.claims import BETA_STORAGE_CLASS, class_of_claim
 from stowplan.plugins.volumes.recent_changes import RecentChanges
 from stowplan.table.columns import Mask
 
@@ -147,6 +146,11 @@ def is_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) ->
     if ref is None or (ref.namespace, ref.name) != (claim.namespace, claim.name):
         return False
     return not ref.uid or ref.uid == claim.uid
+
+
+def class_of_volume(volume: PersistentVolume) -> str:
+    """Return the name of the class that a volume is of; "" for none."""
+    return volume.metadata.annotations.get(BETA_STORAGE_CLASS, volume.spec.storage_class_name)
 
 
 def size_of(volume: PersistentVolume) -> Quantity:

@@ -31,11 +31,18 @@ from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod
 from stowplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from stowplan.plugins.shape_score import curve_of
-from stowplan.plugins.volumebinding import binder, claims
+from stowplan.plugins.volumebinding import binder
 from stowplan.plugins.volumebinding.binder import FoundVolumes, VolumeBinder, VolumeNeeds
-from stowplan.plugins.volumebinding.claims import UnusableClaimError
 from stowplan.plugins.volumebinding.node_affinity import MIGRATED_PLUGINS
-from stowplan.plugins.volumebinding.pod_volumes import BindingCheck, PodVolumes, VolumeBindingError, key_of
+from stowplan.plugins.volumebinding.pod_volumes import (
+    BindingCheck,
+    PodVolumes,
+    UnusableClaimError,
+    VolumeBindingError,
+    find_claims,
+    has_ephemeral_claim,
+    key_of,
+)
 from stowplan.plugins.volumebinding.provisioning import largest_volume
 from stowplan.plugins.volumes.claims import is_own_claim
 from stowplan.table.columns import Mask, Scores
@@ -88,7 +95,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         self._pod_volumes: dict[str, PodVolumes] = {}
 
     def sign(self, pod: Pod) -> Hashable:
-        return (pod.name, pod.uid) if claims.has_ephemeral(pod) else None
+        return (pod.name, pod.uid) if has_ephemeral_claim(pod) else None
 
     def events(self) -> tuple[Awaited, ...]:
         return (
@@ -108,13 +115,12 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
 
     def _wanted(self, pod: Pod) -> VolumeNeeds | Skip | Rejection:
         try:
-            found = claims.find(pod, self._listers)
+            claims = find_claims(pod, self._listers)
         except UnusableClaimError as error:
             return refuse(str(error))
-        if not found:
+        if not any(claims):
             return SKIP
-        by_need = claims.sort_out(found, self._listers)
-        return refuse(UNBOUND_REASON) if by_need.immediate else self._binder.needs_of(by_need)
+        return refuse(UNBOUND_REASON) if claims.immediate else self._binder.needs_of(claims)
 
     def filter(self, pod: Pod, nodes: Nodes, state: VolumeNeeds | None) -> Iterator[Reject]:
         if state is None:

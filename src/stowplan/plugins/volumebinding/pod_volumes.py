@@ -1,6 +1,7 @@
-"""What is done for the claims of a pod once its node is chosen: which volumes are bound to them, which are provisioned.
+"""The claims of a pod (upstream: PodVolumeClaims), and what is done for them once its node is chosen (PodVolumes).
 
-Each step has two forms that say the same: the object as it will be, for the listers, and the patch that makes it so.
+Claims are found, checked, and sorted by what is still to be done: volumes are bound to them, or provisioned. Each step
+has two forms that say the same: the object as it will be, for the listers, and the patch that makes it so.
 `BindingCheck` then tells whether it has come true.
 """
 
@@ -8,18 +9,95 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from stowplan.framework.handle import PreparingHandle
+from stowplan.framework.handle import Listers, PreparingHandle
 from stowplan.model.meta import ObjectReference
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
 from stowplan.plugins.volumebinding.available_volumes import is_bound_to_claim
-from stowplan.plugins.volumebinding.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_fully_bound
 from stowplan.plugins.volumebinding.node_affinity import Migrations
+from stowplan.plugins.volumes.claims import (
+    WAIT_FOR_FIRST_CONSUMER,
+    all_claim_names,
+    class_of_claim,
+)
+
+LOST: Final = "Lost"
+#: On a claim: claim and volume know each other; nothing is left to do.
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+#: On a volume: its claim was chosen by a controller or scheduler, not by its owner.
+BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+#: On a claim: the node where its volume is to be made.
+SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+
+
+def find_claims(pod: Pod, listers: Listers) -> PodVolumeClaims:
+    """Return the claims of a pod, by what is still to be done for them. Raise UnusableClaimError."""
+    found = [_find(pod, name, listers, is_ephemeral) for name, is_ephemeral in all_claim_names(pod)]
+    bound, delayed, immediate = [], [], []
+    for claim in found:
+        if is_fully_bound(claim):
+            bound.append(claim)
+        elif not claim.spec.volume_name and _waits(claim, listers):
+            delayed.append(claim)
+        else:
+            immediate.append(claim)
+    return PodVolumeClaims(tuple(bound), tuple(delayed), tuple(immediate))
+
+
+def has_ephemeral_claim(pod: Pod) -> bool:
+    """Say whether a claim of the pod bears its name."""
+    return any(is_ephemeral for _, is_ephemeral in all_claim_names(pod))
+
+
+class PodVolumeClaims(NamedTuple):
+    """Claims that have their volume, those that get one when a node is chosen, and those for which others see to it."""
+
+    bound: tuple[PersistentVolumeClaim, ...]
+    delayed: tuple[PersistentVolumeClaim, ...]
+    immediate: tuple[PersistentVolumeClaim, ...]
+
+
+class UnusableClaimError(Exception):
+    """A claim that no pod can use as it is; the text is upstream's."""
+
+
+def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
+    """Say whether a claim has its volume for good."""
+    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
+
+
+def _find(pod: Pod, name: str, listers: Listers, is_ephemeral: bool) -> PersistentVolumeClaim:
+    claim = listers.persistent_volume_claim(pod.namespace, name)
+    if claim is None and is_ephemeral:
+        raise UnusableClaimError(
+            f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+        )
+    if claim is None:
+        raise UnusableClaimError(f'persistentvolumeclaim "{name}" not found')
+    if claim.status.phase == LOST:
+        volume_name = claim.spec.volume_name
+        raise UnusableClaimError(
+            f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume_name}"'
+        )
+    if claim.metadata.deletion_timestamp is not None:
+        raise UnusableClaimError(f'persistentvolumeclaim "{name}" is being deleted')
+    if is_ephemeral and not _is_made_for(claim, pod):
+        raise UnusableClaimError(f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)")
+    return claim
+
+
+def _is_made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
+    return any(owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references)
+
+
+def _waits(claim: PersistentVolumeClaim, listers: Listers) -> bool:
+    storage_class = listers.storage_class(class_of_claim(claim))
+    return storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
 
 
 @dataclass(frozen=True, slots=True)
