@@ -41,7 +41,7 @@ class VolumeBinder:
 
     def find_pod_volumes(self, wanted: VolumeNeeds, nodes: Nodes) -> FoundVolumes:
         """Find the volumes for a pod on each row, or what stands in the way."""
-        is_out_of_reach, lacks_bound = self._check_bound_claims(wanted.bound, nodes)
+        is_out_of_reach, lacks_bound, error = self._check_bound_claims(wanted.bound, nodes)
         is_elsewhere = _is_elsewhere(wanted.delayed, nodes)
         matches: list[VolumeMatch] = []
         for delayed in wanted.delayed:
@@ -56,19 +56,8 @@ class VolumeBinder:
             lacks_bound=lacks_bound,
             matches=tuple(matches),
             provisions=tuple(making),
+            error=error,
         )
-
-    def fault(self, wanted: VolumeNeeds, nodes: Nodes) -> str:
-        """Return why there is no saying whether a row reaches the volumes that are bound; "" if it can be said."""
-        is_asked = np.ones(len(nodes), dtype=bool) if nodes.asked is None else nodes.asked.copy()
-        for volume in wanted.bound:
-            if volume is None:
-                break
-            problem = self.migrations.fault(volume, nodes, is_asked)
-            if problem:
-                return problem
-            is_asked &= self.migrations.admitted(volume, nodes)
-        return ""
 
     def _delayed(self, claim: PersistentVolumeClaim) -> DelayedClaim:
         volumes = self._available.of_class_for(claim)
@@ -76,14 +65,16 @@ class VolumeBinder:
         provision = provision_for(claim, self._listers, self._capacities)
         return DelayedClaim(claim, prebound, volumes, volumes.fitting(claim), provision)
 
-    def _check_bound_claims(self, volumes: Iterable[PersistentVolume | None], nodes: Nodes) -> tuple[Mask, Mask]:
-        """Say from which rows a bound volume is out of reach, and on which one is missing before that shows."""
-        is_out_of_reach = np.zeros(len(nodes), dtype=bool)
+    def _check_bound_claims(self, volumes: Iterable[PersistentVolume | None], nodes: Nodes) -> tuple[Mask, Mask, str]:
+        """Say from which rows a bound volume is out of reach, on which one is missing before that, and any error."""
+        is_out_of_reach, error = np.zeros(len(nodes), dtype=bool), ""
         for volume in volumes:
             if volume is None:
-                return is_out_of_reach, ~is_out_of_reach
+                return is_out_of_reach, ~is_out_of_reach, error
+            is_asked = ~is_out_of_reach if nodes.asked is None else nodes.asked & ~is_out_of_reach
+            error = error or self.migrations.error(volume, nodes, is_asked)
             is_out_of_reach |= ~self.migrations.admitted(volume, nodes)
-        return is_out_of_reach, np.zeros(len(nodes), dtype=bool)
+        return is_out_of_reach, np.zeros(len(nodes), dtype=bool), error
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +115,8 @@ class FoundVolumes:
     matches: tuple[VolumeMatch, ...]
     #: Claims for which volumes would be made, and on which rows, in that order.
     provisions: tuple[tuple[DelayedClaim, Mask], ...]
+    #: Why there is no saying whether a row reaches the volumes that are bound; "" if it can be said.
+    error: str
 
     def pod_volumes(self, position: int, node_name: str) -> PodVolumes:
         """Return what is to be done for the claims on one row."""

@@ -85,7 +85,7 @@ class Migrations:
             return mask
         return np.where(is_migrated, admitted(_translated(volume, plugin.zone_label), nodes), mask)
 
-    def fault(self, volume: PersistentVolume, nodes: Nodes, among: Mask) -> str:
+    def error(self, volume: PersistentVolume, nodes: Nodes, among: Mask) -> str:
         """Return why a volume cannot be taken over on one of some rows where it should be, "" if it can."""
         plugin = plugin_of(volume.spec)
         problem = problem_of(volume) if plugin is not None else ""

@@ -126,10 +126,9 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         if state is None:
             raise WordedError("not found")
         with self._stage("predicate"):
-            fault = self._binder.fault(state, nodes)
-            if fault:
-                raise WordedError(fault)
             found = self._binder.find_pod_volumes(state, nodes)
+            if found.error:
+                raise WordedError(found.error)
         for mask, reason in _conflicts(found):
             if mask.any():
                 yield reject(mask, reason, unresolvable=True)
