@@ -7,9 +7,11 @@ Unlike allocation, this looks at every slice, of whatever generation and whether
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.dra import DeviceClass
@@ -21,9 +23,10 @@ from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
 from stowplan.plugins.dynamicresources.dra_state import node_identity
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import NodeSelection, NodeSelectionError, OfferedDevice
-from stowplan.table.columns import Mask, Scores
+from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 
+_UNKNOWN: Final = -1
 #: Who reaches a slice, and its devices.
 _Slice = tuple[NodeSelection | None, tuple[OfferedDevice, ...]]
 
@@ -61,7 +64,7 @@ class ExtendedResourceAmounts:
         found = self._listers.device_class(self._classes[resource])
         for row in counts.unknown(coded.codes, coded.code_of):
             counts.put(int(coded.codes[row]), *self._count(found, nodes.node(row)))
-        return counts.has[coded.codes], counts.taken[coded.codes]
+        return counts.by_code[0, coded.codes], counts.by_code[1, coded.codes]
 
     def _refresh(self) -> None:
         versions = self._listers.version("ResourceSlice"), self._listers.version("DeviceClass")
@@ -96,42 +99,38 @@ class ExtendedResourceAmounts:
 
 
 class _NodeCounts:
-    """Counts by code of the node."""
+    """The devices of one class by code of the node."""
 
     def __init__(self, position: int) -> None:
         self.position = position
-        self.has: Scores = np.zeros(0, dtype=np.int64)
-        self.taken: Scores = np.zeros(0, dtype=np.int64)
-        self._is_known: Mask = np.zeros(0, dtype=bool)
+        #: How many there are, and how many of them are taken; negative where that is not known.
+        self.by_code: NDArray[np.int64] = np.zeros((2, 0), dtype=np.int64)  # (has and taken, codes)
         self._code_of: object = None
         self._by_pool: dict[PoolId, set[int]] = {}
 
     def forget(self, touched: Sequence[PoolId] | None, position: int) -> None:
         """Forget the nodes that reach pools of which more or less is taken than before; None: all of them."""
         if touched is None:
-            self._is_known[:] = False
+            self.by_code[:] = _UNKNOWN
         else:
             for pool in set(touched):
-                self._is_known[list(self._by_pool.get(pool, ()))] = False
+                self.by_code[:, list(self._by_pool.get(pool, ()))] = _UNKNOWN
         self.position = position
 
     def unknown(self, codes: Scores, code_of: object) -> Iterator[int]:
         """Yield a row for each code that is not known."""
         if code_of is not self._code_of:
             self._code_of = code_of
-            self._is_known[:] = False
+            self.by_code[:] = _UNKNOWN
             self._by_pool.clear()
-        missing = int(codes.max(initial=-1)) + 1 - len(self.has)
+        missing = int(codes.max(initial=-1)) + 1 - self.by_code.shape[1]
         if missing > 0:
-            more = np.zeros(missing, dtype=np.int64)
-            self.has, self.taken = np.append(self.has, more), np.append(self.taken, more)
-            self._is_known = np.append(self._is_known, more.astype(bool))
-        yield from np.flatnonzero(~self._is_known[codes]).tolist()
+            self.by_code = np.append(self.by_code, np.full((2, missing), _UNKNOWN), axis=1)
+        yield from np.flatnonzero(self.by_code[0, codes] == _UNKNOWN).tolist()
 
     def put(self, code: int, pools: Iterable[PoolId], has: int, taken: int) -> None:
         """Note what is counted for a node, and the pools on which that depends."""
-        self.has[code], self.taken[code] = has, taken
-        self._is_known[code] = True
+        self.by_code[:, code] = has, taken
         for pool in pools:
             self._by_pool.setdefault(pool, set()).add(code)
 
