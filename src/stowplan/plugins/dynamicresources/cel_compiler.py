@@ -32,7 +32,7 @@ _ANSWERS: Final = ("BOOL", "DYN")
 _MAPS: Final = ("attributes", "capacity")
 
 
-class Runtime:
+class CelCompiler:
     """Compiles expressions."""
 
     def __init__(self, *, has_lists: bool = False) -> None:

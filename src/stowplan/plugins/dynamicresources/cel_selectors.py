@@ -17,7 +17,7 @@ from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import OfferedDevice
 
 if TYPE_CHECKING:
-    from stowplan.plugins.dynamicresources.cel_compiler import Program, Read, Runtime
+    from stowplan.plugins.dynamicresources.cel_compiler import CelCompiler, Program, Read
 
 # Answers that are kept for an expression; one that looks at names or addresses has another for every device.
 _MOST_ANSWERS: Final = 1 << 16
@@ -36,7 +36,7 @@ class CelPrograms:
 
     def __init__(self, features: Features) -> None:
         self._features = features
-        self._runtime: Runtime | None = None
+        self._compiler: CelCompiler | None = None
         self._selectors: dict[str, _Selector] = {}
 
     def matches(self, expression: str, offered: OfferedDevice) -> bool:
@@ -49,12 +49,12 @@ class CelPrograms:
     def _compile(self, expression: str) -> _Selector:
         # The library takes time to load, and many clusters have no claims.
         from stowplan.cel.environment import ExpressionError
-        from stowplan.plugins.dynamicresources.cel_compiler import Runtime, reads
+        from stowplan.plugins.dynamicresources.cel_compiler import CelCompiler, reads
 
-        if self._runtime is None:
-            self._runtime = Runtime(has_lists=self._features.list_type_attributes)
+        if self._compiler is None:
+            self._compiler = CelCompiler(has_lists=self._features.list_type_attributes)
         try:
-            program = self._runtime.compile(expression)
+            program = self._compiler.compile(expression)
         except ExpressionError as error:
             return _Selector(CelError("compile", str(error)), None, self._features)
         return _Selector(program, reads(expression), self._features)

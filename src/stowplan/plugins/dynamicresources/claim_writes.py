@@ -27,7 +27,7 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 MAX_TRIES: Final = 5
 CREATES: Final = "scheduler_resourceclaim_creates_total"
 # How long to wait for the version that a write did not go with.
-NEWS_SECONDS: Final = 5.0
+WATCH_SECONDS: Final = 5.0
 
 
 class ClaimWriteError(Exception):
@@ -175,7 +175,7 @@ class ClaimWrites:
             found = current()
             return found is None or found.metadata.resource_version != claim.metadata.resource_version
 
-        await self._handle.news.until(is_another, NEWS_SECONDS)
+        await self._handle.news.until(is_another, WATCH_SECONDS)
         found = current()
         if found is None or found.uid != claim.uid:
             gone = f'resourceclaims.resource.k8s.io "{claim.name}" not found'
