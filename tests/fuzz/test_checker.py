@@ -73,6 +73,11 @@ def checker(tmp_path: Path) -> Checker:
         pytest.param(answer(504, b'{"reason":"ResourceVersionTooLarge"}'), [], id="a version of the future"),
         pytest.param(answer(504), ["504 in answer to reading"], id="too late for another reason"),
         pytest.param(
+            answer(500, b'{"message":"..., which the eviction subresource does not support."}'),
+            [],
+            id="upstream's own word on a pod with several budgets",
+        ),
+        pytest.param(
             b"\r\n", ["cut off without an answer: reading: GET /version HTTP/N.N"], id="a connection that ends before"
         ),
     ],
