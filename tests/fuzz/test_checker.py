@@ -94,7 +94,7 @@ def test_an_answer_that_does_not_come_is_found(tmp_path: Path) -> None:
 TRACEBACK = """\
 E1116 18:53:25.147293   10550 connection.py:46] GET /version failed
 Traceback (most recent call last):
-  File "/x/src/stowplan/embedded/pages.py", line 12, in version
+  File "/x/src/stowplan/embedded/http/pages.py", line 12, in version
     return {}["fz-1"]
 KeyError: 'fz-1'
 """
