@@ -109,6 +109,12 @@ KeyError: 'fz-1'
         pytest.param(
             "W1116 18:53:25.1   1 failures.py:48] x: pods fz-1 failed: forbidden\n", [], id="a warning in words"
         ),
+        pytest.param(
+            'E1116 18:53:25.1   1 report_log.py:66] "Error scheduling pod; retrying" err="running filter plugin: gather'
+            ' pool information: failed to parse node selector: Invalid value: ..." pod="fz-b/fz-0"\n',
+            [],
+            id="a slice with a node selector that upstream cannot read either",
+        ),
         pytest.param("note: the cluster has 5 nodes\n", [], id="a note"),
     ],
 )
