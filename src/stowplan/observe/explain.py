@@ -62,10 +62,10 @@ def feasible_nodes(field: Field, profile: Profile, pod: Pod) -> dict[str, Node]:
     return {nodes[row].name: nodes[row] for row in in_order(field, found).tolist()}
 
 
-def explain(field: Field, profile: Profile, pod: Pod, hearing: ExtenderReports | None = None) -> Explanation:
-    """Say what every plugin thinks of every node for `pod`; `hearing` is what extenders said of the feasible ones."""
+def explain(field: Field, profile: Profile, pod: Pod, heard: ExtenderReports | None = None) -> Explanation:
+    """Say what every plugin thinks of every node for `pod`; `heard` is what extenders said of the feasible ones."""
     field = replace(field, memo=Memo(field.table, is_on=False))
-    outcome = _outcome(field, profile, pod, hearing)
+    outcome = _outcome(field, profile, pod, heard)
     asked = panel(field, profile, pod)
     opinions = asked.hear(pod)
     order = _best_first(outcome)
@@ -100,7 +100,7 @@ class AttemptResult:
     feasible: Mask
     ranking: Ranking | None = None
     #: What extenders say, if there are any.
-    hearing: ExtenderReports | None = None
+    heard: ExtenderReports | None = None
     #: The totals with what extenders add; None without scores.
     total: Scores | None = None
     #: The rows that plugins let through, where extenders have a say beside them.
@@ -110,7 +110,7 @@ class AttemptResult:
 
     @property
     def reports(self) -> tuple[ExtenderReport, ...]:
-        return self.hearing.reports if self.hearing is not None else ()
+        return self.heard.reports if self.heard is not None else ()
 
     @property
     def let_through(self) -> int:
@@ -177,43 +177,43 @@ class NodeReports(Mapping[str, NodeReport]):
         return scores
 
 
-def _outcome(field: Field, profile: Profile, pod: Pod, hearing: ExtenderReports | None) -> AttemptResult:
+def _outcome(field: Field, profile: Profile, pod: Pod, heard: ExtenderReports | None) -> AttemptResult:
     nobody: Mask = np.zeros(len(field.table), dtype=bool)
     if not len(field.table):
-        return AttemptResult(NO_NODES, None, nobody, hearing=hearing, is_failed=True)
+        return AttemptResult(NO_NODES, None, nobody, heard=heard, is_failed=True)
     try:
         found = find_feasible(field, profile, pod, PodShape(b"", pod))
         verdict = found.verdict or found.kept.filtering.verdict()
         if not found.count:
-            return AttemptResult(verdict.fit_error(), verdict, nobody, hearing=hearing)
-        if hearing is not None:
-            return _extended(field, profile, pod, found, hearing)
+            return AttemptResult(verdict.fit_error(), verdict, nobody, heard=heard)
+        if heard is not None:
+            return _extended(field, profile, pod, found, heard)
         ranking = rank(field, profile, pod, found)
         return AttemptResult("", verdict, found.feasible, ranking, total=ranking.total)
     except PluginError as error:
-        return AttemptResult(str(error), None, nobody, hearing=hearing, is_failed=True)
+        return AttemptResult(str(error), None, nobody, heard=heard, is_failed=True)
 
 
-def _extended(field: Field, profile: Profile, pod: Pod, found: Found, hearing: ExtenderReports) -> AttemptResult:
+def _extended(field: Field, profile: Profile, pod: Pod, found: Found, heard: ExtenderReports) -> AttemptResult:
     """Return the outcome with what extenders said."""
-    table, narrowed = field.table, hearing.narrowed
+    table, narrowed = field.table, heard.narrowed
     verdict = found.verdict or found.kept.filtering.verdict()
     kept = [name for name in narrowed.names if name in table.row_of and found.feasible[table.row_of[name]]]
     feasible = np.zeros_like(found.feasible)
     feasible[[table.row_of[name] for name in kept]] = True
-    if hearing.error:
-        return AttemptResult(hearing.error, verdict, feasible, hearing=hearing, fitting=found.feasible, is_failed=True)
+    if heard.error:
+        return AttemptResult(heard.error, verdict, feasible, heard=heard, fitting=found.feasible, is_failed=True)
     verdict = with_refusals(verdict, kept, narrowed.rejected)
     if not kept:
-        return AttemptResult(verdict.fit_error(), verdict, feasible, hearing=hearing, fitting=found.feasible)
+        return AttemptResult(verdict.fit_error(), verdict, feasible, heard=heard, fitting=found.feasible)
     left = Found(found.kept, found.verdict, feasible, len(kept), is_kept=False)
     ranking = rank(field, profile, pod, left, as_empty=narrowed.has_whole_nodes)
     total = ranking.total.copy()
-    for extender in hearing.reports:
+    for extender in heard.reports:
         for name, added in extender.added.items():
             if name in table.row_of and feasible[table.row_of[name]]:
                 total[table.row_of[name]] += added
-    return AttemptResult("", verdict, feasible, ranking, hearing, total, found.feasible)
+    return AttemptResult("", verdict, feasible, ranking, heard, total, found.feasible)
 
 
 def _is_up_to_others(outcome: AttemptResult) -> bool:
@@ -223,10 +223,10 @@ def _is_up_to_others(outcome: AttemptResult) -> bool:
 
 def _unasked(field: Field, outcome: AttemptResult) -> tuple[str, ...]:
     """Say if nodes have become feasible since extenders were asked: they are left out."""
-    if outcome.hearing is None or outcome.fitting is None:
+    if outcome.heard is None or outcome.fitting is None:
         return ()
     names = field.table.names()
-    count = sum(names[row] not in outcome.hearing.asked for row in np.flatnonzero(outcome.fitting).tolist())
+    count = sum(names[row] not in outcome.heard.asked for row in np.flatnonzero(outcome.fitting).tolist())
     return (f"{count} nodes have become feasible since extenders were asked; explain the pod again",) if count else ()
 
 

@@ -34,7 +34,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.counts import MatchedPods, PodSelection, selection
-from stowplan.table.domains import DomainSumsOfPods, Weighted, by_key, change_of
+from stowplan.table.domains import PodsByDomain, Weighted, by_key, change_of
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind, terms_of
 
@@ -49,9 +49,9 @@ UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not fou
 class _Required(Successive):
     """What filtering needs to know: the pods that matter, by topology domain."""
 
-    affinity: tuple[DomainSumsOfPods, ...]
-    anti_affinity: tuple[DomainSumsOfPods, ...]
-    existing: tuple[DomainSumsOfPods, ...]
+    affinity: tuple[PodsByDomain, ...]
+    anti_affinity: tuple[PodsByDomain, ...]
+    existing: tuple[PodsByDomain, ...]
     # Pods that match all affinity terms, where any of the topology keys is known.
     companions: int
     companion: MatchedPods | None
@@ -63,7 +63,7 @@ class _Required(Successive):
         pairs = zip(self._domains(), before._domains(), strict=True)
         return np.concatenate([now.where_others_are(then, nodes) for now, then in pairs])
 
-    def _domains(self) -> tuple[DomainSumsOfPods, ...]:
+    def _domains(self) -> tuple[PodsByDomain, ...]:
         return self.affinity + self.anti_affinity + self.existing
 
     def _outline(self) -> tuple[object, ...]:
@@ -145,7 +145,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     # Score
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[DomainSumsOfPods, ...] | Skip:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[PodsByDomain, ...] | Skip:
         if self._ignores_others and not _has_preferred_terms(pod):
             return SKIP
         terms, problem = nodes.terms_of(pod)
@@ -156,7 +156,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         by_topology = by_key(nodes, own + self._wishes(pod, nodes, placed=True))
         return by_topology if any(domains.has_pods(nodes) for domains in by_topology) else SKIP
 
-    def score(self, pod: Pod, nodes: Nodes, state: tuple[DomainSumsOfPods, ...] | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[PodsByDomain, ...] | None) -> Scores:
         if state is None:
             raise WordedError(UNPREPARED)
         by_topology = state
@@ -168,7 +168,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             scores += domains.at_rows(nodes)
         return scores
 
-    def normalize(self, scores: Scores, low: int, high: int, state: tuple[DomainSumsOfPods, ...]) -> Scores:
+    def normalize(self, scores: Scores, low: int, high: int, state: tuple[PodsByDomain, ...]) -> Scores:
         if high == low:
             return np.zeros(len(scores), dtype=np.int64)
         # The order of operations decides which way a fraction is cut off.
@@ -221,7 +221,7 @@ def _has_company(nodes: Nodes, state: _Required, companion: MatchedPods) -> Mask
     return np.logical_or(has_company, has_labels)
 
 
-def _any_pods(nodes: Nodes, by_topology: tuple[DomainSumsOfPods, ...]) -> Mask:
+def _any_pods(nodes: Nodes, by_topology: tuple[PodsByDomain, ...]) -> Mask:
     first, *others = by_topology
     occupied: Mask = first.at_rows(nodes) > 0
     for domains in others:

@@ -21,7 +21,7 @@ CountedPods = MatchedPods | CarriedTerm
 Weighted = tuple[str, int, CountedPods]
 
 
-class DomainSumsOfPods:
+class PodsByDomain:
     """The weighted sums of some pods over the domains of one topology key."""
 
     __slots__ = ("_trail", "key", "parts", "sums")
@@ -43,7 +43,7 @@ class DomainSumsOfPods:
             sums += weight * change * (codes >= 0)
         return sums
 
-    def where_others_are(self, before: DomainSumsOfPods, nodes: Nodes) -> Rows:
+    def where_others_are(self, before: PodsByDomain, nodes: Nodes) -> Rows:
         """Return the rows in whose domain there are pods where there were none before, or the other way round."""
         if self.sums is before.sums:
             return NO_ROWS
@@ -51,7 +51,7 @@ class DomainSumsOfPods:
         others = [code for code in self._changed(before) if (now.item(code) > 0) != (then.item(code) > 0)]
         return nodes.rows_with(self.key, others) if others else NO_ROWS
 
-    def _changed(self, before: DomainSumsOfPods) -> Iterable[int]:
+    def _changed(self, before: PodsByDomain) -> Iterable[int]:
         """Return the codes whose sum may be another than before: the sums say so themselves, if there is one kind."""
         now, then = self._trail, before._trail
         if now is not None and then is not None and now.journal is then.journal:
@@ -69,12 +69,12 @@ class DomainSumsOfPods:
         return any(_count(nodes, counted)[has_label].any() for _, counted in self.parts)
 
 
-def by_key(nodes: Nodes, weighted: Iterable[Weighted]) -> tuple[DomainSumsOfPods, ...]:
+def by_key(nodes: Nodes, weighted: Iterable[Weighted]) -> tuple[PodsByDomain, ...]:
     """Add up the pods by topology key: one `Domains` for each."""
     parts: dict[str, list[tuple[int, CountedPods]]] = {}
     for key, weight, counted in weighted:
         parts.setdefault(key, []).append((weight, counted))
-    return tuple(DomainSumsOfPods(nodes, key, of_key) for key, of_key in parts.items())
+    return tuple(PodsByDomain(nodes, key, of_key) for key, of_key in parts.items())
 
 
 def change_of(nodes: Nodes, counted: CountedPods) -> Scores | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.model.timestamps import format_micro_time
 from stowplan.observe.explanation import columns
 from stowplan.observe.queue_state import Waiting
 from stowplan.observe.timeline import Try
@@ -15,7 +16,7 @@ from stowplan.observe.timeline import Try
 SECOND_NS: Final = 1_000_000_000
 
 
-class Story(msgspec.Struct, frozen=True):
+class PodHistory(msgspec.Struct, frozen=True):
     """What is known of a pod beside the opinions about it."""
 
     #: The node it is on; "" if it is on none.
@@ -33,9 +34,9 @@ class Story(msgspec.Struct, frozen=True):
         }
 
 
-def render_story(story: Story, width: int) -> str:
-    """Write a story for a terminal."""
-    sections = (_place(story, width), _waking(story, width), _attempts(story, width))
+def render_history(history: PodHistory, width: int) -> str:
+    """Write a history for a terminal."""
+    sections = (_place(history, width), _waking(history, width), _attempts(history, width))
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
@@ -48,7 +49,7 @@ def waiting_data(waiting: Waiting) -> dict[str, Any]:
 
 def timestamp(time_ns: int) -> str:
     """Write a time as the API does."""
-    return _moment(time_ns).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return format_micro_time(_moment(time_ns))
 
 
 def span(seconds: float) -> str:
@@ -63,42 +64,42 @@ def span(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def _place(story: Story, width: int) -> list[str]:
-    waiting = story.waiting
+def _place(history: PodHistory, width: int) -> list[str]:
+    waiting = history.waiting
     if waiting is None:
         return []
-    since = f"{_clock(waiting.since_ns)}, {span((story.now_ns - waiting.since_ns) / SECOND_NS)} ago"
+    since = f"{_clock(waiting.since_ns)}, {span((history.now_ns - waiting.since_ns) / SECOND_NS)} ago"
     attempts = "attempt" if waiting.attempts == 1 else "attempts"
     by = f"; rejected by {', '.join(waiting.rejected_by)}" if waiting.rejected_by else ""
     rows: list[tuple[object, ...]] = [
         ("place", f"{waiting.place} since {since}, after {waiting.attempts} {attempts}{by}"),
-        ("next try", f"{waiting.next_try}{_latest(story, waiting)}"),
+        ("next try", f"{waiting.next_try}{_latest(history, waiting)}"),
     ]
     if waiting.nominated_node:
         rows.append(("nominated", f"{waiting.nominated_node} keeps room for it"))
     return ["In the queue", *columns(rows, width)]
 
 
-def _latest(story: Story, waiting: Waiting) -> str:
+def _latest(history: PodHistory, waiting: Waiting) -> str:
     if waiting.next_try_at_ns is None:
         return ""
-    left = max(0, waiting.next_try_at_ns - story.now_ns) / SECOND_NS
+    left = max(0, waiting.next_try_at_ns - history.now_ns) / SECOND_NS
     return f", at the latest at {_clock(waiting.next_try_at_ns)}, in {span(left)}"
 
 
-def _waking(story: Story, width: int) -> list[str]:
-    woken_by = story.waiting.woken_by if story.waiting is not None else {}
+def _waking(history: PodHistory, width: int) -> list[str]:
+    woken_by = history.waiting.woken_by if history.waiting is not None else {}
     if not woken_by:
         return []
     rows = [(plugin, "; ".join(awaited)) for plugin, awaited in woken_by.items()]
     return ["What may bring it back", *columns(rows, width)]
 
 
-def _attempts(story: Story, width: int) -> list[str]:
-    if not story.tries:
+def _attempts(history: PodHistory, width: int) -> list[str]:
+    if not history.tries:
         return []
     rows: list[Sequence[object]] = [("at", "took", "outcome")]
-    rows += [(_clock(one.started_at_ns or one.ended_at_ns), _took(one), _outcome(one)) for one in story.tries]
+    rows += [(_clock(one.started_at_ns or one.ended_at_ns), _took(one), _outcome(one)) for one in history.tries]
     return ["Attempts", *columns(rows, width)]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from stowplan.framework.changes import ANYTHING, NODE, POD, Action
 from stowplan.framework.contract import Awaited
-from stowplan.observe.pod_story import SECOND_NS, Story, render_story, span
+from stowplan.observe.pod_history import SECOND_NS, PodHistory, render_history, span
 from stowplan.observe.queue_state import Waiting, spell
 from stowplan.observe.timeline import Try
 
@@ -67,7 +67,7 @@ def test_a_story_says_where_a_pod_waits_and_what_became_of_its_attempts() -> Non
         Try("refused", NOON_NS - 5 * SECOND_NS, NOON_NS - 5 * SECOND_NS + 2_000_000, "no room", ("Fit",), "n7"),
         Try("error", NOON_NS - SECOND_NS, NOON_NS, "it broke"),
     )
-    assert render_story(Story("", waiting, tries, NOON_NS + 60 * SECOND_NS), 100).splitlines() == [
+    assert render_history(PodHistory("", waiting, tries, NOON_NS + 60 * SECOND_NS), 100).splitlines() == [
         "In the queue",
         "  place     unschedulable since 12:00:00, 1 min 0 s ago, after 2 attempts; rejected by Fit",
         "  next try  when something it waits for happens, at the latest at 12:05:00, in 4 min 0 s",
@@ -83,7 +83,7 @@ def test_a_story_says_where_a_pod_waits_and_what_became_of_its_attempts() -> Non
 
 
 def test_a_story_for_programs_has_times_as_the_api_writes_them() -> None:
-    data = Story("n1", None, (Try("bound", NOON_NS, NOON_NS + 1_500_000, node_name="n1"),), NOON_NS).data()
+    data = PodHistory("n1", None, (Try("bound", NOON_NS, NOON_NS + 1_500_000, node_name="n1"),), NOON_NS).data()
     assert data == {
         "node": "n1",
         "queue": None,

@@ -3,12 +3,12 @@
 from msgspec.structs import replace
 
 from stowplan.model.pod import Pod
-from stowplan.observe import pod_resources
+from stowplan.observe import resource_usage
 from stowplan.testing import make_pod
 
 
 def lines(*pods: Pod) -> set[str]:
-    text = pod_resources.text(pods).decode()
+    text = resource_usage.pod_resources_text(pods).decode()
     return {line for line in text.splitlines() if not line.startswith("#")}
 
 
@@ -33,7 +33,7 @@ def test_nothing_asked_for_is_nothing_to_show() -> None:
 
 
 def test_each_metric_says_what_it_is() -> None:
-    found = pod_resources.text([make_pod("web").requests(cpu="1").build()]).decode().splitlines()
+    found = resource_usage.pod_resources_text([make_pod("web").requests(cpu="1").build()]).decode().splitlines()
     assert found[0].startswith(
         "# HELP kube_pod_resource_request [STABLE] Resources requested by workloads on the cluster,"
     )
