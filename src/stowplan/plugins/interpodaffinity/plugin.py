@@ -1,7 +1,7 @@
 """InterPodAffinity: keep a pod near the pods it wants as neighbours and away from those it, or they, cannot stand.
 
-All counting is done in `table.domains`: pods that match the terms of the incoming pod (`table.counts`) and pods
-that carry terms which match it (`table.terms`), summed over topology domains.
+All counting is done in `domains.py`: pods that match the terms of the incoming pod and pods that carry terms which
+match it (`table.terms`), summed over topology domains.
 """
 
 from __future__ import annotations
@@ -32,9 +32,16 @@ from stowplan.framework.kept.incremental import Successive
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.plugins.interpodaffinity.domains import (
+    MatchedPods,
+    PodsByDomain,
+    PodSelection,
+    Weighted,
+    by_key,
+    change_of,
+    selection,
+)
 from stowplan.table.columns import Mask, Rows, Scores
-from stowplan.table.counts import MatchedPods, PodSelection, selection
-from stowplan.table.domains import PodsByDomain, Weighted, by_key, change_of
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind, terms_of
 

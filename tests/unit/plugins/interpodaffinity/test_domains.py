@@ -11,8 +11,7 @@ from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import EVERYTHING, from_labels
-from stowplan.table.counts import MatchedPods, selection
-from stowplan.table.domains import by_key
+from stowplan.plugins.interpodaffinity.domains import MatchedPods, by_key, selection
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 from stowplan.table.terms import AffinityTerm

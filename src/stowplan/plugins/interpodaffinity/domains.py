@@ -1,4 +1,4 @@
-"""What pods add up to in each topology domain: all nodes that share the value of a label.
+"""What pods add up to in each topology domain: all nodes that share the value of a label; and which pods count.
 
 Sums are taken over the whole cluster once; a row then looks up the sum of its own domain. A hypothetical row is a world
 of its own: what is supposed of it changes the sum of its domain for that row alone.
@@ -6,14 +6,38 @@ of its own: what is supposed of it changes the sum of its domain for that row al
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
+from stowplan.model.kinds import Namespace
+from stowplan.model.pod import Pod
+from stowplan.model.selectors import Selector
 from stowplan.table.columns import NO_ROWS, Rows, Scores, Summed
-from stowplan.table.counts import MatchedPods
 from stowplan.table.nodes import Nodes
-from stowplan.table.terms import CarriedTerm
+from stowplan.table.terms import AffinityTerm, CarriedTerm
+
+#: In which namespaces (None: in all) pods with which labels are selected.
+PodSelection = tuple[frozenset[str] | None, Selector]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedPods:
+    """Counts a pod that every one of the selections selects."""
+
+    selections: tuple[PodSelection, ...]
+
+    def amount(self, pod: Pod) -> int:
+        return int(self.matches(pod))
+
+    def matches(self, pod: Pod) -> bool:
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        return all(
+            (namespaces is None or namespace in namespaces) and selector.matches(labels)
+            for namespaces, selector in self.selections
+        )
+
 
 #: Pods that are counted: those that a rule matches, or those that carry a term.
 CountedPods = MatchedPods | CarriedTerm
@@ -100,3 +124,18 @@ def _sums(nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> tuple
 
 def _count(nodes: Nodes, counted: CountedPods) -> Scores:
     return nodes.carriers(counted) if isinstance(counted, CarriedTerm) else nodes.count(counted)
+
+
+def selection(term: AffinityTerm, list_namespaces: Callable[[], Iterable[Namespace]]) -> PodSelection:
+    """Resolve the namespaces of a term among those known; one that holds without labels takes them all.
+
+    kube-scheduler 1.36 asks the selector about a pod's namespace as well, and as if that had no labels: one that only
+    says what must not be there (NotIn, DoesNotExist) takes every namespace, whatever its labels, like an empty one.
+    """
+    wanted = term.namespace_selector
+    if wanted.matches({}):
+        return None, term.selector
+    if wanted.is_nothing:
+        return term.namespaces, term.selector
+    selected = (namespace.name for namespace in list_namespaces() if wanted.matches(namespace.labels))
+    return term.namespaces.union(selected), term.selector

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stowplan.model.pod import Pod
-from stowplan.table.holdings import Holding
+from stowplan.table.counts import Holding
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 from stowplan.testing import make_node, make_pod
