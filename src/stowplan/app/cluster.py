@@ -53,7 +53,8 @@ from stowplan.model.dra import ResourceClaim
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
-from stowplan.observe.explain import Explanation, explain, feasible_nodes
+from stowplan.observe.explain import explain, feasible_nodes
+from stowplan.observe.explanation import Explanation
 from stowplan.observe.extender_reports import ask_extenders
 from stowplan.plugins.dynamicresources.in_flight import InFlight
 from stowplan.queue.nominations import Nominations

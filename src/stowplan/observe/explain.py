@@ -24,29 +24,12 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.observe.explanation import (
-    Explanation,
-    NodeReport,
-    PluginScore,
-    ReasonCount,
-    render,
-)
+from stowplan.observe.explanation import Explanation, NodeReport, PluginScore, ReasonCount
 from stowplan.observe.extender_reports import ExtenderReport, ExtenderReports
-from stowplan.observe.nearest import Miss, nearest
+from stowplan.observe.nearest import nearest
 from stowplan.observe.opinions import Opinions, panel
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.shape import PodShape
-
-__all__ = [
-    "Explanation",
-    "Miss",
-    "NodeReport",
-    "PluginScore",
-    "ReasonCount",
-    "explain",
-    "feasible_nodes",
-    "render",
-]
 
 
 def feasible_nodes(field: Field, profile: Profile, pod: Pod) -> dict[str, Node]:

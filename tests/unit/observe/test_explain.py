@@ -8,7 +8,8 @@ from stowplan.framework.contract import Filter, PreFilter, refuse
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
-from stowplan.observe.explain import PluginScore, ReasonCount, explain
+from stowplan.observe.explain import explain
+from stowplan.observe.explanation import PluginScore, ReasonCount
 from stowplan.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 TAINTED = Rejection(("node(s) had untolerated taint(s)",), Code.UNRESOLVABLE, "TaintToleration")
