@@ -1,6 +1,6 @@
 """Why a pod goes where it goes, or nowhere: a read that asks everybody about everything and changes nothing.
 
-The scheduler's own word (`engine.scheduling_cycle`, with upstream's short circuit) comes from kept answers of its
+The scheduler's own answer (`engine.scheduling_cycle`, with upstream's short circuit) comes from kept answers of its
 own that are thrown away; `opinions` asks the filters without the short circuit, `nearest` finds what would have helped.
 """
 
@@ -59,7 +59,7 @@ def explain(field: Field, profile: Profile, pod: Pod, heard: ExtenderReports | N
         profile=profile.name,
         message=outcome.message,
         gate=profile.run_pre_enqueue(pod),
-        refusals=_refusals(outcome.verdict, opinions),
+        rejections=_rejections(outcome.verdict, opinions),
         reasons=_reasons(outcome, opinions),
         nodes=NodeReports(names, opinions, outcome),
         feasible=tuple(names[row] for row in order.tolist()),
@@ -121,7 +121,7 @@ class NodeReports(Mapping[str, NodeReport]):
         return NodeReport(
             name=name,
             is_feasible=bool(outcome.feasible[row]),
-            rejections=(*self._opinions.about(row), *self._refusals(name)),
+            rejections=(*self._opinions.about(row), *self._by_extenders(name)),
             first=outcome.verdict.rejection(row) if outcome.verdict is not None else None,
             scores=scores,
             total=sum(score.weighted for score in scores.values()) if scores else None,
@@ -133,7 +133,7 @@ class NodeReports(Mapping[str, NodeReport]):
     def __len__(self) -> int:
         return len(self._row_of)
 
-    def _refusals(self, name: str) -> Iterator[Rejection]:
+    def _by_extenders(self, name: str) -> Iterator[Rejection]:
         for extender in self._outcome.reports:
             if name in extender.rejected:
                 yield replace(extender.rejected[name], plugin=label_of(extender))
@@ -234,12 +234,12 @@ def _winners(field: Field, pod: Pod, outcome: AttemptResult, order: Rows) -> tup
     return best, int(others[0]) if others.size else None
 
 
-def _refusals(verdict: Verdict | None, opinions: Opinions) -> tuple[Rejection, ...]:
-    """Return what is said of the pod as a whole, upstream's word first."""
+def _rejections(verdict: Verdict | None, opinions: Opinions) -> tuple[Rejection, ...]:
+    """Return what is said of the pod as a whole, upstream's first."""
     first = verdict.pre_filter if verdict is not None else None
     if first is None:
         return opinions.refusals
-    return (first, *(refusal for refusal in opinions.refusals if refusal != first))
+    return (first, *(rejection for rejection in opinions.refusals if rejection != first))
 
 
 def _reasons(outcome: AttemptResult, opinions: Opinions) -> tuple[ReasonCount, ...]:

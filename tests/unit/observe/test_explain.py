@@ -160,7 +160,7 @@ def test_every_refusal_of_the_pod_as_a_whole_is_kept() -> None:
     cluster = cluster_of(make_node("n"))
     explanation = explain(cluster.field, Profile("p", pre_filter=(RefusesAll(), RefusesToo())), make_pod().build())
     assert explanation.message == "0/1 nodes are available: not today."
-    assert [(refusal.plugin, refusal.reasons) for refusal in explanation.refusals] == [
+    assert [(refusal.plugin, refusal.reasons) for refusal in explanation.rejections] == [
         ("RefusesAll", ("not today",)),
         ("RefusesToo", ("not ever",)),
     ]
