@@ -22,9 +22,9 @@ from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import awaited_by
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
-from stowplan.queue.backoff import Limits
+from stowplan.queue.backoff import QueueLimits
 from stowplan.queue.hints import AwaitedBy
-from stowplan.queue.places import Rules
+from stowplan.queue.places import QueueRules
 from stowplan.queue.queue import SchedulingQueue
 
 
@@ -33,7 +33,7 @@ def assemble(
     writer: Writer,
     now_ns: Callable[[], int],
     patience: Patience | None = None,
-    limits: Limits | None = None,
+    limits: QueueLimits | None = None,
 ) -> tuple[Scheduler, Parts]:
     """Return the flow over a cluster, and the parts it moves pods between; limits are the configuration's if none."""
 
@@ -73,7 +73,7 @@ def reassemble(cluster: Cluster, parts: Parts) -> None:
     parts.queue.bring_all_back(parts.now_ns())
 
 
-def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> SchedulingQueue:
+def _queue(cluster: Cluster, tell: Callable[[str], None], limits: QueueLimits) -> SchedulingQueue:
     def gate(pod: Pod) -> Rejection | None:
         profile = cluster.profiles.get(pod.spec.scheduler_name)
         return profile.run_pre_enqueue(pod) if profile is not None else None
@@ -89,7 +89,7 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> Sch
             tell(f"plugin {plugin.name!r} failed in QueueSort for pod {pod.key!r}, which comes last now: {why}")
             return 1, queued_at_ns
 
-    return SchedulingQueue(Rules(gate, sort_key, tell), _awaited(cluster), limits, cluster.nominations)
+    return SchedulingQueue(QueueRules(gate, sort_key, tell), _awaited(cluster), limits, cluster.nominations)
 
 
 def _awaited(cluster: Cluster) -> AwaitedBy:

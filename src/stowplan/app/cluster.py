@@ -26,9 +26,8 @@ from stowplan.app.nominated import NominatedPods
 from stowplan.app.private_loop import PrivateLoop
 from stowplan.app.settings import ConfigurationLike, as_configuration, installed_plugins
 from stowplan.app.standalone import Standalone, Unmeasured
-from stowplan.cache.cache import Cache, Placed
-from stowplan.cache.groups import Groups
-from stowplan.cache.objects import Objects
+from stowplan.cache.cache import Cache, CachedPod
+from stowplan.cache.objects import Groups, Objects
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, rules_of
 from stowplan.config.types import Configuration
 from stowplan.engine import scheduling_cycle
@@ -40,7 +39,7 @@ from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler
 from stowplan.engine.scheduling_cycle import Field
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
-from stowplan.extender.connect import connect
+from stowplan.extender.client import connect
 from stowplan.framework import placing, plugin_faults
 from stowplan.framework.extender import Extender
 from stowplan.framework.handle import Binder, Measures, ObjectWriter
@@ -54,8 +53,9 @@ from stowplan.model.dra import ResourceClaim
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
-from stowplan.observe.explain import Explanation, explain, feasible_nodes
-from stowplan.observe.hearing import hear
+from stowplan.observe.explain import explain, feasible_nodes
+from stowplan.observe.explanation import Explanation
+from stowplan.observe.extender_reports import ask_extenders
 from stowplan.plugins.dynamicresources.in_flight import InFlight
 from stowplan.queue.nominations import Nominations
 from stowplan.table.nodes import Nodes
@@ -297,10 +297,10 @@ class Cluster:
         profile, hearing = self.profile_of(pod), None
         if self.extenders:
             nodes = feasible_nodes(self.field, profile, pod)
-            hearing = self._loop.run(hear(self.extenders, pod, nodes), self.extenders)
+            hearing = self._loop.run(ask_extenders(self.extenders, pod, nodes), self.extenders)
         return explain(self.field, profile, pod, hearing)
 
-    def placed(self, pod: Pod) -> Placed | None:
+    def placed(self, pod: Pod) -> CachedPod | None:
         return self.cache.placed(pod)
 
     def profile_of(self, pod: Pod) -> Profile:

@@ -11,7 +11,7 @@ from stowplan.kube.errors import ApiError
 from stowplan.kube.events import Occurrence, Recorder, reference_to
 from stowplan.kube.object_writes import ObjectWrites
 from stowplan.kube.writes import Writes
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 

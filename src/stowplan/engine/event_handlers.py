@@ -7,7 +7,7 @@
     rule that taints devices -> the cache's objects, then the queue, as a change of the slices it concerns
     anything else           -> the cache's objects, then the queue
 
-Called between two scheduling cycles, never inside one. `queue.on_change` decides whom an event wakes.
+Called between two scheduling cycles, never inside one. `queue.queue` decides whom an event wakes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.cache.cache import Cache, Placed
+from stowplan.cache.cache import Cache, CachedPod
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
 from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model import device_taint_rules
+from stowplan.model import device_pool
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
@@ -160,7 +160,7 @@ class Intake:
         elif pod.status.nominated_node_name:
             self._free_nomination(pod, now_ns)
 
-    def _forget(self, placed: Placed, now_ns: int) -> None:
+    def _forget(self, placed: CachedPod, now_ns: int) -> None:
         """Free the node that was chosen for a pod that will not come; binding it will fail by itself."""
         if self._let_go(placed.pod):
             # The flow takes it off its node, in good order.
@@ -168,7 +168,7 @@ class Intake:
         else:
             self._take_off(placed, now_ns)
 
-    def _take_off(self, placed: Placed, now_ns: int) -> None:
+    def _take_off(self, placed: CachedPod, now_ns: int) -> None:
         """Take an assumed pod off its node, and tell those who may want the room."""
         self.cache.remove_pod(placed.pod)
         spec = msgspec.structs.replace(placed.pod.spec, node_name=placed.node_name)
@@ -195,7 +195,7 @@ class Intake:
     def _tell(self, kind: str, action: Action, versions: tuple[Any, Any], now_ns: int) -> None:
         if kind == TAINT_RULE:
             slices = self.cache.objects.resource_slices()
-            for found in device_taint_rules.changed_by(*versions, slices):
+            for found in device_pool.changed_by(*versions, slices):
                 self._tell(found.kind, Action.UPDATE, (found, found), now_ns)
             return
         self.queue.on_change(Event(Change(changes.resource_of(kind), action), *versions), now_ns)

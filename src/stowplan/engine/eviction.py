@@ -17,8 +17,7 @@ from stowplan.engine.parts import Parts
 from stowplan.engine.ports import Evicted, Note, Trouble
 from stowplan.framework.contract import Preemption
 from stowplan.model.meta import Condition
-from stowplan.model.pod import Pod
-from stowplan.queue.entry import pod_id
+from stowplan.model.pod import Pod, pod_id
 
 PLUGIN: Final = "DefaultPreemption"
 

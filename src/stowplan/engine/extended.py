@@ -20,8 +20,7 @@ from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.scheduling_cycle import Field, Found
 from stowplan.engine.ties import TieRule
 from stowplan.extender import chain
-from stowplan.extender.chain import ExtendedVerdict, Refusals
-from stowplan.extender.questions import OpenQuestions
+from stowplan.extender.chain import ExtendedVerdict, NodeRejections, OpenQuestions
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extender import Extender, PodsOn, unseen, with_refusals
 from stowplan.framework.handle import ExtenderError
@@ -72,7 +71,7 @@ class Extended:
             self._tell(pod, [error])
             raise
         self._tell(pod, agreed.ignored, is_ignored=True)
-        for extender, left in agreed.objections:
+        for extender, left in agreed.rejections:
             self.tell(ExtenderSaid(pod, extender, "preempt", f"{left} of the nodes offered may be preempted on"))
         return agreed.candidates
 
@@ -165,7 +164,7 @@ class Extended:
     def _report(self, pod: Pod, narrowed: ExtendedVerdict) -> None:
         self._tell(pod, narrowed.ignored, is_ignored=True)
         if not narrowed.names:
-            for extender, refusals in narrowed.refusals:
+            for extender, refusals in narrowed.rejections:
                 self.tell(ExtenderSaid(pod, extender.name, "filter", in_words(refusals)))
 
     def _tell(self, pod: Pod, errors: Iterable[ExtenderError], *, is_ignored: bool = False) -> None:
@@ -173,7 +172,7 @@ class Extended:
             self.tell(ExtenderSaid(pod, error.extender, error.verb, str(error), True, is_ignored))
 
 
-def in_words(refusals: Refusals) -> str:
+def in_words(refusals: NodeRejections) -> str:
     """Say how many nodes an extender refuses, and why."""
     reasons = Counter(", ".join(rejection.reasons) or "without a word" for rejection in refusals.values())
     counted = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))

@@ -6,7 +6,8 @@
 
 It runs inside one scheduling cycle: nobody sees the table before all is decided, so two gangs never hold half a cluster
 each. Members beyond the number needed that find no node go back alone. A gang that has its number goes on like any
-other pods, one by one. No room is made for a gang by preemption. `party.py` has what happens on the way to the nodes.
+other pods, one by one. No room is made for a gang by preemption. `gang_barrier.py` has what happens on the
+way to the nodes.
 """
 
 from __future__ import annotations

@@ -17,9 +17,8 @@ from enum import Enum, auto
 from stowplan.engine.failure import UNSCHEDULABLE, Failure
 from stowplan.engine.parts import Parts
 from stowplan.framework.gangs import Gang
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 from stowplan.model.pod_group import GroupKey
-from stowplan.queue.entry import pod_id
 
 
 class Point(Enum):

@@ -12,7 +12,7 @@ import msgspec
 
 from stowplan.framework.handle import ObjectWriter
 from stowplan.framework.verdict import Rejection
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 

@@ -37,8 +37,8 @@ from stowplan.framework.contract import Errand, Nominated
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.framework.waiting_pods import WaitingPod
-from stowplan.model.pod import Pod
-from stowplan.queue.entry import QueuedPod, pod_id
+from stowplan.model.pod import Pod, pod_id
+from stowplan.queue.entry import QueuedPod
 
 Change = Callable[[int], None]
 

@@ -180,15 +180,15 @@ def _words_with_nominated(field: Field, kept: Kept, pod: Pod) -> Words | None:
     if not field.nominations:
         return None
     nodes = Nodes(field.table)
-    standing = {
+    nominated = {
         field.table.row_of[name]: [nodes.shape_of(other) for other in pods]
-        for name, pods in field.nominations.standing_before(pod).items()
+        for name, pods in field.nominations.ahead_of(pod).items()
         if name in field.table.row_of
     }
-    if not standing:
+    if not nominated:
         return None
-    rows = np.fromiter(standing, dtype=np.intp, count=len(standing))
-    supposed = nodes.suppose(rows, list(standing.values()), [[] for _ in standing])
+    rows = np.fromiter(nominated, dtype=np.intp, count=len(nominated))
+    supposed = nodes.suppose(rows, list(nominated.values()), [[] for _ in nominated])
     words = np.zeros(len(field.table), dtype=np.int32)
     words[rows] = kept.filtering.suppose(pod, supposed)
     return words

@@ -11,8 +11,7 @@ from collections import Counter
 from stowplan.engine.ports import Listener, Trouble, Writer
 from stowplan.engine.timeouts import Patience
 from stowplan.model.meta import Condition
-from stowplan.model.pod import Pod
-from stowplan.queue.entry import pod_id
+from stowplan.model.pod import Pod, pod_id
 
 
 class Statuses:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 

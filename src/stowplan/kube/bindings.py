@@ -19,7 +19,7 @@ from stowplan.kube.errors import UNSUPPORTED_MEDIA_TYPE, ApiError, RequestError,
 from stowplan.kube.pool import Request
 from stowplan.kube.resources import PODS
 from stowplan.model import decode
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.pod import Pod
 
 # How long a binding may stay in doubt, from the first fault; an API server that restarts is back by then.

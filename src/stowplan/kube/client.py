@@ -21,7 +21,7 @@ from stowplan.kube.pool import Pool, Request
 from stowplan.kube.rate import TokenBucket
 from stowplan.kube.transport import Incoming, Transport
 from stowplan.model import decode
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
 from stowplan.model.meta import Part
 
 __all__ = ["MERGE_PATCH", "STRATEGIC_MERGE_PATCH", "Client", "ClientSettings", "Exchange", "Request"]

@@ -22,7 +22,7 @@ from stowplan.kube.pool import Request
 from stowplan.kube.resources import Resource
 from stowplan.kube.series import FINISHED_AFTER, Occurrence, SeriesBook
 from stowplan.model import decode
-from stowplan.model.events import Event
+from stowplan.model.kinds import Event
 from stowplan.model.meta import ObjectReference
 
 __all__ = ["EVENTS", "Occurrence", "Recorder", "reference_to"]

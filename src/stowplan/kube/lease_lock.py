@@ -13,7 +13,7 @@ from stowplan.kube.errors import ApiError, RequestError
 from stowplan.kube.pool import Request
 from stowplan.kube.resources import Resource
 from stowplan.model import decode
-from stowplan.model.coordination import Lease, LeaseSpec
+from stowplan.model.kinds import Lease, LeaseSpec
 from stowplan.model.meta import NamespacedMeta
 from stowplan.model.timestamps import format_micro_time, format_time, parse_time
 

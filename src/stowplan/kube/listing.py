@@ -17,7 +17,7 @@ from stowplan.kube.frames import INITIAL_EVENTS_END, BrokenText, WatchEvent
 from stowplan.kube.pool import Request
 from stowplan.kube.resources import Resource
 from stowplan.kube.store import Store, key_of
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
 
 _PAGE_SIZE = 500
 _SILENCE_SECONDS = 60.0

@@ -16,9 +16,9 @@ import msgspec
 from stowplan.model import decode, json_values
 from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
+from stowplan.model.kinds import Namespace
 from stowplan.model.meta import ObjectMeta
-from stowplan.model.namespace import Namespace
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import COMMUNITY_GROUP, CommunityPodGroup, PodGroup

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from stowplan.model.events import Event, EventSeries
+from stowplan.model.kinds import Event, EventSeries
 from stowplan.model.meta import NamespacedMeta, ObjectReference
 from stowplan.model.timestamps import format_micro_time
 

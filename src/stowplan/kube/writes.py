@@ -21,7 +21,7 @@ from stowplan.kube.object_writes import ObjectWrites
 from stowplan.kube.pool import Request
 from stowplan.kube.resources import PODS
 from stowplan.kube.tries import Tries
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.model.timestamps import format_time

@@ -22,7 +22,7 @@ from stowplan.framework.handle import ObjectWriter
 from stowplan.kube.events import Occurrence, reference_to
 from stowplan.kube.series import SeriesBook
 from stowplan.model import decode
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 

@@ -1,11 +1,14 @@
-"""A pod that waits, with what the queue has to remember about it."""
+"""A pod that waits, with what the queue has to remember about it; and such pods in order."""
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, Final
 
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 
 
 class Place(Enum):
@@ -25,6 +28,12 @@ POOLED = (Place.UNSCHEDULABLE, Place.GATED)
 
 #: A plugin of a profile: the scheduler name and the name of the plugin.
 Rejector = tuple[str, str]
+
+
+_Item = tuple[Any, int, "QueuedPod"]
+
+# Dead items that are never worth sweeping.
+FEW: Final = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -81,6 +90,57 @@ class QueuedPod:
         return [(self.pod.spec.scheduler_name, name) for name in names]
 
 
-def pod_id(pod: Pod) -> str:
-    """Return what identifies a pod over its life: its uid, or its name where it has none."""
-    return pod.metadata.uid or pod.key
+class PodHeap:
+    """A priority queue of pods by a key given with each; the smallest key is first, among equals the earlier put.
+
+    What is taken out stays in the list, dead, until it surfaces or there is too much of it.
+    """
+
+    def __init__(self, tickets: Iterator[int]) -> None:
+        """Heaps that a pod may move between draw from the same `tickets`, so a dead item never comes alive again."""
+        self._tickets = tickets
+        self._items: list[_Item] = []
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        """Go through the pods, first to last."""
+        return (item[2] for item in sorted(filter(_is_alive, self._items), key=lambda item: item[:2]))
+
+    def put(self, entry: QueuedPod, key: Any) -> None:
+        """Put in a pod, or move one that is in."""
+        if not entry.ticket:
+            self._size += 1
+        entry.ticket = next(self._tickets)
+        heapq.heappush(self._items, (key, entry.ticket, entry))
+        self._sweep()
+
+    def remove(self, entry: QueuedPod) -> None:
+        """Take out a pod that is in."""
+        entry.ticket = 0
+        self._size -= 1
+        self._sweep()
+
+    def first(self) -> QueuedPod | None:
+        while self._items and not _is_alive(self._items[0]):
+            heapq.heappop(self._items)
+        return self._items[0][2] if self._items else None
+
+    def pop(self) -> QueuedPod | None:
+        """Take out the first pod; None if there is none."""
+        entry = self.first()
+        if entry is not None:
+            heapq.heappop(self._items)
+            self.remove(entry)
+        return entry
+
+    def _sweep(self) -> None:
+        if len(self._items) > FEW + 2 * self._size:
+            self._items = list(filter(_is_alive, self._items))
+            heapq.heapify(self._items)
+
+
+def _is_alive(item: _Item) -> bool:
+    return item[1] == item[2].ticket

@@ -30,7 +30,7 @@ class Flight:
     is_gone: bool = False
 
 
-class InFlight:
+class InFlightPods:
     """The pods under way, in the order taken."""
 
     def __init__(self) -> None:

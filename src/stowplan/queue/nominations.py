@@ -7,7 +7,7 @@ filtered.
 from __future__ import annotations
 
 from stowplan.model.meta import NamespacedMeta
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 
 
 class Nominations:
@@ -24,8 +24,8 @@ class Nominations:
         """Nominate a pod, taking back any earlier nomination of it."""
         self.remove(pod)
         if node_name:
-            self._by_node.setdefault(node_name, {})[_id(pod)] = pod
-            self._node_of[_id(pod)] = node_name
+            self._by_node.setdefault(node_name, {})[pod_id(pod)] = pod
+            self._node_of[pod_id(pod)] = node_name
 
     def update(self, old: Pod, new: Pod) -> None:
         """Take in a new version of a pod; a nomination that is not yet written to the pod stays as it is."""
@@ -36,9 +36,9 @@ class Nominations:
 
     def remove(self, pod: Pod) -> None:
         """Take back the nomination of a pod, if it has one."""
-        node_name = self._node_of.pop(_id(pod), None)
+        node_name = self._node_of.pop(pod_id(pod), None)
         if node_name is not None:
-            del self._by_node[node_name][_id(pod)]
+            del self._by_node[node_name][pod_id(pod)]
             if not self._by_node[node_name]:
                 del self._by_node[node_name]
 
@@ -54,20 +54,16 @@ class Nominations:
             self.put(Pod(metadata=metadata), node_name)
 
     def node_of(self, pod: Pod) -> str:
-        return self._node_of.get(_id(pod), "")
+        return self._node_of.get(pod_id(pod), "")
 
     def on(self, node_name: str) -> list[Pod]:
         """Return the pods that are nominated to a node."""
         return list(self._by_node.get(node_name, {}).values())
 
-    def standing_before(self, pod: Pod) -> dict[str, list[Pod]]:
+    def ahead_of(self, pod: Pod) -> dict[str, list[Pod]]:
         """Return, by node, the nominated pods that `pod` must leave room for: others of at least its priority."""
         found = {
-            node: [other for key, other in pods.items() if other.priority >= pod.priority and key != _id(pod)]
+            node: [other for key, other in pods.items() if other.priority >= pod.priority and key != pod_id(pod)]
             for node, pods in self._by_node.items()
         }
         return {node: pods for node, pods in found.items() if pods}
-
-
-def _id(pod: Pod) -> str:
-    return pod.metadata.uid or pod.key

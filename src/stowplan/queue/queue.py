@@ -23,13 +23,13 @@ import msgspec
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
-from stowplan.model.pod import Pod
-from stowplan.queue.backoff import SECOND, Limits
-from stowplan.queue.entry import BACKING_OFF, POOLED, Place, QueuedPod, pod_id
-from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, Strategy
-from stowplan.queue.in_flight import InFlight
+from stowplan.model.pod import Pod, pod_id
+from stowplan.queue.backoff import SECOND, QueueLimits
+from stowplan.queue.entry import BACKING_OFF, POOLED, Place, QueuedPod
+from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, QueueingStrategy
+from stowplan.queue.in_flight import InFlightPods
 from stowplan.queue.nominations import Nominations
-from stowplan.queue.places import Places, Rules, note_ready
+from stowplan.queue.places import Places, QueueRules, note_ready
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
@@ -48,18 +48,18 @@ class SchedulingQueue:
 
     def __init__(
         self,
-        rules: Rules,
+        rules: QueueRules,
         awaited_by: AwaitedBy,
-        limits: Limits | None = None,
+        limits: QueueLimits | None = None,
         nominations: Nominations | None = None,
     ) -> None:
-        self._limits = limits if limits is not None else Limits()
+        self._limits = limits if limits is not None else QueueLimits()
         self._awaited_by = awaited_by
         self._hint_timer: HintTimer | None = None
         self._hints = Hints(awaited_by)
         self.nominations = nominations if nominations is not None else Nominations()
         self.places = Places(rules, self._limits)
-        self.in_flight = InFlight()
+        self.in_flight = InFlightPods()
 
     def use(self, awaited_by: AwaitedBy) -> None:
         """Ask other plugins whether a change helps, from now on."""
@@ -245,7 +245,7 @@ class SchedulingQueue:
 
     def flush_backoff(self, now_ns: int) -> None:
         """Let pods be tried whose wait is over. Called every second."""
-        for entry in self.places.pop_completed(now_ns):
+        for entry in list(self.places.backoff.pop_completed(now_ns)):
             self.places.leave_backoff(entry, BACKOFF_COMPLETE, now_ns)
 
     def flush_unschedulable(self, now_ns: int) -> None:
@@ -275,7 +275,7 @@ class SchedulingQueue:
     def _reconsider(self, entry: QueuedPod, event: Event, now_ns: int) -> None:
         """Ask whether an event helps a pod in the pool, and move it if so."""
         strategy = self._hints.strategy(entry, event)
-        if strategy is not Strategy.SKIP:
+        if strategy is not QueueingStrategy.SKIP:
             self.places.take_out(entry)
             self.places.requeue(entry, strategy, event.change.label, now_ns)
 

@@ -19,11 +19,10 @@ from stowplan.engine.parts import Parts
 from stowplan.engine.ports import Note
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.handle import ConflictError
-from stowplan.model.binding import Binding
-from stowplan.model.merge_patch import patched
+from stowplan.model.decode import patched
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
-from stowplan.model.pod import Pod
-from stowplan.model.pod_status import PodStatus
+from stowplan.model.pod import Pod, PodStatus
 
 #: Awaited with the verb and the pod before a write, and with the verb's past after it: "bind", then "bound".
 Fault = Callable[[str, str], Awaitable[None]]

@@ -10,8 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.model.pod import Container, Pod
-from stowplan.model.pod_status import PodStatus
+from stowplan.model.pod import Container, Pod, PodStatus
 from stowplan.model.volumes import ResourceRequirements, Volume
 from stowplan.table.columns import CountColumn
 from stowplan.table.terms import NO_TERMS, CarriedTerm, PodTerms

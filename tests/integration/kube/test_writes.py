@@ -16,7 +16,7 @@ from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.errors import ApiError, RequestError, TransportError
 from stowplan.kube.writes import NotLeadingError, Writes
 from stowplan.model import decode
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod
 from tests.integration.kube import hurry

@@ -16,7 +16,7 @@ from stowplan.engine.results import Chosen
 from stowplan.framework.extender import Filtered
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.simulate.notebook import Notebook
 from stowplan.testing import make_node, make_pod
 from tests.unit.extender.fakes import FakeExtender

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stowplan.embedded.protobuf import reading
 from stowplan.kube import binding_message
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import NamespacedMeta, ObjectReference
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from stowplan.framework.changes import NODE_ADD, Event
 from stowplan.queue.entry import QueuedPod
-from stowplan.queue.in_flight import Flight, InFlight
+from stowplan.queue.in_flight import Flight, InFlightPods
 from tests.unit.queue.waiting_room import pod
 
 
-def start(in_flight: InFlight, name: str) -> Flight:
+def start(in_flight: InFlightPods, name: str) -> Flight:
     entry = QueuedPod(pod(name), 0)
     in_flight.start(entry)
     flight = in_flight.get(entry.id)
@@ -16,16 +16,16 @@ def start(in_flight: InFlight, name: str) -> Flight:
     return flight
 
 
-def seen(in_flight: InFlight, flight: Flight) -> list[int]:
+def seen(in_flight: InFlightPods, flight: Flight) -> list[int]:
     return [event.new for event in in_flight.since(flight)]
 
 
-def record(in_flight: InFlight, *numbers: int) -> None:
+def record(in_flight: InFlightPods, *numbers: int) -> None:
     in_flight.record(Event(NODE_ADD, None, number) for number in numbers)
 
 
 def test_each_pod_sees_what_happened_since_it_was_taken() -> None:
-    in_flight = InFlight()
+    in_flight = InFlightPods()
     first = start(in_flight, "first")
     record(in_flight, 1)
     second = start(in_flight, "second")
@@ -35,7 +35,7 @@ def test_each_pod_sees_what_happened_since_it_was_taken() -> None:
 
 
 def test_events_are_kept_only_while_the_oldest_pod_may_ask() -> None:
-    in_flight = InFlight()
+    in_flight = InFlightPods()
     first = start(in_flight, "first")
     record(in_flight, 1)
     second = start(in_flight, "second")
@@ -48,7 +48,7 @@ def test_events_are_kept_only_while_the_oldest_pod_may_ask() -> None:
 
 
 def test_a_younger_pod_that_ends_first_frees_nothing() -> None:
-    in_flight = InFlight()
+    in_flight = InFlightPods()
     first = start(in_flight, "first")
     second = start(in_flight, "second")
     record(in_flight, 1)
@@ -57,7 +57,7 @@ def test_a_younger_pod_that_ends_first_frees_nothing() -> None:
 
 
 def test_nothing_is_kept_while_nobody_is_under_way() -> None:
-    in_flight = InFlight()
+    in_flight = InFlightPods()
     record(in_flight, 1)
     assert in_flight.event_count == 0
     assert seen(in_flight, start(in_flight, "late")) == []

@@ -14,7 +14,7 @@ from stowplan.engine.parts import Parts
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.handle import ConflictError
 from stowplan.model import decode
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolume

@@ -13,7 +13,7 @@ import numpy as np
 
 from stowplan.framework.contract import MAX_SCORE, Normalize, PreScore, Score, Skip
 from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, Watch, ask_normalize, ask_score, union
-from stowplan.framework.kept.incremental import FEW_ROWS, Amounts, ScoresAmounts
+from stowplan.framework.kept.incremental import FEW_ROWS, RowAmounts, ScoresAmounts
 from stowplan.framework.plugin_faults import Blame, PluginError
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
@@ -22,7 +22,7 @@ from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
-AmountsOf = dict[int, Amounts]
+AmountsOf = dict[int, RowAmounts]
 
 INFEASIBLE = -1
 # So low that no scores bring it up to 0.
@@ -80,7 +80,7 @@ class Ranking:
         self._restated: set[int] = set()
         # Who changes scores from pod to pod, and what all others add up to, out of reach where infeasible.
         self._moving: frozenset[int] = frozenset()
-        self._standing: Scores | None = None
+        self._unmoved: Scores | None = None
 
     @property
     def skipped(self) -> frozenset[str]:
@@ -238,14 +238,14 @@ class Ranking:
     def _move(self, indices: Collection[int], *, is_flipped: bool) -> None:
         """Note which plugins are going to change some of their scores."""
         if is_flipped or not self._moving.issuperset(indices):
-            self._moving, self._standing = frozenset(indices), None
+            self._moving, self._unmoved = frozenset(indices), None
 
     def _sum_all(self, feasible: Mask) -> None:
         """Add up the scores of all rows; those of the plugins that do not move were added up before."""
-        if self._standing is None:
+        if self._unmoved is None:
             others = [step.weighted for index, step in enumerate(self._steps) if index not in self._moving]
-            self._standing = sum((some for some in others if some is not None), np.where(feasible, 0, OUT_OF_REACH))
-        total = self._standing
+            self._unmoved = sum((some for some in others if some is not None), np.where(feasible, 0, OUT_OF_REACH))
+        total = self._unmoved
         for index in self._moving:
             weighted = self._steps[index].weighted
             if weighted is not None:
