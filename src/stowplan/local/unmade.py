@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.following import resources
+from stowplan.embedded.informers import resources
 from stowplan.embedded.registry.api import Api
 
 Object = dict[str, Any]

@@ -12,7 +12,7 @@ from collections import deque
 from datetime import datetime
 from typing import Final
 
-from stowplan.embedded.following import resources
+from stowplan.embedded.informers import resources
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.registry import binding as bindings
 from stowplan.embedded.registry.api import Api

@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
-from stowplan.embedded.following import resources
-from stowplan.embedded.following.claiming_pods import ClaimingPod, ClaimingPods
-from stowplan.embedded.following.follower import Key
-from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.following.storage import KnownClaim, KnownVolume, Storage
-from stowplan.embedded.following.work import Worker, WorkQueue
+from stowplan.embedded.informers import resources
+from stowplan.embedded.informers.claiming_pods import ClaimingPod, ClaimingPodInformer
+from stowplan.embedded.informers.controller import ControllerContext
+from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers.volumes import KnownClaim, KnownVolume, VolumeInformers
+from stowplan.embedded.informers.workqueue import Worker, WorkQueue
 from stowplan.embedded.objects.resource import Resource
 
 _CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 _VOLUME_FINALIZER = "kubernetes.io/pv-protection"
 
 
-class VolumeProtection:
+class VolumeProtectionController:
     """Lets go of deleted claims and volumes. Its queue holds claims, and volumes without a namespace."""
 
-    def __init__(self, setting: Setting, storage: Storage, pods: ClaimingPods) -> None:
+    def __init__(self, setting: ControllerContext, storage: VolumeInformers, pods: ClaimingPodInformer) -> None:
         self._api = setting.api
         self._storage, self._pods = storage, pods
         self._claims = resources.find(setting.api, "v1", "PersistentVolumeClaim")
@@ -38,7 +38,7 @@ class VolumeProtection:
         followers = (*self._storage.followers, self._pods.follower)
         return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
 
-    def reconcile(self, key: Key) -> float | None:
+    def reconcile(self, key: ObjectKey) -> float | None:
         """Take the finalizer off a deleted object that nobody uses."""
         if not key[0]:
             volume = self._storage.volume(key[1])
@@ -50,14 +50,14 @@ class VolumeProtection:
             self._let_go(self._claims, key, _CLAIM_FINALIZER)
         return None
 
-    def _locate(self, key: Key) -> tuple[Resource, str, str]:
+    def _locate(self, key: ObjectKey) -> tuple[Resource, str, str]:
         return (self._claims if key[0] else self._volumes, *key)
 
     def _is_used(self, claim: KnownClaim) -> bool:
         """Whether a pod that has a node names the claim; a pod that is not placed yet will not be started with it."""
         return any(pod.node and pod.uses(claim.name) for pod in self._pods.using(claim.key))
 
-    def _let_go(self, resource: Resource, key: Key, finalizer: str) -> None:
+    def _let_go(self, resource: Resource, key: ObjectKey, finalizer: str) -> None:
         obj = self._api.get(resource, *key)
         finalizers = obj["metadata"].get("finalizers") or []
         if finalizer in finalizers:

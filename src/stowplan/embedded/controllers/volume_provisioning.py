@@ -5,18 +5,25 @@ What is deleted with its claim needs nobody here: there is no disk to remove.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+import re
+import zlib
+from collections.abc import Coroutine, Iterable, Mapping
+from itertools import product
 from typing import Any
 
-from stowplan.embedded.controllers import volume_topology
 from stowplan.embedded.controllers.volume_binding import reference_to
-from stowplan.embedded.controllers.volume_topology import HOSTNAME, ZONE, Segment
-from stowplan.embedded.following import resources
-from stowplan.embedded.following.follower import Key
-from stowplan.embedded.following.nodes import KnownNode
-from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.following.storage import DEFAULT_CLASS, PROVISIONED_BY, SELECTED_NODE, KnownClaim, Storage
-from stowplan.embedded.following.work import Worker, WorkQueue
+from stowplan.embedded.informers import resources
+from stowplan.embedded.informers.controller import ControllerContext
+from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers.nodes import KnownNode
+from stowplan.embedded.informers.volumes import (
+    DEFAULT_CLASS,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    KnownClaim,
+    VolumeInformers,
+)
+from stowplan.embedded.informers.workqueue import Worker, WorkQueue
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
@@ -25,10 +32,10 @@ from stowplan.embedded.objects.resource import Object
 LOCAL = "stowplan.dev/local"
 
 
-class VolumeProvisioning:
+class ProvisioningController:
     """Makes a volume for each claim that somebody is asked for one for."""
 
-    def __init__(self, setting: Setting, storage: Storage) -> None:
+    def __init__(self, setting: ControllerContext, storage: VolumeInformers) -> None:
         self._setting, self._api = setting, setting.api
         self._storage = storage
         self._claims = resources.find(setting.api, "v1", "PersistentVolumeClaim")
@@ -44,7 +51,7 @@ class VolumeProvisioning:
         followers = (self._setting.nodes.follower, *self._storage.followers)
         return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
 
-    def reconcile(self, key: Key) -> float | None:
+    def reconcile(self, key: ObjectKey) -> float | None:
         """Make the volume of a claim that is still without one."""
         claim = self._storage.claim(key)
         storage_class = self._storage.class_of(claim) if claim is not None else None
@@ -56,7 +63,7 @@ class VolumeProvisioning:
             return None
         node = self._setting.nodes.get(claim.selected_node)
         class_obj = self._api.get(self._classes, "", storage_class.name)
-        if claim.selected_node and (node is None or not volume_topology.allows(class_obj, node.labels)):
+        if claim.selected_node and (node is None or not allows(class_obj, node.labels)):
             self._let_choose_again(claim)
         else:
             self._provide(claim, class_obj, node)
@@ -80,10 +87,10 @@ class VolumeProvisioning:
     def _segment(self, claim: KnownClaim, storage_class: Object, node: KnownNode | None) -> Segment:
         """Where the volume is reached from: by what its driver says of the node, or its class, or what is usual."""
         if node is None:
-            return volume_topology.spread(storage_class, claim.name)
+            return spread(storage_class, claim.name)
         usual = [HOSTNAME] if claim.provisioner == LOCAL else [ZONE]
-        keys = self._driver_keys(claim.provisioner, node) or volume_topology.allowed_keys(storage_class) or usual
-        return volume_topology.around(node.labels, keys)
+        keys = self._driver_keys(claim.provisioner, node) or allowed_keys(storage_class) or usual
+        return around(node.labels, keys)
 
     def _driver_keys(self, driver: str, node: KnownNode) -> list[str]:
         stored = self._api.store.get(self._drivers, "", node.name)
@@ -125,7 +132,7 @@ def volume_for(claim: Object, storage_class: Object, segment: Segment) -> Object
         "capacity": {"storage": spec["resources"]["requests"]["storage"]},
         "claimRef": reference_to(claim),
         "csi": {"driver": driver, "volumeHandle": name},
-        "nodeAffinity": volume_topology.affinity(segment),
+        "nodeAffinity": affinity(segment),
         "mountOptions": storage_class.get("mountOptions"),
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
         "storageClassName": storage_class["metadata"]["name"],
@@ -145,3 +152,58 @@ def _name(claim_uid: str) -> str:
 
 def _is_asked(claim: KnownClaim) -> bool:
     return bool(claim.provisioner) and not (claim.volume or claim.is_bind_completed or claim.is_terminating)
+
+
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+_NUMBERED = re.compile(r"(.*)-([0-9]+)$")
+
+#: Labels of the nodes that reach a volume.
+Segment = Mapping[str, str]
+
+
+def around(labels: Mapping[str, str], keys: Iterable[str]) -> Segment:
+    """The part of the cluster that a node is in, by these labels of it."""
+    return {key: labels[key] for key in keys if key in labels}
+
+
+def allowed_keys(storage_class: Object) -> list[str]:
+    """The labels by which a class says where its volumes may be."""
+    return list(dict.fromkeys(each["key"] for term in _terms(storage_class) for each in term))
+
+
+def allows(storage_class: Object, labels: Mapping[str, str]) -> bool:
+    """Whether the volumes of a class may be where a node is."""
+    terms = _terms(storage_class)
+    return not terms or any(all(labels.get(each["key"]) in each["values"] for each in term) for term in terms)
+
+
+def spread(storage_class: Object, claim_name: str) -> Segment:
+    """One of the parts of the cluster that a class allows, chosen by the name of the claim."""
+    segments = [segment for term in _terms(storage_class) for segment in _segments(term)]
+    if not segments:
+        return {}
+    found = _NUMBERED.match(claim_name)
+    stem, number = (found[1], int(found[2])) if found else (claim_name, 0)
+    return segments[(zlib.crc32(stem.encode()) + number) % len(segments)]
+
+
+def affinity(segment: Segment) -> Object | None:
+    """The node affinity of a volume that only a part of the cluster reaches; None for the whole."""
+    if not segment:
+        return None
+    expressions = [{"key": key, "operator": "In", "values": [value]} for key, value in sorted(segment.items())]
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
+
+
+def _terms(storage_class: Object) -> list[list[Object]]:
+    return [
+        reading.entries(term, "matchLabelExpressions") for term in reading.entries(storage_class, "allowedTopologies")
+    ]
+
+
+def _segments(term: list[Object]) -> list[Segment]:
+    """Every combination of values that a term allows."""
+    keys = [each["key"] for each in term]
+    return [dict(zip(keys, values, strict=True)) for values in product(*(each["values"] for each in term))]

@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any
 
-from stowplan.embedded.following import conditions, resources
-from stowplan.embedded.following.follower import Key
-from stowplan.embedded.following.nodes import KnownNode
-from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.following.work import Worker, WorkQueue
+from stowplan.embedded.informers import conditions, resources
+from stowplan.embedded.informers.controller import ControllerContext
+from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers.nodes import KnownNode
+from stowplan.embedded.informers.workqueue import Worker, WorkQueue
 from stowplan.embedded.objects import addresses
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
@@ -42,7 +42,7 @@ _HEALTH = (
 class Heartbeats:
     """The heartbeats of all nodes. A Ready condition that somebody else has written stays as it is."""
 
-    def __init__(self, setting: Setting, interval_seconds: float) -> None:
+    def __init__(self, setting: ControllerContext, interval_seconds: float) -> None:
         self._setting = setting
         self._interval_seconds = interval_seconds
         self._leases = resources.find(setting.api, "coordination.k8s.io/v1", "Lease")
@@ -57,7 +57,7 @@ class Heartbeats:
             self._renew_leases(),
         ]
 
-    def register(self, key: Key) -> float | None:
+    def register(self, key: ObjectKey) -> float | None:
         """Complete a node that has just come, and give it a lease."""
         node = self._setting.nodes.get(key[1])
         if node is None:

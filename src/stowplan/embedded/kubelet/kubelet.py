@@ -11,14 +11,14 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.embedded.following import resources
-from stowplan.embedded.following.follower import Key
-from stowplan.embedded.following.nodes import KnownNode
-from stowplan.embedded.following.pods import DURATION, EXIT_CODE, KnownPod
-from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.following.work import Worker, WorkQueue
+from stowplan.embedded.informers import resources
+from stowplan.embedded.informers.controller import ControllerContext
+from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers.nodes import KnownNode
+from stowplan.embedded.informers.pods import DURATION, EXIT_CODE, KnownPod
+from stowplan.embedded.informers.workqueue import Worker, WorkQueue
 from stowplan.embedded.kubelet import pod_needs, pod_statuses
-from stowplan.embedded.kubelet.pod_needs import Need
+from stowplan.embedded.kubelet.pod_needs import Unmet
 from stowplan.embedded.kubelet.pod_statuses import Addresses
 from stowplan.embedded.objects import addresses
 from stowplan.embedded.objects.resource import Object
@@ -35,7 +35,7 @@ _TOLERANCE_SECONDS = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class KubeletTiming:
     """How long things take that take no time here."""
 
     #: From being bound to running.
@@ -63,13 +63,13 @@ class _Life:
 class Kubelet:
     """The kubelets of all nodes."""
 
-    def __init__(self, setting: Setting, timing: Timing) -> None:
+    def __init__(self, setting: ControllerContext, timing: KubeletTiming) -> None:
         self._setting = setting
         self._timing = timing
         self._pods = resources.pods(setting.api)
         self._queue = WorkQueue()
         self._failures = setting.failures("kubelet", self._pods)
-        self._lives: dict[Key, _Life] = {}
+        self._lives: dict[ObjectKey, _Life] = {}
         self._recorder = setting.recorder("kubelet")
         setting.pods.follower.tell(self._on_pod)
         setting.nodes.follower.tell(self._on_node)
@@ -78,7 +78,7 @@ class Kubelet:
         followers = (self._setting.pods.follower, self._setting.nodes.follower)
         return [Worker(self._queue, self.attend, followers, self._failures).run()]
 
-    def attend(self, key: Key) -> float | None:
+    def attend(self, key: ObjectKey) -> float | None:
         """Do what a kubelet does next with a pod; return when there is more to do."""
         pod = self._setting.pods.get(key)
         node = self._setting.nodes.get(pod.node) if pod is not None and pod.node else None
@@ -130,7 +130,7 @@ class Kubelet:
             for reason, message in told:
                 self._recorder.warning(self._pods, stored.object, reason, message)
 
-    def _hold(self, obj: Object, node: KnownNode, need: Need) -> None:
+    def _hold(self, obj: Object, node: KnownNode, need: Unmet) -> None:
         """Say, once, that a pod was taken on and what it still waits for."""
         if pod_statuses.hold(obj, node.address, self._moment()):
             self._write(obj)

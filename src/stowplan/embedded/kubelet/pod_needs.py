@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from stowplan.embedded.following import resources
+from stowplan.embedded.informers import resources
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
@@ -15,23 +15,25 @@ LOOK_AGAIN_SECONDS: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class Unmet:
     """Something that is not there yet, as the event of a kubelet tells it."""
 
     reason: str
     message: str
 
 
-def missing(api: Api, pod: Object) -> Need | None:
+def missing(api: Api, pod: Object) -> Unmet | None:
     """Find what a pod that is bound to a node cannot be started without."""
     spec = pod["spec"]
     if not spec.get("volumes") and not spec.get("resourceClaims"):
         return None
     volume = _missing_volume(api, pod)
     if volume:
-        return Need("FailedMount", f"Unable to attach or mount volumes: {volume}")
+        return Unmet("FailedMount", f"Unable to attach or mount volumes: {volume}")
     devices = _missing_devices(api, pod)
-    return Need("FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {devices}") if devices else None
+    return (
+        Unmet("FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {devices}") if devices else None
+    )
 
 
 def _missing_volume(api: Api, pod: Object) -> str:

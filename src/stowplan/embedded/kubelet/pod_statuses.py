@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.embedded.following import conditions
+from stowplan.embedded.informers import conditions
 from stowplan.embedded.objects.resource import Object
 
 _RUNTIME = "stowplan://"

@@ -1,0 +1,99 @@
+"""Evicts pods from nodes with NoExecute taints that they do not tolerate, or no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+from stowplan.embedded.controllers import disruption
+from stowplan.embedded.informers import resources
+from stowplan.embedded.informers.controller import ControllerContext
+from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers.nodes import KnownNode
+from stowplan.embedded.informers.pods import KnownPod
+from stowplan.embedded.informers.workqueue import Worker, WorkQueue
+from stowplan.model.node import Taint
+from stowplan.model.tolerations import NO_EXECUTE, tolerates
+
+_REASON, _MESSAGE = "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"
+
+
+class TaintEvictionController:
+    """Works on pods that are on a node with NoExecute taints; all others are never queued."""
+
+    def __init__(self, setting: ControllerContext) -> None:
+        self._setting = setting
+        self._queue = WorkQueue()
+        self._failures = setting.failures("taint-eviction-controller", resources.pods(setting.api))
+        self._recorder = setting.recorder("taint-eviction-controller")
+        #: Since when a pod has been on a node with such taints.
+        self._since: dict[ObjectKey, tuple[tuple[Taint, ...], float]] = {}
+        setting.nodes.follower.tell(self._on_node)
+        setting.pods.follower.tell(self._on_pod)
+
+    def work(self) -> list[Coroutine[Any, Any, None]]:
+        followers = (self._setting.nodes.follower, self._setting.pods.follower)
+        return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
+
+    def reconcile(self, key: ObjectKey) -> float | None:
+        """Delete a pod whose time is up; return how much it has left otherwise."""
+        pod = self._setting.pods.get(key)
+        taints = self._taints_of(pod.node) if pod is not None else ()
+        if pod is None or pod.is_terminating or not taints:
+            self._since.pop(key, None)
+            return None
+        now = self._setting.now().timestamp()
+        before = self._since.get(key)
+        since = before[1] if before is not None and before[0] == taints else now
+        self._since[key] = (taints, since)
+        allowed = tolerated_seconds(pod, taints)
+        if allowed is None:
+            return None
+        left = since + allowed - now
+        if left > 0:
+            return left
+        self._evict(pod)
+        return None
+
+    def _evict(self, pod: KnownPod) -> None:
+        api, resource = self._setting.api, resources.pods(self._setting.api)
+        obj = api.get(resource, *pod.key)
+        message = f"Marking for deletion Pod {pod.namespace}/{pod.name}"
+        self._recorder.normal(resource, obj, "TaintManagerEviction", message)
+        disruption.note_disruption(api, obj, (_REASON, _MESSAGE), self._setting.now())
+        api.delete(resource, *pod.key, {"preconditions": {"uid": pod.uid}})
+
+    def _taints_of(self, name: str) -> tuple[Taint, ...]:
+        node = self._setting.nodes.get(name) if name else None
+        return () if node is None else no_execute(node)
+
+    def _on_node(self, before: KnownNode | None, after: KnownNode | None) -> None:
+        known = after or before
+        had, has = (no_execute(node) if node is not None else () for node in (before, after))
+        if known is not None and had != has:
+            for pod in self._setting.pods.on_node(known.name):
+                self._queue.add(pod.key)
+
+    def _on_pod(self, before: KnownPod | None, after: KnownPod | None) -> None:
+        if after is None:
+            if before is not None:
+                self._since.pop(before.key, None)
+        elif after.node and self._taints_of(after.node):
+            self._queue.add(after.key)
+
+
+def no_execute(node: KnownNode) -> tuple[Taint, ...]:
+    """The taints of a node that end pods."""
+    return tuple(taint for taint in node.taints if taint.effect == NO_EXECUTE)
+
+
+def tolerated_seconds(pod: KnownPod, taints: tuple[Taint, ...]) -> float | None:
+    """How long a pod puts up with taints: None for ever, 0 not at all."""
+    used = []
+    for taint in taints:
+        covering = [toleration for toleration in pod.tolerations if tolerates(toleration, taint)]
+        if not covering:
+            return 0.0
+        used += covering
+    limits = [toleration.toleration_seconds for toleration in used if toleration.toleration_seconds is not None]
+    return max(0.0, float(min(limits))) if limits else None

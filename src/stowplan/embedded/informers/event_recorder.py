@@ -1,0 +1,162 @@
+"""Tells what a controller did, as Event objects: repeats are counted, and one object gets only so many."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from stowplan.embedded.informers import resources
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.registry.api import Api
+from stowplan.model.timestamps import format_time
+
+Now = Callable[[], datetime]
+
+#: As many at once, and then one each five minutes: a set of ten thousand pods does not write ten thousand events.
+_BURST = 25
+_REFILL_SECONDS = 300.0
+_REMEMBERED = 4096
+
+
+class EventRecorder:
+    """Writes the events of one component."""
+
+    def __init__(self, api: Api, component: str, now: Now) -> None:
+        self._api = api
+        self.component = component
+        self._now = now
+        self._events = resources.find(api, "v1", "Event")
+        self._written: dict[tuple[str, ...], str] = {}
+        self._spent: dict[str, tuple[float, float]] = {}
+
+    def normal(self, resource: Resource, obj: Object, reason: str, message: str) -> None:
+        self._record(resource, obj, ("Normal", reason, message))
+
+    def warning(self, resource: Resource, obj: Object, reason: str, message: str) -> None:
+        self._record(resource, obj, ("Warning", reason, message))
+
+    def _record(self, resource: Resource, obj: Object, what: tuple[str, str, str]) -> None:
+        uid = obj["metadata"].get("uid", "")
+        if not self._may_write(uid):
+            return
+        try:
+            if not self._count_again((uid, *what)):
+                self._written[uid, *what] = self._write(resource, obj, what)
+        except StatusError:
+            # Not being heard, say in a namespace that is going away, is no reason to stop working.
+            return
+        _forget_oldest(self._written)
+
+    def _may_write(self, uid: str) -> bool:
+        """Spend one of the object's tokens, if it has one left."""
+        seconds = self._now().timestamp()
+        left, since = self._spent.pop(uid, (float(_BURST), seconds))
+        left = min(float(_BURST), left + (seconds - since) / _REFILL_SECONDS)
+        may_write = left >= 1
+        self._spent[uid] = (left - 1 if may_write else left, seconds)
+        _forget_oldest(self._spent)
+        return may_write
+
+    def _count_again(self, key: tuple[str, ...]) -> bool:
+        """Count one more of an event that was written before; return False if there is none."""
+        place = self._written.get(key)
+        if place is None:
+            return False
+        namespace, name = place.split("/")
+        try:
+            event = self._api.get(self._events, namespace, name)
+        except StatusError:
+            return False
+        event["count"] = event.get("count", 1) + 1
+        event["lastTimestamp"] = format_time(self._now())
+        self._api.update(self._events, namespace, name, event)
+        return True
+
+    def _write(self, resource: Resource, obj: Object, what: tuple[str, str, str]) -> str:
+        kind, reason, message = what
+        meta = obj["metadata"]
+        namespace = meta.get("namespace") or "default"
+        moment = format_time(self._now())
+        # The version tells apart events of one moment.
+        name = f"{meta['name']}.{int(self._now().timestamp() * 1e9) + self._api.store.version:x}"
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": resource.api_version,
+                "kind": resource.kind,
+                "namespace": meta.get("namespace", ""),
+                "name": meta["name"],
+                "uid": meta.get("uid", ""),
+                "resourceVersion": meta.get("resourceVersion", ""),
+            },
+            "reason": reason,
+            "message": message,
+            "type": kind,
+            "count": 1,
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+            "source": {"component": self.component},
+            "reportingComponent": self.component,
+            "reportingInstance": "",
+            "eventTime": None,
+        }
+        self._api.create(self._events, namespace, event)
+        return f"{namespace}/{name}"
+
+
+def _forget_oldest(remembered: dict[str, tuple[float, float]] | dict[tuple[str, ...], str]) -> None:
+    if len(remembered) > _REMEMBERED:
+        del remembered[next(iter(remembered))]  # type: ignore[arg-type]
+
+
+#: Namespace ("" for cluster-scoped objects) and name, or whatever else a queue holds.
+ObjectKey = tuple[str, str]
+#: Says of which resource the object of a key is, its namespace and its name.
+Locate = Callable[[ObjectKey], tuple[Resource, str, str]]
+
+REASON: Final = "FailedSync"
+#: Upstream takes no longer message in an event.
+_LONGEST_MESSAGE: Final = 1024
+_REMEMBERED_FAILURES: Final = 4096
+
+_log = logging.getLogger(__name__)
+
+
+class Failures:
+    """The failures of one component."""
+
+    def __init__(self, recorder: EventRecorder, api: Api, locate: Locate) -> None:
+        self._recorder = recorder
+        self._api = api
+        self._locate = locate
+        self._told: dict[ObjectKey, str] = {}
+
+    def tell(self, key: ObjectKey, error: Exception, does: str = "will be tried again") -> None:
+        """Say that an object failed; the same again is counted by the event, and not logged another time."""
+        problem = _spell(error)
+        resource, namespace, name = self._locate(key)
+        if self._told.get(key) != problem:
+            self._told[key] = problem
+            where = f"{resource.qualified} {namespace}/{name}" if namespace else f"{resource.qualified} {name}"
+            # Refusals explain themselves; what nobody thought of is to be found by where it happened.
+            trace = None if isinstance(error, StatusError) else error
+            _log.warning("%s: %s failed and %s: %s", self._recorder.component, where, does, problem, exc_info=trace)
+            if len(self._told) > _REMEMBERED_FAILURES:
+                del self._told[next(iter(self._told))]
+        stored = self._api.store.get(resource, namespace, name)
+        if stored is not None:
+            self._recorder.warning(resource, stored.object, REASON, problem[:_LONGEST_MESSAGE])
+
+    def forget(self, key: ObjectKey) -> None:
+        """Take note that an object does not fail any more."""
+        if self._told:
+            self._told.pop(key, None)
+
+
+def _spell(error: Exception) -> str:
+    return error.message if isinstance(error, StatusError) else f"{type(error).__name__}: {error}"
