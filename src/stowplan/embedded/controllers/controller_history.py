@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from copy import deepcopy
 
-from stowplan.embedded.controllers.pod_control import compute_hash
-from stowplan.embedded.controllers.workload import PodOwner
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.owners import controller_of
-from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.controllers.pod_control import WorkloadObject, compute_hash, create_hashed
+from stowplan.embedded.informers.metadata import controller_of, find_resource
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
 
@@ -24,36 +21,38 @@ class ControllerHistory:
     def __init__(self, api: Api, hash_label: str) -> None:
         self._api = api
         self._hash_label = hash_label
-        self._resource = resources.apps(api, "ControllerRevision")
+        self._resource = find_resource(api, "apps/v1", "ControllerRevision")
 
-    def of(self, claimant: PodOwner) -> list[Object]:
+    def of(self, workload: WorkloadObject) -> list[Object]:
         """List the revisions of a set, oldest first."""
-        mark = claimant.uid.encode()
-        listed = self._api.store.list(self._resource, claimant.namespace)
+        mark = workload.uid.encode()
+        listed = self._api.store.list(self._resource, workload.namespace)
         # Only those that mention the set at all are worth decoding.
         candidates = [stored.object for stored in listed if mark in stored.body]
-        own = [each for each in candidates if (controller_of(each) or {}).get("uid") == claimant.uid]
+        own = [each for each in candidates if (controller_of(each) or {}).get("uid") == workload.uid]
         return sorted(own, key=lambda each: (each["revision"], each["metadata"]["name"]))
 
-    def current(self, claimant: PodOwner) -> Object:
+    def current(self, workload: WorkloadObject) -> Object:
         """Find the revision of the template as it is now; make it, or make it the latest again."""
-        known = self.of(claimant)
-        template = claimant.obj["spec"]["template"]
+        known = self.of(workload)
+        template = workload.spec["template"]
         same = [each for each in known if template_of(each) == template]
         if not same:
-            return self._create(claimant, known)
+            return create_hashed(
+                self._api, self._resource, workload, lambda collisions: self._revision(workload, known, collisions)
+            )
         latest, found = known[-1], same[-1]
         if found is latest:
             return found
         found["revision"] = latest["revision"] + 1
-        return self._api.update(self._resource, claimant.namespace, found["metadata"]["name"], found)
+        return self._api.update(self._resource, workload.namespace, found["metadata"]["name"], found)
 
-    def clean_up(self, claimant: PodOwner, live: Collection[str]) -> None:
+    def clean_up(self, workload: WorkloadObject, live: Collection[str]) -> None:
         """Delete the oldest revisions beyond the limit, those in use aside."""
-        limit = claimant.obj["spec"].get("revisionHistoryLimit", 10)
-        unused = [each for each in self.of(claimant) if self.name_of(each) not in live]
+        limit = workload.spec.get("revisionHistoryLimit", 10)
+        unused = [each for each in self.of(workload) if self.name_of(each) not in live]
         for each in unused[: max(0, len(unused) - limit)]:
-            self._api.delete(self._resource, claimant.namespace, each["metadata"]["name"])
+            self._api.delete(self._resource, workload.namespace, each["metadata"]["name"])
 
     def name_of(self, revision: Object) -> str:
         """What the pods of a revision bear as their label: its name, or just its hash."""
@@ -62,31 +61,19 @@ class ControllerHistory:
             name = revision["metadata"]["labels"][REVISION_LABEL]
         return name
 
-    def _create(self, claimant: PodOwner, known: list[Object]) -> Object:
-        collisions: int = (claimant.obj.get("status") or {}).get("collisionCount", 0)
-        while True:
-            made = self._revision(claimant, known, collisions)
-            try:
-                return self._api.create(self._resource, claimant.namespace, made)
-            except StatusError as error:
-                if error.reason != "AlreadyExists":
-                    raise
-            collisions += 1
-            claimant.obj.setdefault("status", {})["collisionCount"] = collisions
-
-    def _revision(self, claimant: PodOwner, known: list[Object], collisions: int) -> Object:
-        template = deepcopy(claimant.obj["spec"]["template"])
+    def _revision(self, workload: WorkloadObject, known: list[Object], collisions: int) -> Object:
+        template = deepcopy(workload.spec["template"])
         name = compute_hash(template, collisions)
         labels = (template.get("metadata") or {}).get("labels") or {}
         return {
             "apiVersion": self._resource.api_version,
             "kind": self._resource.kind,
             "metadata": {
-                "name": f"{claimant.obj['metadata']['name']}-{name}",
-                "namespace": claimant.namespace,
+                "name": f"{workload.name}-{name}",
+                "namespace": workload.namespace,
                 "labels": {**labels, self._hash_label: name},
-                "annotations": dict(claimant.obj["metadata"].get("annotations") or {}),
-                "ownerReferences": [claimant.reference],
+                "annotations": dict(workload.obj["metadata"].get("annotations") or {}),
+                "ownerReferences": [workload.reference],
             },
             "data": {"spec": {"template": {**template, **_REPLACE}}},
             "revision": known[-1]["revision"] + 1 if known else 1,

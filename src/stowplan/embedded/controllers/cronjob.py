@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from datetime import datetime, timedelta
-from typing import Any
 
 from stowplan.embedded.controllers.job import is_finished
-from stowplan.embedded.controllers.workload import KnownOwner, PodOwner, WorkloadController, save
-from stowplan.embedded.informers import conditions, resources
+from stowplan.embedded.controllers.pod_control import WorkloadObject
+from stowplan.embedded.controllers.workload import KnownWorkload, WorkloadController, WorkloadInformer
+from stowplan.embedded.informers import conditions
 from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey, SharedInformer
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.cron_schedule import Schedule, ScheduleError, parse
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
@@ -20,56 +20,41 @@ from stowplan.model.timestamps import format_time, parse_time
 _SCHEDULED_FOR = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 
-class CronJobController:
+class CronJobController(WorkloadController):
     """The CronJob controller; `jobs` are the Jobs it shares with their controller."""
 
-    def __init__(self, setting: ControllerContext, jobs: SharedInformer[KnownOwner]) -> None:
-        self._setting = setting
-        self._sets = WorkloadController(setting, resources.batch(setting.api, "CronJob"))
-        self._job = resources.batch(setting.api, "Job")
-        self._recorder = setting.recorder("cronjob-controller")
-        self._jobs = jobs
-        self._by_owner: dict[str, set[ObjectKey]] = {}
-        self._keys: dict[str, ObjectKey] = {}
-        self._sets.follower.tell(self._on_cron_job)
-        jobs.tell(self._on_job)
+    def __init__(self, context: ControllerContext, jobs: WorkloadInformer) -> None:
+        super().__init__(context, "cronjob-controller", find_resource(context.api, "batch/v1", "CronJob"))
+        self._jobs, self._job = jobs, jobs.resource
+        self._watch(jobs, self._on_job)
 
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return self._sets.work(self.reconcile, self._jobs)
-
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def sync(self, workload: WorkloadObject) -> float | None:
         """Note which Jobs ended, tidy up, and start the Job that is due; return when the next one is."""
-        claimant = self._sets.claimant(key)
-        if claimant is None or "deletionTimestamp" in claimant.obj["metadata"]:
+        if workload.is_terminating:
             return None
-        claimant.obj.setdefault("status", {})
-        jobs = self._own_jobs(claimant)
-        self._note_active(claimant, jobs)
-        self._tidy(claimant, jobs)
-        spec = claimant.obj["spec"]
+        workload.obj.setdefault("status", {})
+        jobs = self._jobs.objects_owned_by(workload.uid)
+        self._note_active(workload, jobs)
+        self._tidy(workload, jobs)
+        spec = workload.spec
         try:
             schedule = parse(spec["schedule"], spec.get("timeZone") or "")
         except ScheduleError as error:
-            self._tell(claimant, "UnparseableSchedule", f"unparseable schedule: {spec['schedule']} : {error}")
-            self._save(claimant)
+            self._warning(workload, "UnparseableSchedule", f"unparseable schedule: {spec['schedule']} : {error}")
+            self._save(workload)
             return None
         if spec.get("suspend"):
-            self._save(claimant)
+            self._save(workload)
             return None
-        self._start_due(claimant, schedule, jobs)
-        self._save(claimant)
-        now = self._setting.now()
+        self._start_due(workload, schedule, jobs)
+        self._save(workload)
+        now = self._now()
         following = schedule.next_after(now)
         return None if following is None else max(0.0, (following - now).total_seconds())
 
-    def _own_jobs(self, claimant: PodOwner) -> list[Object]:
-        keys = sorted(self._by_owner.get(claimant.uid, ()))
-        found = [self._setting.api.store.get(self._job, *key) for key in keys]
-        return [stored.object for stored in found if stored is not None]
-
-    def _note_active(self, claimant: PodOwner, jobs: Sequence[Object]) -> None:
+    def _note_active(self, workload: WorkloadObject, jobs: Sequence[Object]) -> None:
         """Take Jobs that ended or are gone out of the active ones."""
-        status = claimant.obj["status"]
+        status = workload.obj["status"]
         running = {job["metadata"]["uid"] for job in jobs if not is_finished(job)}
         # Whoever wrote the status may have left that out.
         noted = {reference.get("uid") for reference in status.get("active") or []}
@@ -79,7 +64,7 @@ class CronJobController:
                 self._note_success(status, job)
                 kind = "Complete" if conditions.is_true(job["status"], "Complete") else "Failed"
                 message = f"Saw completed job: {name}, condition: {kind}"
-                self._recorder.normal(claimant.resource, claimant.obj, "SawCompletedJob", message)
+                self._normal(workload, "SawCompletedJob", message)
         status["active"] = [self._reference(job) for job in jobs if job["metadata"]["uid"] in running]
 
     def _note_success(self, status: Object, job: Object) -> None:
@@ -87,9 +72,9 @@ class CronJobController:
         if ended > status.get("lastSuccessfulTime", ""):
             status["lastSuccessfulTime"] = ended
 
-    def _tidy(self, claimant: PodOwner, jobs: Sequence[Object]) -> None:
+    def _tidy(self, workload: WorkloadObject, jobs: Sequence[Object]) -> None:
         """Delete the oldest Jobs that ended, beyond what is to be kept of each outcome."""
-        spec = claimant.obj["spec"]
+        spec = workload.spec
         limits = {
             "Complete": spec.get("successfulJobsHistoryLimit", 3),
             "Failed": spec.get("failedJobsHistoryLimit", 1),
@@ -98,32 +83,32 @@ class CronJobController:
             ended = [job for job in jobs if conditions.is_true(job.get("status") or {}, kind)]
             ended.sort(key=lambda job: (job["status"].get("startTime") or "", job["metadata"]["name"]))
             for job in ended[: max(0, len(ended) - limit)]:
-                self._delete(claimant, job)
+                self._delete(workload, job)
 
-    def _start_due(self, claimant: PodOwner, schedule: Schedule, jobs: Sequence[Object]) -> None:
+    def _start_due(self, workload: WorkloadObject, schedule: Schedule, jobs: Sequence[Object]) -> None:
         """Start the Job of the latest moment that has passed, if the policy lets it."""
-        due = self._latest_due(claimant, schedule)
+        due = self._latest_due(workload, schedule)
         if due is None:
             return
-        active = claimant.obj["status"]["active"]
-        policy = claimant.obj["spec"].get("concurrencyPolicy", "Allow")
+        active = workload.obj["status"]["active"]
+        policy = workload.spec.get("concurrencyPolicy", "Allow")
         if policy == "Forbid" and active:
             message = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            self._recorder.normal(claimant.resource, claimant.obj, "JobAlreadyActive", message)
+            self._normal(workload, "JobAlreadyActive", message)
             return
         if policy == "Replace" and active:
             uids = {reference["uid"] for reference in active}
             for job in jobs:
                 if job["metadata"]["uid"] in uids:
-                    self._delete(claimant, job)
+                    self._delete(workload, job)
             active.clear()
-        self._create(claimant, due)
+        self._create(workload, due)
 
-    def _latest_due(self, claimant: PodOwner, schedule: Schedule) -> datetime | None:
+    def _latest_due(self, workload: WorkloadObject, schedule: Schedule) -> datetime | None:
         """Find the latest moment of the schedule since the last Job that is not too long ago."""
-        now, spec = self._setting.now(), claimant.obj["spec"]
+        now, spec = self._now(), workload.spec
         since = parse_time(
-            claimant.obj["status"].get("lastScheduleTime") or claimant.obj["metadata"]["creationTimestamp"]
+            workload.obj["status"].get("lastScheduleTime") or workload.obj["metadata"]["creationTimestamp"]
         )
         deadline = spec.get("startingDeadlineSeconds")
         # A deadline of millions of years is none, and no date.
@@ -131,44 +116,44 @@ class CronJobController:
             since = now - timedelta(seconds=deadline)
         return latest_between(schedule, since, now)
 
-    def _create(self, claimant: PodOwner, due: datetime) -> None:
-        job = self._job_from(claimant, due)
+    def _create(self, workload: WorkloadObject, due: datetime) -> None:
+        job = self._job_from(workload, due)
         try:
-            created = self._setting.api.create(self._job, claimant.namespace, job)
+            created = self._api.create(self._job, workload.namespace, job)
         except StatusError as error:
             if error.reason == "AlreadyExists":
-                claimant.obj["status"]["lastScheduleTime"] = format_time(due)
+                workload.obj["status"]["lastScheduleTime"] = format_time(due)
                 return
-            self._tell(claimant, "FailedCreate", f"Error creating job: {error.message}")
+            self._warning(workload, "FailedCreate", f"Error creating job: {error.message}")
             raise
         message = f"Created job {created['metadata']['name']}"
-        self._recorder.normal(claimant.resource, claimant.obj, "SuccessfulCreate", message)
-        claimant.obj["status"]["active"].append(self._reference(created))
-        claimant.obj["status"]["lastScheduleTime"] = format_time(due)
+        self._normal(workload, "SuccessfulCreate", message)
+        workload.obj["status"]["active"].append(self._reference(created))
+        workload.obj["status"]["lastScheduleTime"] = format_time(due)
 
-    def _job_from(self, claimant: PodOwner, due: datetime) -> Object:
-        template = deepcopy(claimant.obj["spec"]["jobTemplate"])
+    def _job_from(self, workload: WorkloadObject, due: datetime) -> Object:
+        template = deepcopy(workload.spec["jobTemplate"])
         meta = template.get("metadata") or {}
         return {
             "apiVersion": self._job.api_version,
             "kind": self._job.kind,
             "metadata": {
-                "name": f"{claimant.obj['metadata']['name']}-{int(due.timestamp()) // 60}",
-                "namespace": claimant.namespace,
+                "name": f"{workload.name}-{int(due.timestamp()) // 60}",
+                "namespace": workload.namespace,
                 "labels": meta.get("labels") or {},
                 "annotations": {**(meta.get("annotations") or {}), _SCHEDULED_FOR: format_time(due)},
-                "ownerReferences": [claimant.reference],
+                "ownerReferences": [workload.reference],
             },
             "spec": template.get("spec") or {},
         }
 
-    def _delete(self, claimant: PodOwner, job: Object) -> None:
+    def _delete(self, workload: WorkloadObject, job: Object) -> None:
         meta = job["metadata"]
         if "deletionTimestamp" in meta:
             return
         options = {"propagationPolicy": "Background", "preconditions": {"uid": meta["uid"]}}
-        self._setting.api.delete(self._job, meta["namespace"], meta["name"], options)
-        self._recorder.normal(claimant.resource, claimant.obj, "SuccessfulDelete", f"Deleted job {meta['name']}")
+        self._api.delete(self._job, meta["namespace"], meta["name"], options)
+        self._normal(workload, "SuccessfulDelete", f"Deleted job {meta['name']}")
 
     def _reference(self, job: Object) -> Object:
         meta = job["metadata"]
@@ -181,28 +166,15 @@ class CronJobController:
             "resourceVersion": meta["resourceVersion"],
         }
 
-    def _tell(self, claimant: PodOwner, reason: str, message: str) -> None:
-        self._recorder.warning(claimant.resource, claimant.obj, reason, message)
+    def _save(self, workload: WorkloadObject) -> None:
+        if not workload.obj["status"].get("active"):
+            workload.obj["status"].pop("active", None)
+        workload.save_status(self._api)
 
-    def _save(self, claimant: PodOwner) -> None:
-        if not claimant.obj["status"].get("active"):
-            claimant.obj["status"].pop("active", None)
-        save(self._setting.api, claimant, "status")
-
-    def _on_cron_job(self, before: KnownOwner | None, after: KnownOwner | None) -> None:
-        if before is not None:
-            self._keys.pop(before.uid, None)
-        if after is not None:
-            self._keys[after.uid] = after.key
-
-    def _on_job(self, before: KnownOwner | None, after: KnownOwner | None) -> None:
-        if before is not None:
-            self._by_owner.get(before.owner_uid, set()).discard(before.key)
-        if after is not None and after.owner_uid:
-            self._by_owner.setdefault(after.owner_uid, set()).add(after.key)
+    def _on_job(self, before: KnownWorkload | None, after: KnownWorkload | None) -> None:
         known = after or before
-        if known is not None and known.owner_uid in self._keys:
-            self._sets.queue.add(self._keys[known.owner_uid])
+        if known is not None:
+            self._enqueue_uid(known.owner_uid)
 
 
 def latest_between(schedule: Schedule, since: datetime, now: datetime) -> datetime | None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from stowplan.embedded.controllers.controller_history import REVISION_LABEL, ControllerHistory
-from stowplan.embedded.controllers.pod_control import Naming, PodControl, pod_from_template, scaled
-from stowplan.embedded.controllers.workload import PodOwner, WorkloadController, claim_pods
-from stowplan.embedded.informers import resources
+from stowplan.embedded.controllers.pod_control import PodNaming, WorkloadObject, pod_from_template
+from stowplan.embedded.controllers.workload import BURST, WorkloadController, scaled_value
 from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.informers.nodes import KnownNode
 from stowplan.embedded.informers.pods import KnownPod
 from stowplan.embedded.objects.resource import Object
@@ -21,18 +19,27 @@ from stowplan.model.node_selector import CompiledNodeSelector, compile_node_sele
 from stowplan.model.selectors import Selector, from_labels
 from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE, is_tolerated
 
-#: Pods made or deleted in one go before everybody else has a turn.
-_BURST = 50
 #: Nodes come in crowds; a set looks at all of them at once.
 _REST_SECONDS = 0.05
 _GENERATION = "deprecated.daemonset.template.generation"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+#: A daemon stays whatever happens to its node.
+_TOLERATED = (
+    ("node.kubernetes.io/not-ready", NO_EXECUTE),
+    ("node.kubernetes.io/unreachable", NO_EXECUTE),
+    ("node.kubernetes.io/disk-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/memory-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/pid-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/unschedulable", NO_SCHEDULE),
+)
+_TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", NO_SCHEDULE)
 
 
 @dataclass(slots=True)
-class _View:
+class _DaemonView:
     """One set as it is now."""
 
-    claimant: PodOwner
+    workload: WorkloadObject
     revision: str
     #: The pods by the node they are on, or were made for.
     pods: dict[str, list[KnownPod]]
@@ -42,48 +49,41 @@ class _View:
     unwanted: list[str]
 
 
-class DaemonSetController:
+class DaemonSetController(WorkloadController):
     """The DaemonSet controller."""
 
-    def __init__(self, setting: ControllerContext) -> None:
-        self._setting = setting
-        self._sets = WorkloadController(setting, resources.apps(setting.api, "DaemonSet"))
-        self._recorder = setting.recorder("daemonset-controller")
-        self._maker = PodControl(setting.api, self._recorder)
-        self._history = ControllerHistory(setting.api, REVISION_LABEL)
-        setting.nodes.follower.tell(self._on_node)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "daemonset-controller", find_resource(context.api, "apps/v1", "DaemonSet"))
+        self._history = ControllerHistory(context.api, REVISION_LABEL)
+        self._watch(context.nodes, self._on_node)
 
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return self._sets.work(self.reconcile, self._setting.nodes.follower)
-
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def sync(self, workload: WorkloadObject) -> float | None:
         """Make and delete pods, take a step of an update, then write the status."""
-        claimant = self._sets.claimant(key)
-        if claimant is None:
-            return None
-        view = self._view(claimant)
+        view = self._view(workload)
         is_done = True
         try:
-            if "deletionTimestamp" not in claimant.obj["metadata"]:
-                is_done = self._place(view) and self._update(view)
+            if not workload.is_terminating:
+                is_done = self._place(view)
+                if is_done:
+                    self._roll(view)
         finally:
             again_seconds = self._report(view)
         live = {pod.labels.get(REVISION_LABEL, "") for pods in view.pods.values() for pod in pods}
-        self._history.clean_up(claimant, live | {view.revision})
+        self._history.clean_up(workload, live | {view.revision})
         return again_seconds if is_done else 0.0
 
-    def _view(self, claimant: PodOwner) -> _View:
+    def _view(self, workload: WorkloadObject) -> _DaemonView:
         pods: dict[str, list[KnownPod]] = {}
-        for pod in claim_pods(self._setting, claimant):
+        for pod in self._pods.claim(workload):
             pods.setdefault(pod.target, []).append(pod)
-        fit = node_fit(claimant.obj["spec"]["template"])
-        nodes = self._setting.nodes.all()
+        fit = node_fit(workload.spec["template"])
+        nodes = self._context.nodes.known.values()
         staying = {node.name for node in nodes if node.name in pods and fit.may_stay(node)}
         wanted = [node.name for node in nodes if node.name in staying or fit.should_run(node)]
-        revision = self._history.name_of(self._history.current(claimant))
-        return _View(claimant, revision, pods, wanted, unwanted=[name for name in pods if name not in staying])
+        revision = self._history.name_of(self._history.current(workload))
+        return _DaemonView(workload, revision, pods, wanted, unwanted=[name for name in pods if name not in staying])
 
-    def _place(self, view: _View) -> bool:
+    def _place(self, view: _DaemonView) -> bool:
         """Make missing pods and delete those that may not stay or have ended; return whether that was all."""
         work = 0
         for name in view.wanted:
@@ -94,58 +94,56 @@ class DaemonSetController:
             if not pods:
                 self._create(view, name)
             work += bool(ended) + (not pods)
-            if work >= _BURST:
+            if work >= BURST:
                 return False
         for name in view.unwanted:
             for pod in view.pods[name]:
                 if not pod.is_terminating:
-                    self._maker.delete(view.claimant, pod)
+                    self._pods.delete(view.workload, pod)
         return True
 
-    def _replace(self, view: _View, pod: KnownPod) -> None:
+    def _replace(self, view: _DaemonView, pod: KnownPod) -> None:
         """A daemon never ends: one that did goes, and another comes."""
-        state, reason = ("failed", "Failed") if pod.phase == "Failed" else ("succeeded", "Succeeded")
-        attempt = "kill" if pod.phase == "Failed" else "delete"
-        message = f"Found {state} daemon pod {pod.namespace}/{pod.name} on node {pod.node}, will try to {attempt} it"
-        write = self._recorder.warning if pod.phase == "Failed" else self._recorder.normal
-        write(view.claimant.resource, view.claimant.obj, f"{reason}DaemonPod", message)
-        self._maker.delete(view.claimant, pod)
+        has_failed = pod.phase == "Failed"
+        found, attempt = ("failed", "kill") if has_failed else ("succeeded", "delete")
+        message = f"Found {found} daemon pod {pod.namespace}/{pod.name} on node {pod.node}, will try to {attempt} it"
+        record = self._warning if has_failed else self._normal
+        record(view.workload, f"{found.capitalize()}DaemonPod", message)
+        self._pods.delete(view.workload, pod)
 
-    def _create(self, view: _View, node: str) -> None:
-        claimant = view.claimant
+    def _create(self, view: _DaemonView, node: str) -> None:
+        workload = view.workload
         labels = {REVISION_LABEL: view.revision}
-        generation = (claimant.obj["metadata"].get("annotations") or {}).get(_GENERATION)
+        generation = (workload.obj["metadata"].get("annotations") or {}).get(_GENERATION)
         if generation:
             labels["pod-template-generation"] = generation
-        pod = pod_from_template(claimant.obj["spec"]["template"], claimant, Naming(labels=labels))
+        pod = pod_from_template(workload.spec["template"], workload, PodNaming(labels=labels))
         pin_to_node(pod, node)
-        self._maker.create(claimant, pod)
+        self._pods.create(workload, pod)
 
-    def _update(self, view: _View) -> bool:
-        """Take a step of a rolling update; return whether nothing is left to do at once."""
-        strategy = view.claimant.obj["spec"].get("updateStrategy") or {}
+    def _roll(self, view: _DaemonView) -> None:
+        """Take a step of a rolling update."""
+        strategy = view.workload.spec.get("updateStrategy") or {}
         if strategy.get("type", "RollingUpdate") != "RollingUpdate":
-            return True
-        crew = [NodePods(name, view.pods.get(name, [])) for name in view.wanted]
-        step = next_step(
-            crew, view.revision, strategy.get("rollingUpdate") or {}, lambda pod: self._is_available(view, pod)
-        )
+            return
+        nodes = [NodePods(name, view.pods.get(name, [])) for name in view.wanted]
+        rolling = strategy.get("rollingUpdate") or {}
+        step = next_step(nodes, view.revision, rolling, lambda pod: self._is_available(view, pod))
         for pod in step.deleted:
-            self._maker.delete(view.claimant, pod)
+            self._pods.delete(view.workload, pod)
         for node in step.doubled:
             self._create(view, node)
-        return True
 
-    def _is_available(self, view: _View, pod: KnownPod) -> bool:
-        seconds = view.claimant.obj["spec"].get("minReadySeconds", 0)
-        return not pod.is_terminating and pod.available_in(seconds, self._setting.now()) == 0
+    def _is_available(self, view: _DaemonView, pod: KnownPod) -> bool:
+        seconds = view.workload.spec.get("minReadySeconds", 0)
+        return not pod.is_terminating and pod.available_in(seconds, self._now()) == 0
 
-    def _report(self, view: _View) -> float | None:
+    def _report(self, view: _DaemonView) -> float | None:
         """Write the status; return when the next pod will count as available."""
-        now, wanted = self._setting.now(), set(view.wanted)
+        now, wanted = self._now(), set(view.wanted)
         # With a surge a node may have two: the one of the current template, or else the older one, counts.
         counted = [counted_pod(view.pods[name], view.revision) for name in wanted if name in view.pods]
-        seconds = view.claimant.obj["spec"].get("minReadySeconds", 0)
+        seconds = view.workload.spec.get("minReadySeconds", 0)
         waits = [pod.available_in(seconds, now) for pod in counted]
         available = waits.count(0.0)
         status: Object = {
@@ -153,7 +151,7 @@ class DaemonSetController:
             "numberMisscheduled": sum(name not in wanted for name in view.pods),
             "desiredNumberScheduled": len(wanted),
             "numberReady": sum(pod.is_ready for pod in counted),
-            "observedGeneration": view.claimant.obj["metadata"].get("generation", 1),
+            "observedGeneration": view.workload.generation,
         }
         counts = {
             "updatedNumberScheduled": sum(pod.labels.get(REVISION_LABEL) == view.revision for pod in counted),
@@ -161,21 +159,16 @@ class DaemonSetController:
             "numberUnavailable": len(wanted) - available,
         }
         status |= {name: count for name, count in counts.items() if count}
-        before = view.claimant.obj.get("status") or {}
+        before = view.workload.status
         status |= {name: before[name] for name in ("collisionCount", "conditions") if name in before}
-        self._sets.write_status(view.claimant, status)
+        self._write_status(view.workload, status)
         return min((wait for wait in waits if wait), default=None)
 
     def _on_node(self, before: KnownNode | None, after: KnownNode | None) -> None:
-        if before is not None and after is not None and _looks(before) == _looks(after):
+        if before is not None and after is not None and (before.labels, before.taints) == (after.labels, after.taints):
             return
-        for key in self._sets.follower.known:
-            self._sets.queue.add_after(key, _REST_SECONDS)
-
-
-def _looks(node: KnownNode) -> tuple[Any, ...]:
-    """What of a node decides whether a daemon runs there."""
-    return (node.labels, node.taints)
+        for key in self.informer.known:
+            self._queue.add_after(key, _REST_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,25 +188,25 @@ class UpdateStep:
 
 
 def next_step(
-    crews: Sequence[NodePods], revision: str, rolling: Object, is_available: Callable[[KnownPod], bool]
+    nodes: Sequence[NodePods], revision: str, rolling: Object, is_available: Callable[[KnownPod], bool]
 ) -> UpdateStep:
     """Decide a step; `rolling` is the `rollingUpdate` of the strategy."""
-    surge = scaled(rolling.get("maxSurge", 0), len(crews), rounds_up=True)
+    surge = scaled_value(rolling.get("maxSurge", 0), len(nodes), rounds_up=True)
     if surge:
-        return _with_surge(crews, revision, surge, is_available)
-    missing = scaled(rolling.get("maxUnavailable", 1), len(crews), rounds_up=True)
-    return _in_place(crews, revision, max(1, missing), is_available)
+        return _with_surge(nodes, revision, surge, is_available)
+    missing = scaled_value(rolling.get("maxUnavailable", 1), len(nodes), rounds_up=True)
+    return _in_place(nodes, revision, max(1, missing), is_available)
 
 
 def _in_place(
-    crews: Sequence[NodePods], revision: str, allowed: int, is_available: Callable[[KnownPod], bool]
+    nodes: Sequence[NodePods], revision: str, allowed: int, is_available: Callable[[KnownPod], bool]
 ) -> UpdateStep:
     """Delete old pods: those that do not serve at once, others as far as nodes may go without."""
     step, candidates = UpdateStep(), []
-    for crew in crews:
-        serving = [pod for pod in crew.pods if is_available(pod)]
+    for node in nodes:
+        serving = [pod for pod in node.pods if is_available(pod)]
         allowed -= not serving
-        old = [pod for pod in crew.pods if not _is_new(pod, revision) and not pod.is_terminating]
+        old = [pod for pod in node.pods if not _is_new(pod, revision) and not pod.is_terminating]
         step.deleted += [pod for pod in old if pod not in serving]
         candidates += [pod for pod in old if pod in serving]
     step.deleted += candidates[: max(0, allowed)]
@@ -221,19 +214,19 @@ def _in_place(
 
 
 def _with_surge(
-    crews: Sequence[NodePods], revision: str, surge: int, is_available: Callable[[KnownPod], bool]
+    nodes: Sequence[NodePods], revision: str, surge: int, is_available: Callable[[KnownPod], bool]
 ) -> UpdateStep:
     """Give some nodes a new pod beside the old one, and delete the old one when the new one serves."""
     step, candidates = UpdateStep(), []
-    for crew in crews:
-        old = [pod for pod in crew.pods if not _is_new(pod, revision) and not pod.is_terminating]
-        new = [pod for pod in crew.pods if _is_new(pod, revision) and not pod.is_terminating]
+    for node in nodes:
+        old = [pod for pod in node.pods if not _is_new(pod, revision) and not pod.is_terminating]
+        new = [pod for pod in node.pods if _is_new(pod, revision) and not pod.is_terminating]
         if old and new:
             surge -= 1
             if is_available(new[0]):
                 step.deleted += old
         elif old:
-            candidates.append(crew.node)
+            candidates.append(node.node)
             # A pod that serves nobody is not waited for.
             step.deleted += [pod for pod in old if not is_available(pod)]
     step.doubled = candidates[: max(0, surge)]
@@ -247,19 +240,6 @@ def counted_pod(pods: Sequence[KnownPod], revision: str) -> KnownPod:
 
 def _is_new(pod: KnownPod, revision: str) -> bool:
     return pod.labels.get(REVISION_LABEL) == revision
-
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-#: A daemon stays whatever happens to its node.
-_TOLERATED = (
-    ("node.kubernetes.io/not-ready", NO_EXECUTE),
-    ("node.kubernetes.io/unreachable", NO_EXECUTE),
-    ("node.kubernetes.io/disk-pressure", NO_SCHEDULE),
-    ("node.kubernetes.io/memory-pressure", NO_SCHEDULE),
-    ("node.kubernetes.io/pid-pressure", NO_SCHEDULE),
-    ("node.kubernetes.io/unschedulable", NO_SCHEDULE),
-)
-_TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", NO_SCHEDULE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +260,11 @@ class NodeFit:
         return self._may_be_on(node) and self._tolerates(node, (NO_EXECUTE,))
 
     def _may_be_on(self, node: KnownNode) -> bool:
-        if self.node_name and self.node_name != node.name:
-            return False
-        if not self.labels.matches(node.labels):
-            return False
-        return self.affinity is None or self.affinity.matches(node.name, node.labels)
+        return (
+            self.node_name in ("", node.name)
+            and self.labels.matches(node.labels)
+            and (self.affinity is None or self.affinity.matches(node.name, node.labels))
+        )
 
     def _tolerates(self, node: KnownNode, effects: tuple[str, ...]) -> bool:
         taints = (taint for taint in node.taints if taint.effect in effects)
@@ -308,17 +288,14 @@ def pin_to_node(pod: Object, node: str) -> None:
     spec = pod["spec"]
     spec["tolerations"] = _tolerations(spec)
     own = {"key": "metadata.name", "operator": "In", "values": [node]}
-    required = _node_affinity(spec).get(_REQUIRED) or {}
-    terms = required.get("nodeSelectorTerms") or [{}]
-    affinity = spec.get("affinity") or {}
-    node_affinity = affinity.get("nodeAffinity") or {}
+    node_affinity = _node_affinity(spec)
+    terms = (node_affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
     required = {"nodeSelectorTerms": [{**term, "matchFields": [own]} for term in terms]}
-    spec["affinity"] = {**affinity, "nodeAffinity": {**node_affinity, _REQUIRED: required}}
+    spec["affinity"] = {**(spec.get("affinity") or {}), "nodeAffinity": {**node_affinity, _REQUIRED: required}}
 
 
 def _node_affinity(spec: Object) -> Object:
-    affinity: Any = (spec.get("affinity") or {}).get("nodeAffinity")
-    return affinity or {}
+    return (spec.get("affinity") or {}).get("nodeAffinity") or {}
 
 
 def _tolerations(spec: Object) -> list[Object]:

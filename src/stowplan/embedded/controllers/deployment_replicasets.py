@@ -1,15 +1,16 @@
-"""The ReplicaSets of a Deployment: found by owner, one per pod template, numbered by revision, limited in number."""
+"""The ReplicaSets of a Deployment: one per pod template, numbered by revision, limited in number.
+
+How large the new and the old ones may be at each step of a rollout is decided here too; `deployment` takes the steps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 
-from stowplan.embedded.controllers.pod_control import compute_hash, scaled
-from stowplan.embedded.controllers.workload import KnownOwner, PodOwner, save
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.informer import ObjectKey, SharedInformer
-from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.controllers.pod_control import WorkloadObject, compute_hash, create_hashed
+from stowplan.embedded.controllers.workload import WorkloadInformer, scaled_value
+from stowplan.embedded.informers.metadata import is_terminating
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
 
@@ -25,53 +26,40 @@ _OWN_ANNOTATIONS = frozenset(("kubectl.kubernetes.io/last-applied-configuration"
 class DeploymentReplicaSets:
     """Reads and writes the ReplicaSets of Deployments."""
 
-    def __init__(self, api: Api, replica_sets: SharedInformer[KnownOwner]) -> None:
+    def __init__(self, api: Api, replica_sets: WorkloadInformer) -> None:
         self._api = api
-        self._resource = resources.apps(api, "ReplicaSet")
-        self._known = replica_sets
-        self._by_owner: dict[str, set[ObjectKey]] = {}
-        self._orphans: dict[str, set[ObjectKey]] = {}
-        replica_sets.tell(self._index)
+        self._informer, self._resource = replica_sets, replica_sets.resource
 
-    def of(self, claimant: PodOwner) -> list[Object]:
+    def of(self, workload: WorkloadObject) -> list[Object]:
         """Read the ReplicaSets of a Deployment as they are now, after adopting those that nobody has."""
-        self._known.catch_up()
-        if "deletionTimestamp" not in claimant.obj["metadata"]:
-            self._adopt(claimant)
-        found = [self._api.store.get(self._resource, *key) for key in sorted(self._by_owner.get(claimant.uid, ()))]
-        return [stored.object for stored in found if stored is not None]
+        self._informer.catch_up()
+        if not workload.is_terminating:
+            self._adopt(workload)
+        return self._informer.objects_owned_by(workload.uid)
 
-    def create(self, claimant: PodOwner, old: Sequence[Object]) -> Object:
+    def create(self, workload: WorkloadObject, old: Sequence[Object]) -> Object:
         """Make the ReplicaSet of the current template; one of that name with another template is stepped around."""
-        collisions: int = (claimant.obj.get("status") or {}).get("collisionCount", 0)
-        while True:
-            new = _new_replica_set(claimant, old, collisions)
-            try:
-                created = self._api.create(self._resource, claimant.namespace, new)
-            except StatusError as error:
-                if error.reason != "AlreadyExists":
-                    raise
-                collisions += 1
-                claimant.obj.setdefault("status", {})["collisionCount"] = collisions
-            else:
-                self._note_revision(claimant, created)
-                return created
+        created = create_hashed(
+            self._api, self._resource, workload, lambda collisions: _new_replica_set(workload, old, collisions)
+        )
+        self._note_revision(workload, created)
+        return created
 
-    def keep_up(self, claimant: PodOwner, new: Object, old: Sequence[Object]) -> Object:
+    def keep_up(self, workload: WorkloadObject, new: Object, old: Sequence[Object]) -> Object:
         """Give the current ReplicaSet the highest revision, and what annotations the Deployment has."""
         annotations = dict(new["metadata"].get("annotations") or {})
-        wanted = {**annotations, **_copied(claimant.obj)}
+        wanted = {**annotations, **_copied(workload.obj)}
         number = max(map(revision, old), default=0) + 1
         if revision(new) < number:
             wanted[REVISION] = str(number)
             if REVISION in annotations:
                 wanted[HISTORY] = ",".join(filter(None, (annotations.get(HISTORY), annotations[REVISION])))
-        ready_seconds = claimant.obj["spec"].get("minReadySeconds", 0)
+        ready_seconds = workload.spec.get("minReadySeconds", 0)
         if wanted != annotations or new["spec"].get("minReadySeconds", 0) != ready_seconds:
             new["metadata"]["annotations"] = wanted
             new["spec"]["minReadySeconds"] = ready_seconds
-            new = self._api.update(self._resource, claimant.namespace, new["metadata"]["name"], new)
-        self._note_revision(claimant, new)
+            new = self._api.update(self._resource, workload.namespace, new["metadata"]["name"], new)
+        self._note_revision(workload, new)
         return new
 
     def resize(self, deployment: Object, replica_set: Object, size: int) -> bool:
@@ -88,44 +76,33 @@ class DeploymentReplicaSets:
     def clean_up(self, deployment: Object, old: Sequence[Object]) -> None:
         """Delete the oldest ReplicaSets beyond the limit, those that still have pods aside."""
         limit = deployment["spec"].get("revisionHistoryLimit", 10)
-        live = [each for each in old if "deletionTimestamp" not in each["metadata"]]
+        live = [each for each in old if not is_terminating(each)]
         for each in sorted(live, key=revision)[: max(0, len(live) - limit)]:
             status = each.get("status") or {}
             is_observed = status.get("observedGeneration", 0) >= each["metadata"].get("generation", 1)
             if replicas(each) == 0 and status.get("replicas", 0) == 0 and is_observed:
                 self._api.delete(self._resource, each["metadata"]["namespace"], each["metadata"]["name"])
 
-    def _note_revision(self, claimant: PodOwner, new: Object) -> None:
+    def _note_revision(self, workload: WorkloadObject, new: Object) -> None:
         """Copy the revision of the current ReplicaSet to the Deployment."""
         number = str(revision(new))
-        annotations = claimant.obj["metadata"].get("annotations") or {}
+        annotations = workload.obj["metadata"].get("annotations") or {}
         if annotations.get(REVISION) == number:
             return
-        claimant.obj["metadata"]["annotations"] = {**annotations, REVISION: number}
+        workload.obj["metadata"]["annotations"] = {**annotations, REVISION: number}
         # By way of the status, so that the new number alone does not count as a new wish.
-        save(self._api, claimant, "status")
+        workload.save_status(self._api)
 
-    def _adopt(self, claimant: PodOwner) -> None:
-        for key in sorted(self._orphans.get(claimant.namespace, ())):
+    def _adopt(self, workload: WorkloadObject) -> None:
+        for key in sorted(known.key for known in self._informer.orphans(workload.namespace)):
             stored = self._api.store.get(self._resource, *key)
-            if stored is None or not claimant.selector.matches(stored.labels):
+            if stored is None or not workload.selector.matches(stored.labels):
                 continue
             obj = stored.object
-            if "deletionTimestamp" not in obj["metadata"]:
-                obj["metadata"].setdefault("ownerReferences", []).append(claimant.reference)
+            if not is_terminating(obj):
+                obj["metadata"].setdefault("ownerReferences", []).append(workload.reference)
                 self._api.update(self._resource, *key, obj)
-        self._known.catch_up()
-
-    def _index(self, before: KnownOwner | None, after: KnownOwner | None) -> None:
-        if before is not None:
-            self._place(before).discard(before.key)
-        if after is not None:
-            self._place(after).add(after.key)
-
-    def _place(self, known: KnownOwner) -> set[ObjectKey]:
-        if known.owner_uid:
-            return self._by_owner.setdefault(known.owner_uid, set())
-        return self._orphans.setdefault(known.namespace, set())
+        self._informer.catch_up()
 
 
 def split(deployment: Object, everyone: Sequence[Object]) -> tuple[Object | None, list[Object]]:
@@ -141,8 +118,8 @@ def revision(replica_set: Object) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _new_replica_set(claimant: PodOwner, old: Sequence[Object], collisions: int) -> Object:
-    spec = claimant.obj["spec"]
+def _new_replica_set(workload: WorkloadObject, old: Sequence[Object], collisions: int) -> Object:
+    spec = workload.spec
     template = deepcopy(spec["template"])
     name = compute_hash(template, collisions)
     labels = {**((template.get("metadata") or {}).get("labels") or {}), TEMPLATE_HASH_LABEL: name}
@@ -154,11 +131,11 @@ def _new_replica_set(claimant: PodOwner, old: Sequence[Object], collisions: int)
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
         "metadata": {
-            "name": f"{claimant.obj['metadata']['name']}-{name}",
-            "namespace": claimant.namespace,
+            "name": f"{workload.name}-{name}",
+            "namespace": workload.namespace,
             "labels": labels,
-            "annotations": {**_copied(claimant.obj), REVISION: str(number), **_sizes(claimant.obj)},
-            "ownerReferences": [claimant.reference],
+            "annotations": {**_copied(workload.obj), REVISION: str(number), **_sizes(workload.obj)},
+            "ownerReferences": [workload.reference],
         },
         "spec": {
             "replicas": 0,
@@ -167,7 +144,7 @@ def _new_replica_set(claimant: PodOwner, old: Sequence[Object], collisions: int)
             "template": template,
         },
     }
-    new["spec"]["replicas"] = size_of_new(claimant.obj, new, [*old, new])
+    new["spec"]["replicas"] = size_of_new(workload.obj, new, [*old, new])
     return new
 
 
@@ -214,8 +191,8 @@ def limits(deployment: Object) -> tuple[int, int]:
     if not is_rolling(deployment) or replicas(deployment) == 0:
         return 0, 0
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
-    surge = scaled(rolling.get("maxSurge", "25%"), replicas(deployment), rounds_up=True)
-    unavailable = scaled(rolling.get("maxUnavailable", "25%"), replicas(deployment), rounds_up=False)
+    surge = scaled_value(rolling.get("maxSurge", "25%"), replicas(deployment), rounds_up=True)
+    unavailable = scaled_value(rolling.get("maxUnavailable", "25%"), replicas(deployment), rounds_up=False)
     if surge == 0 and unavailable == 0:
         # Validation refuses two zeros; percentages of few replicas can still come to that.
         unavailable = 1
@@ -241,24 +218,18 @@ def sizes_of_old(deployment: Object, new: Object, old: Sequence[Object]) -> dict
         return {}
     sizes = {each["metadata"]["name"]: replicas(each) for each in old}
     by_age = sorted(old, key=creation)
-    _drop_unhealthy(by_age, sizes, spare)
-    _drop_healthy(by_age, sizes, available(new) + sum(map(available, old)) - floor)
-    return {each["metadata"]["name"]: s for each in old if (s := sizes[each["metadata"]["name"]]) != replicas(each)}
+    # Pods that are not available go first: nobody misses them.
+    _drop(by_age, sizes, spare, lambda each: replicas(each) - available(each))
+    spare = available(new) + sum(map(available, old)) - floor
+    _drop(by_age, sizes, spare, lambda each: sizes[each["metadata"]["name"]])
+    return {name: sizes[name] for each in old if sizes[name := each["metadata"]["name"]] != replicas(each)}
 
 
-def _drop_unhealthy(old: Sequence[Object], sizes: dict[str, int], spare: int) -> None:
-    """Pods that are not available go first: nobody misses them."""
+def _drop(old: Sequence[Object], sizes: dict[str, int], spare: int, most: Callable[[Object], int]) -> None:
+    """Make ReplicaSets smaller one after the other, each by what it can do without, until nothing is to spare."""
     for each in old:
-        dropped = max(0, min(spare, replicas(each) - available(each)))
+        dropped = max(0, min(spare, most(each)))
         sizes[each["metadata"]["name"]] -= dropped
-        spare -= dropped
-
-
-def _drop_healthy(old: Sequence[Object], sizes: dict[str, int], spare: int) -> None:
-    for each in old:
-        name = each["metadata"]["name"]
-        dropped = max(0, min(spare, sizes[name]))
-        sizes[name] -= dropped
         spare -= dropped
 
 

@@ -2,53 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
-
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.claiming_pods import ClaimingPod, ClaimingPodInformer
-from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey
-from stowplan.embedded.informers.owners import controller_of, controller_reference
-from stowplan.embedded.informers.volumes import KnownClaim, VolumeInformers
-from stowplan.embedded.informers.workqueue import Worker, WorkQueue
+from stowplan.embedded.informers.claims import ClaimingPod
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.metadata import ObjectKey, controller_of, controller_reference
+from stowplan.embedded.informers.volumes import KnownClaim
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
 
 
-class EphemeralVolumeController:
+class EphemeralVolumeController(Controller):
     """Makes the claims of pods with ephemeral volumes."""
 
-    def __init__(self, setting: ControllerContext, storage: VolumeInformers, pods: ClaimingPodInformer) -> None:
-        self._api = setting.api
-        self._storage, self._following = storage, pods
-        self._pods = resources.pods(setting.api)
-        self._claims = resources.find(setting.api, "v1", "PersistentVolumeClaim")
-        self._recorder = setting.recorder("ephemeral_volume")
-        self._queue = WorkQueue()
-        self._failures = setting.failures("ephemeral_volume", resources.pods(setting.api))
-        pods.follower.tell(self._on_pod)
-        storage.claims.tell(self._on_claim)
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [
-            Worker(self._queue, self.reconcile, (self._following.follower, self._storage.claims), self._failures).run()
-        ]
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "ephemeral_volume", context.pods.resource)
+        self._pods, self._claims = context.claiming_pods, context.volumes.claims.resource
+        self._watch(context.claiming_pods, self._on_pod)
+        self._watch(context.volumes.claims, self._on_claim)
 
     def reconcile(self, key: ObjectKey) -> float | None:
         """Make the claims that a pod lacks; say so on the pod if one cannot be made."""
-        known = self._following.get(key)
+        known = self._pods.get(key)
         if known is None or known.is_terminating or not known.ephemeral_claims:
             return None
-        pod = self._api.get(self._pods, *key)
+        pod = self._api.get(self._resource, *key)
         for volume in pod["spec"]["volumes"]:
             if "ephemeral" not in volume:
                 continue
             problem = self._ensure(pod, volume)
             if problem:
                 message = f"ephemeral volume {volume['name']}: {problem}"
-                self._recorder.warning(self._pods, pod, "FailedBinding", message)
+                self._recorder.warning(self._resource, pod, "FailedBinding", message)
                 raise StatusError(409, "Conflict", f"pod {'/'.join(key)}: {message}")
         return None
 
@@ -58,8 +42,7 @@ class EphemeralVolumeController:
         name = f"{meta['name']}-{volume['name']}"
         stored = self._api.store.get(self._claims, meta["namespace"], name)
         if stored is not None:
-            owner = controller_of(stored.object)
-            if owner is not None and owner["uid"] == meta["uid"]:
+            if (controller_of(stored.object) or {}).get("uid") == meta["uid"]:
                 return ""
             return (
                 f'PVC "{meta["namespace"]}/{name}" was not created for pod "{meta["namespace"]}/{meta["name"]}" '
@@ -80,7 +63,7 @@ class EphemeralVolumeController:
             "metadata": {
                 "name": name,
                 "namespace": pod["metadata"]["namespace"],
-                "ownerReferences": [controller_reference(self._pods, pod)],
+                "ownerReferences": [controller_reference(self._resource, pod)],
                 **{key: value for key, value in copied.items() if value},
             },
             "spec": template["spec"],
@@ -92,5 +75,5 @@ class EphemeralVolumeController:
 
     def _on_claim(self, before: KnownClaim | None, after: KnownClaim | None) -> None:
         if after is None and before is not None:
-            for pod in self._following.using(before.key):
+            for pod in self._pods.using(before.key):
                 self._queue.add(pod.key)

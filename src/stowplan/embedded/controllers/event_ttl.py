@@ -13,8 +13,8 @@ from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from stowplan.embedded.informers import resources
 from stowplan.embedded.informers.controller import ControllerContext
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.storage.stored import Stored
 
@@ -29,10 +29,10 @@ _log = logging.getLogger(__name__)
 class EventTTLController:
     """Looks every minute for events that nobody wrote for an hour."""
 
-    def __init__(self, setting: ControllerContext) -> None:
-        self._api = setting.api
-        self._now = setting.now
-        self._events = resources.find(setting.api, "v1", "Event")
+    def __init__(self, context: ControllerContext) -> None:
+        self._api = context.api
+        self._now = context.now
+        self._events = find_resource(context.api, "v1", "Event")
         #: When the store had which version, oldest first.
         self._marks: deque[tuple[datetime, int]] = deque()
 

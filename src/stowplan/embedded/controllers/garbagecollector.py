@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey, SharedInformer
-from stowplan.embedded.informers.workqueue import Worker, WorkQueue
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.informer import Index, SharedInformer
+from stowplan.embedded.informers.metadata import ObjectKey, is_terminating, remove_finalizer, remove_owner
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.stored import Stored
@@ -42,20 +42,20 @@ class Dependent(msgspec.Struct, frozen=True, gc=False):
         return (self.resource, f"{self.namespace}/{self.name}")
 
 
-class GarbageCollector:
+class GarbageCollector(Controller):
     """Follows every resource that can be deleted; custom ones as they come."""
 
-    def __init__(self, setting: ControllerContext) -> None:
-        self._setting = setting
-        self._queue = WorkQueue()
+    def __init__(self, context: ControllerContext) -> None:
+        # The keys of its queue name objects of all resources: see `_locate`.
+        super().__init__(context, "garbage-collector-controller", context.pods.resource)
         self._resources: dict[str, Resource] = {}
-        self._followers: dict[str, tuple[SharedInformer[Dependent], asyncio.Task[None] | None]] = {}
+        #: What follows each resource.
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._known: dict[ObjectKey, Dependent] = {}
-        self._by_owner: dict[str, dict[ObjectKey, None]] = {}
-        self._failures = setting.failures_at("garbage-collector-controller", self._locate)
+        self._by_owner = Index[Dependent](_owner_uids)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [self._follow_catalogue(), Worker(self._queue, self.reconcile, (), self._failures).run()]
+        return [self._follow_catalogue(), *super().work()]
 
     async def _follow_catalogue(self) -> None:
         """Follow what the catalogue has, now and later."""
@@ -64,41 +64,40 @@ class GarbageCollector:
                 self._follow_new()
                 await asyncio.sleep(_CATALOGUE_SECONDS)
         finally:
-            for _, task in self._followers.values():
-                if task is not None:
-                    task.cancel()
+            for task in self._tasks.values():
+                task.cancel()
 
     def _follow_new(self) -> None:
         served: dict[str, Resource] = {}
-        for resource in self._setting.api.catalogue.all():
+        for resource in self._api.catalogue.all():
             # Several versions show the same objects; events belong to nobody.
             if "delete" in resource.verbs and resource.plural != "events":
                 served.setdefault(resource.qualified, resource)
-        for qualified in self._followers.keys() - served.keys():
-            _, task = self._followers.pop(qualified)
-            if task is not None:
-                task.cancel()
+        for qualified in self._tasks.keys() - served.keys():
+            self._tasks.pop(qualified).cancel()
         for qualified, resource in served.items():
             self._resources[qualified] = resource
-            if qualified not in self._followers:
-                follower = SharedInformer(self._setting.api, resource, _read)
-                follower.tell(self._on_change)
-                self._followers[qualified] = (follower, asyncio.create_task(self._run(follower, resource)))
+            if qualified not in self._tasks:
+                informer = SharedInformer(self._api, resource, _read)
+                informer.add_event_handler(self._on_change)
+                self._tasks[qualified] = asyncio.create_task(self._run(informer))
 
-    async def _run(self, follower: SharedInformer[Dependent], resource: Resource) -> None:
+    async def _run(self, informer: SharedInformer[Dependent]) -> None:
         """Follow one resource; the deletion of any object, owner or not, concerns its dependents."""
-        feed = self._setting.api.watch(resource)
-        follower.catch_up()
+        feed = self._api.watch(informer.resource)
+        informer.catch_up()
         while True:
             await feed.wait()
             try:
                 gone = [change.stored.uid for change in feed.drain() if change.kind == "DELETED"]
             except StatusError:
                 # Too much happened at once: look at everything that has an owner.
-                feed, gone = self._setting.api.watch(resource), list(self._by_owner)
-            follower.catch_up()
+                feed = self._api.watch(informer.resource)
+                gone = list(dict.fromkeys(uid for known in self._known.values() for uid in _owner_uids(known)))
+            informer.catch_up()
             for uid in gone:
-                self._look_at_dependents(uid)
+                for dependent in self._by_owner.find(uid):
+                    self._queue.add(dependent.key)
 
     def _locate(self, key: ObjectKey) -> tuple[Resource, str, str]:
         namespace, _, name = key[1].partition("/")
@@ -110,16 +109,16 @@ class GarbageCollector:
         resource = self._resources.get(key[0])
         if known is None or resource is None:
             return None
-        stored = self._setting.api.store.get(resource, known.namespace, known.name)
+        stored = self._api.store.get(resource, known.namespace, known.name)
         if stored is None or stored.uid != known.uid:
             return None
         obj = stored.object
         if known.waits_for == ORPHAN:
-            self._let_dependents_go(obj)
+            self._let_dependents_go(known.uid)
             self._remove_finalizer(resource, obj, ORPHAN)
         elif known.waits_for == FOREGROUND:
             self._delete_dependents_first(resource, obj)
-        elif known.owners and "deletionTimestamp" not in obj["metadata"]:
+        elif known.owners and not is_terminating(obj):
             self._collect(resource, obj)
         return None
 
@@ -134,7 +133,7 @@ class GarbageCollector:
                 obj["metadata"]["ownerReferences"] = solid
                 self._update(resource, obj)
             return
-        has_dependents = obj["metadata"]["uid"] in self._by_owner
+        has_dependents = self._by_owner.count(obj["metadata"]["uid"]) > 0
         policy = "Foreground" if waiting and has_dependents else "Background"
         if "finalizers" in obj["metadata"] and not waiting:
             policy = _asked_policy(obj)
@@ -147,66 +146,53 @@ class GarbageCollector:
 
     def _is_in_circle(self, obj: Object) -> bool:
         """Whether a dependent of an object waits for dependents of its own, as an owner of it does."""
-        dependents = self._by_owner.get(obj["metadata"]["uid"], ())
-        return any(self._known[key].waits_for == FOREGROUND for key in dependents)
+        dependents = self._by_owner.find(obj["metadata"]["uid"])
+        return any(dependent.waits_for == FOREGROUND for dependent in dependents)
 
     def _owner_of(self, obj: Object, reference: Object) -> Object | None:
         """Find an owner by its reference; an object of another uid is not it."""
-        resource = self._setting.api.catalogue.of_kind(reference.get("apiVersion", ""), reference.get("kind", ""))
+        resource = self._api.catalogue.of_kind(reference.get("apiVersion", ""), reference.get("kind", ""))
         if resource is None:
             # A kind that is not served may be served again: better kept than lost.
             return {"metadata": {}}
         namespace = obj["metadata"].get("namespace", "") if resource.is_namespaced else ""
-        stored = self._setting.api.store.get(resource, namespace, reference.get("name", ""))
+        stored = self._api.store.get(resource, namespace, reference.get("name", ""))
         return stored.object if stored is not None and stored.uid == reference.get("uid") else None
 
     def _delete_dependents_first(self, resource: Resource, obj: Object) -> None:
         """Delete the dependents; when none is left that blocks, let the owner go."""
         uid, is_blocked = obj["metadata"]["uid"], False
-        for key in list(self._by_owner.get(uid, ())):
-            dependent = self._known[key]
+        for dependent in self._by_owner.find(uid):
             is_blocked |= any(owner.uid == uid and owner.block_owner_deletion for owner in dependent.owners)
-            self._queue.add(key)
+            self._queue.add(dependent.key)
         if not is_blocked:
             self._remove_finalizer(resource, obj, FOREGROUND)
 
-    def _let_dependents_go(self, obj: Object) -> None:
+    def _let_dependents_go(self, uid: str) -> None:
         """Take the references to an owner off its dependents."""
-        uid = obj["metadata"]["uid"]
-        for key in list(self._by_owner.get(uid, ())):
-            resource = self._resources[key[0]]
-            known = self._known[key]
-            stored = self._setting.api.store.get(resource, known.namespace, known.name)
-            if stored is None:
-                continue
-            dependent = stored.object
-            references = dependent["metadata"].get("ownerReferences") or []
-            dependent["metadata"]["ownerReferences"] = [each for each in references if each.get("uid") != uid]
-            self._update(resource, dependent)
+        for known in self._by_owner.find(uid):
+            resource = self._resources[known.resource]
+            stored = self._api.store.get(resource, known.namespace, known.name)
+            if stored is not None:
+                dependent = stored.object
+                remove_owner(dependent, uid)
+                self._update(resource, dependent)
 
     def _remove_finalizer(self, resource: Resource, obj: Object, finalizer: str) -> None:
-        finalizers = obj["metadata"].get("finalizers") or []
-        obj["metadata"]["finalizers"] = [each for each in finalizers if each != finalizer]
-        self._update(resource, obj)
-
-    def _update(self, resource: Resource, obj: Object) -> None:
-        meta = obj["metadata"]
-        self._setting.api.update(resource, meta.get("namespace", ""), meta["name"], obj)
+        if remove_finalizer(obj, finalizer):
+            self._update(resource, obj)
 
     def _delete(self, resource: Resource, obj: Object, policy: str) -> None:
         meta = obj["metadata"]
         options = {"propagationPolicy": policy, "preconditions": {"uid": meta["uid"]}}
-        self._setting.api.delete(resource, meta.get("namespace", ""), meta["name"], options)
+        self._api.delete(resource, meta.get("namespace", ""), meta["name"], options)
 
     def _on_change(self, before: Dependent | None, after: Dependent | None) -> None:
+        self._by_owner.update(before, after)
         if before is not None:
             self._known.pop(before.key, None)
-            for owner in before.owners:
-                self._forget(owner.uid, before.key)
         if after is not None:
             self._known[after.key] = after
-            for owner in after.owners:
-                self._by_owner.setdefault(owner.uid, {})[after.key] = None
             self._look_at(before, after)
         if before is not None:
             # An owner that waits for its dependents looks again when one is gone or let go.
@@ -223,36 +209,33 @@ class GarbageCollector:
         return any(self._is_going(known, owner) for owner in known.owners)
 
     def _is_going(self, known: Dependent, owner: OwnerReference) -> bool:
-        resource = self._setting.api.catalogue.of_kind(owner.api_version, owner.kind)
-        if resource is None:
-            return False
-        stored = self._setting.api.store.get(resource, known.namespace if resource.is_namespaced else "", owner.name)
-        return stored is None or stored.uid != owner.uid or b'"deletionTimestamp"' in stored.body
+        place = self._place_of(known, owner)
+        stored = self._api.store.get(*place) if place is not None else None
+        if stored is None:
+            return place is not None
+        return stored.uid != owner.uid or b'"deletionTimestamp"' in stored.body
 
-    def _look_at_dependents(self, uid: str) -> None:
-        for key in self._by_owner.get(uid, ()):
-            self._queue.add(key)
+    def _place_of(self, known: Dependent, owner: OwnerReference) -> tuple[Resource, str, str] | None:
+        """Say where an owner would be; None for a kind that is not served."""
+        resource = self._api.catalogue.of_kind(owner.api_version, owner.kind)
+        return None if resource is None else (resource, known.namespace if resource.is_namespaced else "", owner.name)
 
     def _look_at_owners(self, known: Dependent) -> None:
         for owner in known.owners:
-            resource = self._setting.api.catalogue.of_kind(owner.api_version, owner.kind)
-            if resource is not None:
-                namespace = known.namespace if resource.is_namespaced else ""
-                key = (resource.qualified, f"{namespace}/{owner.name}")
-                if key in self._known and self._known[key].waits_for:
-                    self._queue.add(key)
+            place = self._place_of(known, owner)
+            if place is not None:
+                resource, namespace, name = place
+                waiting = self._known.get((resource.qualified, f"{namespace}/{name}"))
+                if waiting is not None and waiting.waits_for:
+                    self._queue.add(waiting.key)
 
-    def _forget(self, uid: str, key: ObjectKey) -> None:
-        keys = self._by_owner.get(uid)
-        if keys is not None:
-            keys.pop(key, None)
-            if not keys:
-                del self._by_owner[uid]
+
+def _owner_uids(known: Dependent) -> list[str]:
+    return [owner.uid for owner in known.owners]
 
 
 def _waits(obj: Object, finalizer: str) -> bool:
-    meta = obj["metadata"]
-    return "deletionTimestamp" in meta and finalizer in (meta.get("finalizers") or [])
+    return is_terminating(obj) and finalizer in (obj["metadata"].get("finalizers") or [])
 
 
 def _asked_policy(obj: Object) -> str:

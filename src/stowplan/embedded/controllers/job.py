@@ -6,25 +6,22 @@ not. Jobs that another controller manages (`managedBy`) are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
-from stowplan.embedded.controllers import job_tracking, pod_control
+from stowplan.embedded.controllers import job_tracking
 from stowplan.embedded.controllers.job_tracking import outcome
-from stowplan.embedded.controllers.pod_control import PodControl
-from stowplan.embedded.controllers.workload import KnownOwner, PodOwner, WorkloadController, claim_pods, save
-from stowplan.embedded.informers import conditions, resources
+from stowplan.embedded.controllers.pod_control import WorkloadObject, pods_to_delete
+from stowplan.embedded.controllers.workload import BURST, WorkloadController
+from stowplan.embedded.informers import conditions
 from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey, SharedInformer
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.informers.pods import KnownPod
-from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
-from stowplan.model.timestamps import format_time, parse_time
+from stowplan.model.timestamps import parse_time
 
-_BURST = 50
 _OWN_NAME = "kubernetes.io/job-controller"
 _FIRST_BACKOFF_SECONDS = 10.0
 _LAST_BACKOFF_SECONDS = 600.0
@@ -40,120 +37,97 @@ class _Backoff:
     until: float = 0.0
 
 
-class JobController:
+class JobController(WorkloadController):
     """The Job controller."""
 
-    def __init__(self, setting: ControllerContext) -> None:
-        self._setting = setting
-        self._sets = WorkloadController(setting, resources.batch(setting.api, "Job"))
-        self._recorder = setting.recorder("job-controller")
-        self._maker = PodControl(setting.api, self._recorder)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "job-controller", find_resource(context.api, "batch/v1", "Job"))
         self._backoffs: dict[str, _Backoff] = {}
 
-    @property
-    def follower(self) -> SharedInformer[KnownOwner]:
-        return self._sets.follower
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return self._sets.work(self.reconcile)
-
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def sync(self, workload: WorkloadObject) -> float | None:
         """Count what ended, decide whether the Job is over, and make or delete pods if it is not."""
-        claimant = self._sets.claimant(key)
-        if claimant is None or claimant.obj["spec"].get("managedBy", _OWN_NAME) != _OWN_NAME:
+        if workload.spec.get("managedBy", _OWN_NAME) != _OWN_NAME:
             return None
-        if is_finished(claimant.obj) or "deletionTimestamp" in claimant.obj["metadata"]:
-            return self._after_end(claimant)
-        pods = self._count(claimant, self._pods(claimant))
-        verdict = find_end(claimant.obj, pods, self._setting.now())
+        if is_finished(workload.obj) or workload.is_terminating:
+            return self._after_end(workload)
+        pods = self._count(workload, self._claimed(workload))
+        verdict = find_end(workload.obj, pods, self._now())
         if verdict is not None:
-            return self._end(claimant, pods, verdict)
-        if claimant.obj["spec"].get("suspend"):
-            self._suspend(claimant, pods)
+            return self._end(workload, pods, verdict)
+        if workload.spec.get("suspend"):
+            self._suspend(workload, pods)
             return None
-        self._begin(claimant)
+        self._begin(workload)
         try:
-            again_seconds = self._match(claimant, pods)
+            again_seconds = self._match(workload, pods)
         finally:
-            self._report(claimant, self._pods(claimant))
-        return _sooner(again_seconds, self._seconds_to_deadline(claimant.obj))
+            self._report(workload, self._claimed(workload))
+        return _sooner(again_seconds, self._seconds_to_deadline(workload.obj))
 
-    def _pods(self, claimant: PodOwner) -> list[KnownPod]:
-        self._setting.pods.follower.catch_up()
-        return claim_pods(self._setting, claimant)
+    def _claimed(self, workload: WorkloadObject) -> list[KnownPod]:
+        self._context.pods.catch_up()
+        return self._pods.claim(workload)
 
-    def _count(self, claimant: PodOwner, pods: Sequence[KnownPod]) -> Sequence[KnownPod]:
+    def _count(self, workload: WorkloadObject, pods: Sequence[KnownPod]) -> Sequence[KnownPod]:
         """Take the pods that ended into the books, then let them go."""
-        status = claimant.obj.setdefault("status", {})
+        status = workload.obj.setdefault("status", {})
         job_tracking.count_noted(status, pods)
         job_tracking.note_ended(status, pods)
         noted = job_tracking.noted_of(status, pods)
         if not noted:
             return pods
-        if job_tracking.is_indexed(claimant.obj):
+        if job_tracking.is_indexed(workload.obj):
             job_tracking.note_indexes(status, noted)
-        self._report(claimant, pods)
+        self._report(workload, pods)
         for pod in noted:
             self._let_go(pod)
-        pods = self._pods(claimant)
-        job_tracking.count_noted(claimant.obj["status"], pods)
+        pods = self._claimed(workload)
+        job_tracking.count_noted(workload.obj["status"], pods)
         return pods
 
     def _let_go(self, pod: KnownPod) -> None:
-        """Take the finalizer off a pod."""
-        if job_tracking.TRACKING not in pod.finalizers:
-            return
-        resource = resources.pods(self._setting.api)
-        stored = self._setting.api.store.get(resource, *pod.key)
-        if stored is None or stored.uid != pod.uid:
-            return
-        obj = stored.object
-        finalizers = obj["metadata"].get("finalizers") or []
-        obj["metadata"]["finalizers"] = [each for each in finalizers if each != job_tracking.TRACKING]
-        self._setting.api.update(resource, *pod.key, obj)
+        job_tracking.remove_tracking(self._api, self._context.pods.resource, pod)
 
-    def _drop(self, claimant: PodOwner, pods: Sequence[KnownPod]) -> None:
+    def _drop(self, workload: WorkloadObject, pods: Sequence[KnownPod]) -> None:
         """Delete pods without counting them as failed."""
         for pod in pods:
             self._let_go(pod)
-            self._maker.delete(claimant, pod)
+            self._pods.delete(workload, pod)
 
-    def _begin(self, claimant: PodOwner) -> None:
+    def _begin(self, workload: WorkloadObject) -> None:
         """Start the clock of a Job that is new, or that was suspended."""
-        status = claimant.obj["status"]
-        moment = format_time(self._setting.now())
+        status, moment = workload.obj["status"], self._moment()
         if conditions.is_true(status, "Suspended"):
-            put_condition(status, ("Suspended", "False", "JobResumed", "Job resumed"), moment)
-            self._recorder.normal(claimant.resource, claimant.obj, "Resumed", "Job resumed")
+            _put(status, ("Suspended", "False", "JobResumed", "Job resumed"), moment)
+            self._normal(workload, "Resumed", "Job resumed")
             status["startTime"] = moment
         status.setdefault("startTime", moment)
 
-    def _suspend(self, claimant: PodOwner, pods: Sequence[KnownPod]) -> None:
+    def _suspend(self, workload: WorkloadObject, pods: Sequence[KnownPod]) -> None:
         """End what runs; the clock stands still."""
-        self._drop(claimant, [pod for pod in pods if pod.is_active])
-        status = claimant.obj["status"]
+        self._drop(workload, [pod for pod in pods if pod.is_active])
+        status = workload.obj["status"]
         if not conditions.is_true(status, "Suspended"):
-            moment = format_time(self._setting.now())
-            put_condition(status, ("Suspended", "True", "JobSuspended", "Job suspended"), moment)
-            self._recorder.normal(claimant.resource, claimant.obj, "Suspended", "Job suspended")
+            _put(status, ("Suspended", "True", "JobSuspended", "Job suspended"), self._moment())
+            self._normal(workload, "Suspended", "Job suspended")
         status.pop("startTime", None)
-        self._report(claimant, self._pods(claimant))
+        self._report(workload, self._claimed(workload))
 
-    def _match(self, claimant: PodOwner, pods: Sequence[KnownPod]) -> float | None:
+    def _match(self, workload: WorkloadObject, pods: Sequence[KnownPod]) -> float | None:
         """Make or delete pods; return after how many seconds there may be more to do."""
         active = [pod for pod in pods if pod.is_active and not job_tracking.has_ended(pod)]
-        missing = self._wanted(claimant.obj, len(active)) - len(active)
+        missing = self._wanted(workload.obj, len(active)) - len(active)
         if missing < 0:
-            self._drop(claimant, pod_control.pods_to_delete(active, -missing, active))
+            self._drop(workload, pods_to_delete(active, -missing, active))
             return None
-        wait = self._backoff_seconds(claimant)
+        wait = self._backoff_seconds(workload)
         if missing == 0 or wait:
             return wait if missing else None
         # One more than are made now tells whether others remain; a Job may want more than memory holds.
-        indexes = self._free_indexes(claimant.obj, active, min(missing, _BURST + 1))
-        for index in indexes[:_BURST]:
-            self._maker.create(claimant, job_tracking.make_pod(claimant, index))
-        return 0.0 if len(indexes) > _BURST else None
+        indexes = self._free_indexes(workload.obj, active, min(missing, BURST + 1))
+        for index in indexes[:BURST]:
+            self._pods.create(workload, job_tracking.make_pod(workload, index))
+        return 0.0 if len(indexes) > BURST else None
 
     def _wanted(self, job: Object, active: int) -> int:
         """How many pods should run now."""
@@ -169,16 +143,14 @@ class JobController:
         """Which indexes to start next, lowest first; without indexes just as many Nones."""
         if not job_tracking.is_indexed(job):
             return [None] * count
-        taken = job_tracking.parse_indexes(job["status"].get("completedIndexes", ""))
-        found = {job_tracking.completion_index(pod) for pod in active}
-        taken = job_tracking.merge_intervals([*taken, *((index, index) for index in found if index is not None)])
+        taken = job_tracking.with_indexes_of(job["status"].get("completedIndexes", ""), active)
         return list(islice(job_tracking.free_indexes(taken, job["spec"].get("completions") or 0), count))
 
-    def _backoff_seconds(self, claimant: PodOwner) -> float:
+    def _backoff_seconds(self, workload: WorkloadObject) -> float:
         """How long to wait before the next pod: longer with each failure in a row."""
-        status, now = claimant.obj["status"], self._setting.now().timestamp()
+        status, now = workload.obj["status"], self._now().timestamp()
         failed, succeeded = (job_tracking.outcome(status, kind) for kind in ("failed", "succeeded"))
-        noted = self._backoffs.setdefault(claimant.uid, _Backoff(failed, succeeded))
+        noted = self._backoffs.setdefault(workload.uid, _Backoff(failed, succeeded))
         if succeeded > noted.succeeded:
             noted.in_a_row = 0
         if failed > noted.failed:
@@ -188,55 +160,50 @@ class JobController:
         noted.failed, noted.succeeded = failed, succeeded
         return max(0.0, noted.until - now)
 
-    def _end(self, claimant: PodOwner, pods: Sequence[KnownPod], verdict: JobEnd) -> float | None:
+    def _end(self, workload: WorkloadObject, pods: Sequence[KnownPod], verdict: JobEnd) -> float | None:
         """Say how the Job ends, end what still runs, and when all is quiet say that it has ended."""
-        status, moment = claimant.obj["status"], format_time(self._setting.now())
-        put_condition(status, (verdict.target, "True", verdict.reason, verdict.message), moment)
-        self._report(claimant, pods)
-        self._drop(claimant, [pod for pod in pods if pod.is_active])
-        pods = self._pods(claimant)
+        status, moment = workload.obj["status"], self._moment()
+        _put(status, (verdict.target, "True", verdict.reason, verdict.message), moment)
+        self._report(workload, pods)
+        self._drop(workload, [pod for pod in pods if pod.is_active])
+        pods = self._claimed(workload)
         if any(pod.is_terminating and not job_tracking.has_ended(pod) for pod in pods):
             return None
-        status = claimant.obj["status"]
-        put_condition(status, (verdict.kind, "True", verdict.reason, verdict.message), moment)
+        status = workload.obj["status"]
+        _put(status, (verdict.kind, "True", verdict.reason, verdict.message), moment)
         if verdict.is_success:
             status["completionTime"] = moment
-            self._recorder.normal(claimant.resource, claimant.obj, "Completed", "Job completed")
+            self._normal(workload, "Completed", "Job completed")
         else:
-            self._recorder.warning(claimant.resource, claimant.obj, verdict.reason, verdict.message)
-        self._report(claimant, pods)
-        self._backoffs.pop(claimant.uid, None)
+            self._warning(workload, verdict.reason, verdict.message)
+        self._report(workload, pods)
+        self._backoffs.pop(workload.uid, None)
         return 0.0
 
-    def _after_end(self, claimant: PodOwner) -> float | None:
+    def _after_end(self, workload: WorkloadObject) -> float | None:
         """Let go of the pods of a Job that is over, and delete it when its time to live has passed."""
-        for pod in self._setting.pods.owned_by(claimant.uid):
+        for pod in self._context.pods.owned_by(workload.uid):
             self._let_go(pod)
-        self._backoffs.pop(claimant.uid, None)
-        keep_seconds = claimant.obj["spec"].get("ttlSecondsAfterFinished")
-        if keep_seconds is None or "deletionTimestamp" in claimant.obj["metadata"]:
+        self._backoffs.pop(workload.uid, None)
+        keep_seconds = workload.spec.get("ttlSecondsAfterFinished")
+        if keep_seconds is None or workload.is_terminating:
             return None
-        ended = next(c for c in claimant.obj["status"]["conditions"] if c.get("type") in ("Complete", "Failed"))
-        age = (self._setting.now() - parse_time(ended["lastTransitionTime"])).total_seconds()
+        ended = next(c for c in workload.obj["status"]["conditions"] if c.get("type") in ("Complete", "Failed"))
+        age = (self._now() - parse_time(ended["lastTransitionTime"])).total_seconds()
         if age < keep_seconds:
             return float(keep_seconds - age)
-        options = {"propagationPolicy": "Foreground", "preconditions": {"uid": claimant.uid}}
-        try:
-            name = claimant.obj["metadata"]["name"]
-            self._setting.api.delete(claimant.resource, claimant.namespace, name, options)
-        except StatusError as error:
-            if error.code != 404:
-                raise
+        options = {"propagationPolicy": "Foreground", "preconditions": {"uid": workload.uid}}
+        self._api.delete(workload.resource, workload.namespace, workload.name, options)
         return None
 
     def _seconds_to_deadline(self, job: Object) -> float | None:
         limit = job["spec"].get("activeDeadlineSeconds")
         if limit is None or "startTime" not in job["status"]:
             return None
-        age = (self._setting.now() - parse_time(job["status"]["startTime"])).total_seconds()
+        age = (self._now() - parse_time(job["status"]["startTime"])).total_seconds()
         return max(0.0, float(limit - age))
 
-    def _report(self, claimant: PodOwner, pods: Sequence[KnownPod]) -> None:
+    def _report(self, workload: WorkloadObject, pods: Sequence[KnownPod]) -> None:
         """Write the status with the counts of the pods that are there."""
         active = [pod for pod in pods if pod.is_active]
         counts = {
@@ -244,10 +211,10 @@ class JobController:
             "ready": sum(pod.is_ready for pod in active),
             "terminating": sum(pod.is_terminating and not pod.is_finished for pod in pods),
         }
-        status = {key: value for key, value in claimant.obj["status"].items() if key not in counts}
+        status = {key: value for key, value in workload.obj["status"].items() if key not in counts}
         status |= {key: value for key, value in counts.items() if value or key != "active"}
-        claimant.obj["status"] = status
-        save(self._setting.api, claimant, "status")
+        workload.obj["status"] = status
+        workload.save_status(self._api)
 
 
 def _sooner(first: float | None, second: float | None) -> float | None:
@@ -297,17 +264,8 @@ def find_end(job: Object, pods: Sequence[KnownPod], now: datetime) -> JobEnd | N
     return _REACHED if _has_enough(job, pods) else None
 
 
-def put_condition(status: Object, what: tuple[str, str, str, str], moment: str) -> None:
-    kind, value, reason, message = what
-    condition = {
-        "type": kind,
-        "status": value,
-        "lastProbeTime": moment,
-        "lastTransitionTime": moment,
-        "reason": reason,
-        "message": message,
-    }
-    conditions.put(status, condition)
+def _put(status: Object, what: tuple[str, str, str, str], moment: str) -> None:
+    conditions.put(status, conditions.make(what, moment, lastProbeTime=moment))
 
 
 def _restarts_too_often(job: Object, pods: Sequence[KnownPod]) -> bool:

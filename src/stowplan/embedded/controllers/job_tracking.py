@@ -1,28 +1,35 @@
-"""Counts the finished pods of a Job, each once, even if it is deleted or the server is killed in between.
+"""The pods of a Job: made with a finalizer, and counted once each, even if one is deleted or the server is killed.
 
-A pod of a Job bears a finalizer until it is counted. First its uid is written into the status, then its finalizer goes,
-and then the number takes the place of the uid.
+A pod bears the finalizer until it is counted. First its uid is written into the status, then its finalizer goes, and
+then the number takes the place of the uid.
+
+A Job may have two thousand million completions and a status that says all of them are done, so a set of completion
+indexes is kept as the intervals it consists of and never written out one by one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
-from stowplan.embedded.controllers.pod_control import Naming, pod_from_template
-from stowplan.embedded.controllers.workload import KnownOwner, PodOwner
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey, SharedInformer
+from stowplan.embedded.controllers.pod_control import PodNaming, WorkloadObject, pod_from_template
+from stowplan.embedded.controllers.workload import KnownWorkload, WorkloadInformer
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.metadata import ObjectKey, remove_finalizer
 from stowplan.embedded.informers.pods import COMPLETION_INDEX, KnownPod
-from stowplan.embedded.informers.workqueue import Worker, WorkQueue
-from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.registry.api import Api
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 _UNCOUNTED = "uncountedTerminatedPods"
 #: Pods noted in one go: the status must not grow without limit.
 _NOTED = 500
+# No number of completions has more digits.
+_INDEX = re.compile(r"[0-9]{1,10}")
+_INDEXES = re.compile(r"([0-9]{1,10})(?:-([0-9]{0,10}))?")
+
+#: From the first to the last completion index, both included.
+Interval = tuple[int, int]
 
 
 def has_failed(pod: KnownPod) -> bool:
@@ -69,9 +76,7 @@ def noted_of(status: Object, pods: Sequence[KnownPod]) -> list[KnownPod]:
 
 def note_indexes(status: Object, pods: Sequence[KnownPod]) -> None:
     """Add the indexes of pods that succeeded to those that are done."""
-    done = parse_indexes(status.get("completedIndexes", ""))
-    found = {completion_index(pod) for pod in pods if pod.phase == "Succeeded"}
-    done = merge_intervals([*done, *((index, index) for index in found if index is not None)])
+    done = with_indexes_of(status.get("completedIndexes", ""), [pod for pod in pods if pod.phase == "Succeeded"])
     if done:
         status["completedIndexes"] = format_indexes(done)
 
@@ -91,14 +96,6 @@ def _write(status: Object, noted: dict[str, list[str]]) -> None:
     status[_UNCOUNTED] = {kind: uids for kind, uids in noted.items() if uids}
 
 
-#: From the first to the last index, both included.
-Interval = tuple[int, int]
-
-# No number of completions has more digits.
-_INDEX = re.compile(r"[0-9]{1,10}")
-_PART = re.compile(r"([0-9]{1,10})(?:-([0-9]{0,10}))?")
-
-
 def completion_index(pod: KnownPod) -> int | None:
     """Read the completion index of a pod."""
     text = pod.annotations.get(COMPLETION_INDEX, "")
@@ -107,14 +104,20 @@ def completion_index(pod: KnownPod) -> int | None:
 
 def parse_indexes(text: str) -> list[Interval]:
     """Read a set of indexes; parts that make no sense are left out."""
-    parts = filter(None, map(_PART.fullmatch, text.split(",")))
+    parts = filter(None, map(_INDEXES.fullmatch, text.split(",")))
     return merge_intervals((int(part[1]), int(part[2] or part[1])) for part in parts)
 
 
-def merge_intervals(runs: Iterable[Interval]) -> list[Interval]:
-    """Put runs in order, those that meet or overlap as one."""
+def with_indexes_of(text: str, pods: Iterable[KnownPod]) -> list[Interval]:
+    """Read a set of indexes, and add those of some pods."""
+    indexes = {completion_index(pod) for pod in pods}
+    return merge_intervals([*parse_indexes(text), *((index, index) for index in indexes if index is not None)])
+
+
+def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
+    """Put intervals in order, those that meet or overlap as one."""
     found: list[Interval] = []
-    for first, last in sorted(runs):
+    for first, last in sorted(intervals):
         if found and first <= found[-1][1] + 1:
             found[-1] = (found[-1][0], max(last, found[-1][1]))
         elif first <= last:
@@ -123,7 +126,7 @@ def merge_intervals(runs: Iterable[Interval]) -> list[Interval]:
 
 
 def free_indexes(taken: Iterable[Interval], completions: int) -> Iterator[int]:
-    """Name the indexes below `completions` that are in none of the runs, lowest first."""
+    """Name the indexes below `completions` that are in none of the intervals, lowest first."""
     begin = 0
     for first, last in taken:
         yield from range(begin, min(first, completions))
@@ -131,24 +134,24 @@ def free_indexes(taken: Iterable[Interval], completions: int) -> Iterator[int]:
     yield from range(begin, completions)
 
 
-def format_indexes(runs: Iterable[Interval]) -> str:
-    """Write a set of indexes, runs of them as ranges."""
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+def format_indexes(intervals: Iterable[Interval]) -> str:
+    """Write a set of indexes, intervals of them as ranges."""
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in intervals)
 
 
 def is_indexed(job: Object) -> bool:
     return bool(job["spec"].get("completionMode") == "Indexed")
 
 
-def make_pod(claimant: PodOwner, index: int | None) -> Object:
+def make_pod(workload: WorkloadObject, index: int | None) -> Object:
     """Make the next pod, of an index where the Job has indexes."""
-    job = claimant.obj["metadata"]["name"]
-    naming = Naming(labels=labels_of(claimant))
+    job = workload.name
+    naming = PodNaming(labels=labels_of(workload))
     if index is not None:
         naming.prefix = f"{job}-{index}"
         naming.annotations[COMPLETION_INDEX] = str(index)
         naming.labels[COMPLETION_INDEX] = str(index)
-    pod = pod_from_template(claimant.obj["spec"]["template"], claimant, naming)
+    pod = pod_from_template(workload.spec["template"], workload, naming)
     pod["metadata"]["finalizers"].append(TRACKING)
     if index is not None:
         pod["spec"].setdefault("hostname", f"{job}-{index}")
@@ -158,13 +161,13 @@ def make_pod(claimant: PodOwner, index: int | None) -> Object:
     return pod
 
 
-def labels_of(claimant: PodOwner) -> dict[str, str]:
+def labels_of(workload: WorkloadObject) -> dict[str, str]:
     """The labels by which the pods of a Job are found."""
-    name = claimant.obj["metadata"]["name"]
+    name = workload.name
     return {
-        "batch.kubernetes.io/controller-uid": claimant.uid,
+        "batch.kubernetes.io/controller-uid": workload.uid,
         "batch.kubernetes.io/job-name": name,
-        "controller-uid": claimant.uid,
+        "controller-uid": workload.uid,
         "job-name": name,
     }
 
@@ -179,42 +182,44 @@ def _told_index(container: Object) -> Object:
     return {**container, "env": [*variables, index]}
 
 
-class OrphanPodController:
-    """Works on pods that bear the finalizer of a Job."""
+def remove_tracking(api: Api, resource: Resource, pod: KnownPod) -> None:
+    """Let go of a pod by taking the finalizer off it."""
+    if TRACKING not in pod.finalizers:
+        return
+    stored = api.store.get(resource, *pod.key)
+    if stored is not None and stored.uid == pod.uid:
+        obj = stored.object
+        remove_finalizer(obj, TRACKING)
+        api.update(resource, *pod.key, obj)
 
-    def __init__(self, setting: ControllerContext, jobs: SharedInformer[KnownOwner]) -> None:
-        self._setting = setting
+
+class OrphanPodController(Controller):
+    """Lets go of the pods of Jobs that are gone: nobody counts them any more, so nothing may hold them back."""
+
+    def __init__(self, context: ControllerContext, jobs: WorkloadInformer) -> None:
+        super().__init__(context, "job-controller", context.pods.resource)
         self._jobs = jobs
-        self._queue = WorkQueue()
-        self._failures = setting.failures("job-controller", resources.pods(setting.api))
-        setting.pods.follower.tell(self._on_pod)
-        jobs.tell(self._on_job)
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [Worker(self._queue, self.reconcile, (self._jobs, self._setting.pods.follower), self._failures).run()]
+        self._watch(jobs, self._on_job)
+        self._watch(context.pods, self._on_pod)
 
     def reconcile(self, key: ObjectKey) -> float | None:
         """Take the finalizer off a pod whose Job is gone."""
-        pod = self._setting.pods.get(key)
-        if pod is None or TRACKING not in pod.finalizers or self._has_job(pod):
-            return None
-        api, resource = self._setting.api, resources.pods(self._setting.api)
-        obj = api.get(resource, *key)
-        obj["metadata"]["finalizers"] = [each for each in obj["metadata"]["finalizers"] if each != TRACKING]
-        api.update(resource, *key, obj)
+        pod = self._context.pods.get(key)
+        if pod is not None and not self._has_job(pod):
+            remove_tracking(self._api, self._resource, pod)
         return None
 
     def _has_job(self, pod: KnownPod) -> bool:
         if pod.owner is None:
             return False
-        job = self._jobs.known.get((pod.namespace, pod.owner.name))
+        job = self._jobs.get((pod.namespace, pod.owner.name))
         return pod.owner.kind != "Job" or (job is not None and job.uid == pod.owner.uid)
 
-    def _on_pod(self, before: KnownPod | None, after: KnownPod | None) -> None:
+    def _on_pod(self, _: KnownPod | None, after: KnownPod | None) -> None:
         if after is not None and TRACKING in after.finalizers and (after.is_terminating or after.owner is None):
             self._queue.add(after.key)
 
-    def _on_job(self, before: KnownOwner | None, after: KnownOwner | None) -> None:
+    def _on_job(self, before: KnownWorkload | None, after: KnownWorkload | None) -> None:
         if before is not None and (after is None or after.uid != before.uid):
-            for pod in self._setting.pods.owned_by(before.uid):
+            for pod in self._context.pods.owned_by(before.uid):
                 self._queue.add(pod.key)

@@ -5,17 +5,14 @@ The pods of a node that is not ready are not ready either.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from typing import Any
 
-from stowplan.embedded.informers import conditions, resources
-from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers import conditions
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.informers.nodes import KnownNode
 from stowplan.embedded.informers.pods import KnownPod
-from stowplan.embedded.informers.workqueue import Worker, WorkQueue
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.model.timestamps import format_time
 from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE
 
 _PREFIX = "node.kubernetes.io/"
@@ -40,21 +37,16 @@ _MANAGED = frozenset(
 )
 
 
-class NodeLifecycleController:
+class NodeLifecycleController(Controller):
     """Keeps the taints of nodes, and the readiness of pods on those that are not ready."""
 
-    def __init__(self, setting: ControllerContext) -> None:
-        self._setting = setting
-        self._queue = WorkQueue()
-        self._failures = setting.failures("node-controller", resources.nodes(setting.api))
-        setting.nodes.follower.tell(self._on_node)
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [Worker(self._queue, self.reconcile, (self._setting.nodes.follower,), self._failures).run()]
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "node-controller", context.nodes.resource)
+        self._watch(context.nodes, self._enqueue)
 
     def reconcile(self, key: ObjectKey) -> float | None:
         """Bring the taints of a node in line with its state."""
-        node = self._setting.nodes.get(key[1])
+        node = self._context.nodes.get(key)
         # A node without a Ready condition has just come; the heartbeats see to it.
         if node is None or "Ready" not in node.conditions:
             return None
@@ -62,39 +54,30 @@ class NodeLifecycleController:
         if {(taint.key, taint.effect) for taint in node.taints} & _MANAGED != wanted:
             self._write_taints(node.name, wanted)
         if not node.is_ready:
-            for pod in self._setting.pods.on_node(node.name):
+            for pod in self._context.pods.on_node(node.name):
                 if pod.is_ready:
                     self._mark_not_ready(pod)
         return None
 
     def _write_taints(self, name: str, wanted: frozenset[tuple[str, str]]) -> None:
-        resource = resources.nodes(self._setting.api)
-        obj = self._setting.api.get(resource, "", name)
+        obj = self._api.get(self._resource, "", name)
         taints = obj.setdefault("spec", {}).get("taints") or []
         kept = [each for each in taints if _pair(each) not in _MANAGED - wanted]
-        missing = sorted(wanted - {_pair(each) for each in kept})
-        moment = format_time(self._setting.now())
-        obj["spec"]["taints"] = [
-            *kept,
-            *({"key": key, "effect": effect, "timeAdded": moment} for key, effect in missing),
-        ]
-        self._setting.api.update(resource, "", name, obj)
+        missing, moment = sorted(wanted - {_pair(each) for each in kept}), self._moment()
+        added = [{"key": key, "effect": effect, "timeAdded": moment} for key, effect in missing]
+        obj["spec"]["taints"] = [*kept, *added]
+        self._update(self._resource, obj)
 
     def _mark_not_ready(self, pod: KnownPod) -> None:
-        resource = resources.pods(self._setting.api)
+        resource = self._context.pods.resource
         try:
-            obj = self._setting.api.get(resource, *pod.key)
+            obj = self._api.get(resource, *pod.key)
         except StatusError:
             return
         ready = conditions.find(obj.get("status") or {}, "Ready")
         if ready is not None and ready.get("status") == "True":
-            moment = format_time(self._setting.now())
-            conditions.put(obj["status"], {**ready, "status": "False", "lastTransitionTime": moment})
-            self._setting.api.update(resource, *pod.key, obj, subresource="status")
-
-    def _on_node(self, _: KnownNode | None, after: KnownNode | None) -> None:
-        if after is not None:
-            self._queue.add(("", after.name))
+            conditions.put(obj["status"], {**ready, "status": "False", "lastTransitionTime": self._moment()})
+            self._update(resource, obj, "status")
 
 
 def wanted_taints(node: KnownNode) -> frozenset[tuple[str, str]]:

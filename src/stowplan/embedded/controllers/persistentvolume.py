@@ -1,17 +1,16 @@
-"""PersistentVolumeClaims: each is bound to a volume that suits it, at once or when a consumer has been placed.
+"""Binds PersistentVolumeClaims to PersistentVolumes, and ends or gives back volumes whose claims are gone.
 
-`volumes` looks after the other end, `volume_provisioning` makes the volumes that are asked for here.
+A claim is bound to a volume that suits it (`volume_binding` knows which), at once or when a consumer has been placed;
+`volume_provisioning` makes the volumes that are asked for here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from stowplan.embedded.controllers import volume_binding
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.informers.volumes import (
     BETA_STORAGE_PROVISIONER,
     NO_PROVISIONER,
@@ -19,11 +18,8 @@ from stowplan.embedded.informers.volumes import (
     KnownClaim,
     KnownClass,
     KnownVolume,
-    VolumeInformers,
 )
-from stowplan.embedded.informers.workqueue import Worker, WorkQueue
 from stowplan.embedded.objects.resource import Object
-from stowplan.model.timestamps import format_time
 
 _NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
 _WAITS_FOR_CONSUMER = "waiting for first consumer to be created before binding"
@@ -34,27 +30,17 @@ _WAITS_FOR_PROVISIONER = (
 )
 
 
-class PersistentVolumeClaimController:
+class PersistentVolumeClaimController(Controller):
     """Binds claims. Its queue holds claims, and classes (without a namespace) that have a volume to give away."""
 
-    def __init__(self, setting: ControllerContext, storage: VolumeInformers) -> None:
-        self._api, self._now = setting.api, setting.now
-        self._storage = storage
-        self._claims = resources.find(setting.api, "v1", "PersistentVolumeClaim")
-        self._volumes = resources.find(setting.api, "v1", "PersistentVolume")
-        self._recorder = setting.recorder("persistentvolume-controller")
-        self._queue = WorkQueue()
-        self._failures = setting.failures(
-            "persistentvolume-controller", resources.find(setting.api, "v1", "PersistentVolumeClaim")
-        )
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "persistentvolume-controller", context.volumes.claims.resource)
+        self._volumes = context.volumes
         #: By class, the claims that take whatever comes, in the order in which they began to wait.
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
-        storage.claims.tell(self._on_claim)
-        storage.volumes.tell(self._on_volume)
-        storage.classes.tell(self._on_class)
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [Worker(self._queue, self.reconcile, self._storage.followers, self._failures).run()]
+        self._watch(context.volumes.classes, self._on_class)
+        self._watch(context.volumes.volumes, self._on_volume)
+        self._watch(context.volumes.claims, self._on_claim)
 
     def reconcile(self, key: ObjectKey) -> float | None:
         """Bring one claim further, or give away what a class has."""
@@ -62,7 +48,7 @@ class PersistentVolumeClaimController:
         if not namespace:
             self._give_away(name)
             return None
-        claim = self._storage.claim(key)
+        claim = self._volumes.claims.get(key)
         if claim is None:
             self._forget(key)
         elif claim.is_bind_completed:
@@ -75,14 +61,14 @@ class PersistentVolumeClaimController:
     def _give_away(self, class_name: str) -> None:
         """Let claims that wait have the free volumes of their class; one look at each is enough."""
         for key in list(self._waiting.get(class_name, ())):
-            claim, free = self._storage.claim(key), self._storage.free(class_name)
+            claim, free = self._volumes.claims.get(key), self._volumes.free(class_name)
             if not free:
                 return
             volume = volume_binding.find_best(claim, free) if claim is not None else None
             if claim is not None and volume is not None:
                 self._bind(claim, volume)
                 self._forget(key)
-                self._storage.volumes.catch_up()
+                self._volumes.volumes.catch_up()
 
     def _bring_together(self, claim: KnownClaim) -> None:
         """Find a volume for a claim that has none, or see to it that there will be one."""
@@ -90,11 +76,11 @@ class PersistentVolumeClaimController:
         if claim.volume:
             self._take_asked(claim)
             return
-        storage_class = self._storage.class_of(claim)
+        storage_class = self._volumes.class_of(claim)
         is_delayed = storage_class is not None and storage_class.waits_for_consumer and not claim.selected_node
-        volume = volume_binding.find_reserved(claim, self._storage.reserved_for(claim.key))
+        volume = volume_binding.find_reserved(claim, self._volumes.reserved_for(claim.key))
         if volume is None and not is_delayed:
-            volume = volume_binding.find_best(claim, self._storage.free(claim.class_name or ""))
+            volume = volume_binding.find_best(claim, self._volumes.free(claim.class_name or ""))
         if volume is not None:
             self._bind(claim, volume)
         elif is_delayed:
@@ -104,19 +90,19 @@ class PersistentVolumeClaimController:
 
     def _take_asked(self, claim: KnownClaim) -> None:
         """Bind a claim to the volume that its maker chose, if that is there, free and as wanted."""
-        volume = self._storage.volume(claim.volume)
+        volume = self._volumes.volume(claim.volume)
         if volume is None or (volume.claim is not None and not volume.is_for(claim)):
             return
         problem = volume_binding.find_mismatch(claim, volume)
         if problem:
             message = f'Cannot bind to requested volume "{volume.name}": {problem}'
-            self._recorder.warning(self._claims, self._api.get(self._claims, *claim.key), "VolumeMismatch", message)
+            self._warn(claim, "VolumeMismatch", message)
         else:
             self._bind(claim, volume)
 
     def _wait(self, claim: KnownClaim, storage_class: KnownClass | None) -> None:
         """Remember a claim that no volume was found for, and ask for a volume where somebody makes them."""
-        default = self._storage.default_class() if claim.class_name is None else None
+        default = self._volumes.default_class() if claim.class_name is None else None
         if default is not None:
             # The default class came later than the claim.
             self._change(claim, lambda obj: obj["spec"].update(storageClassName=default.name))
@@ -126,10 +112,9 @@ class PersistentVolumeClaimController:
             self._tell(claim, "FailedBinding", _NO_CLASS)
         elif storage_class is None:
             missing = f'storageclass.storage.k8s.io "{claim.class_name}" not found'
-            self._tell(claim, "ProvisioningFailed", missing, is_warning=True)
+            self._warn(claim, "ProvisioningFailed", missing)
         elif storage_class.provisioner == NO_PROVISIONER:
-            problem = f"no volume plugin matched name: {NO_PROVISIONER}"
-            self._tell(claim, "ProvisioningFailed", problem, is_warning=True)
+            self._warn(claim, "ProvisioningFailed", f"no volume plugin matched name: {NO_PROVISIONER}")
         elif claim.provisioner != storage_class.provisioner:
             self._ask(claim, storage_class.provisioner)
 
@@ -143,13 +128,10 @@ class PersistentVolumeClaimController:
 
     def _check_bound(self, claim: KnownClaim) -> None:
         """See that a claim still has the volume it was given; one whose volume is gone is lost."""
-        volume = self._storage.volume(claim.volume) if claim.volume else None
-        if not claim.volume:
-            self._lose(
-                claim, "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
-            )
-        elif volume is None:
-            self._lose(claim, "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")
+        volume = self._volumes.volume(claim.volume) if claim.volume else None
+        if volume is None:
+            lost = "its PersistentVolume" if claim.volume else "reference to PersistentVolume"
+            self._lose(claim, "ClaimLost", f"Bound claim has lost {lost}. Data on the volume is lost!")
         elif volume.claim is None or volume.is_for(claim):
             self._bind(claim, volume)
         else:
@@ -157,31 +139,34 @@ class PersistentVolumeClaimController:
             self._lose(claim, "ClaimMisbound", misbound)
 
     def _lose(self, claim: KnownClaim, reason: str, message: str) -> None:
-        obj = self._api.get(self._claims, *claim.key)
+        obj = self._api.get(self._resource, *claim.key)
         if volume_binding.report_claim_without(obj, "Lost"):
-            self._api.update(self._claims, *claim.key, obj, subresource="status")
-            self._recorder.warning(self._claims, obj, reason, message)
+            self._update(self._resource, obj, "status")
+            self._recorder.warning(self._resource, obj, reason, message)
 
     def _bind(self, claim: KnownClaim, volume: KnownVolume) -> None:
         """Write both ends, the volume's first; what is written already is left alone."""
-        volume_obj, claim_obj = self._api.get(self._volumes, *volume.key), self._api.get(self._claims, *claim.key)
+        volumes = self._volumes.volumes.resource
+        volume_obj, claim_obj = self._api.get(volumes, *volume.key), self._api.get(self._resource, *claim.key)
         if volume_binding.point_volume(volume_obj, claim_obj):
-            volume_obj = self._api.update(self._volumes, *volume.key, volume_obj)
-        if volume_binding.report_volume(volume_obj, "Bound", format_time(self._now())):
-            volume_obj = self._api.update(self._volumes, *volume.key, volume_obj, subresource="status")
+            volume_obj = self._update(volumes, volume_obj)
+        if volume_binding.report_volume(volume_obj, "Bound", self._moment()):
+            volume_obj = self._update(volumes, volume_obj, "status")
         if volume_binding.point_claim(claim_obj, volume_obj):
-            claim_obj = self._api.update(self._claims, *claim.key, claim_obj)
+            claim_obj = self._update(self._resource, claim_obj)
         if volume_binding.report_claim(claim_obj, volume_obj):
-            self._api.update(self._claims, *claim.key, claim_obj, subresource="status")
+            self._update(self._resource, claim_obj, "status")
 
     def _change(self, claim: KnownClaim, edit: Callable[[Object], None]) -> None:
-        obj = self._api.get(self._claims, *claim.key)
+        obj = self._api.get(self._resource, *claim.key)
         edit(obj)
-        self._api.update(self._claims, *claim.key, obj)
+        self._update(self._resource, obj)
 
-    def _tell(self, claim: KnownClaim, reason: str, message: str, *, is_warning: bool = False) -> None:
-        record = self._recorder.warning if is_warning else self._recorder.normal
-        record(self._claims, self._api.get(self._claims, *claim.key), reason, message)
+    def _tell(self, claim: KnownClaim, reason: str, message: str) -> None:
+        self._recorder.normal(self._resource, self._api.get(self._resource, *claim.key), reason, message)
+
+    def _warn(self, claim: KnownClaim, reason: str, message: str) -> None:
+        self._recorder.warning(self._resource, self._api.get(self._resource, *claim.key), reason, message)
 
     def _forget(self, key: ObjectKey) -> None:
         for waiting in self._waiting.values():
@@ -197,7 +182,7 @@ class PersistentVolumeClaimController:
             if volume is not None and volume.claim is not None:
                 self._queue.add(volume.claim)
         known = after or before
-        for claim in self._storage.asking_for(known.name) if known is not None else ():
+        for claim in self._volumes.asking_for(known.name) if known is not None else ():
             self._queue.add(claim.key)
         if after is not None and after.is_free:
             self._queue.add(("", after.class_name))
@@ -205,38 +190,30 @@ class PersistentVolumeClaimController:
     def _on_class(self, _: KnownClass | None, after: KnownClass | None) -> None:
         if after is None:
             return
-        for claim in self._storage.claims.known.values():
+        for claim in self._volumes.claims.known.values():
             if not claim.is_bind_completed and claim.class_name in (None, after.name):
                 self._queue.add(claim.key)
 
 
-class PersistentVolumeController:
-    """Keeps the phases of volumes, and ends those that nobody wants back."""
+class PersistentVolumeController(Controller):
+    """Keeps volumes available until a claim has them, released when that is gone, and then kept or deleted."""
 
-    def __init__(self, setting: ControllerContext, storage: VolumeInformers) -> None:
-        self._api, self._now = setting.api, setting.now
-        self._storage = storage
-        self._resource = resources.find(setting.api, "v1", "PersistentVolume")
-        self._recorder = setting.recorder("persistentvolume-controller")
-        self._queue = WorkQueue()
-        self._failures = setting.failures(
-            "persistentvolume-controller", resources.find(setting.api, "v1", "PersistentVolume")
-        )
-        storage.volumes.tell(self._on_volume)
-        storage.claims.tell(self._on_claim)
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [Worker(self._queue, self.reconcile, self._storage.followers, self._failures).run()]
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "persistentvolume-controller", context.volumes.volumes.resource)
+        self._volumes = context.volumes
+        self._watch(context.volumes.classes)
+        self._watch(context.volumes.volumes, self._enqueue)
+        self._watch(context.volumes.claims, self._on_claim)
 
     def reconcile(self, key: ObjectKey) -> float | None:
         """Say where a volume is in its life, by what became of its claim."""
-        volume = self._storage.volume(key[1])
+        volume = self._volumes.volume(key[1])
         if volume is None:
             return None
         if volume.claim is None or not volume.claim_uid:
             self._report(volume, "Available")
             return None
-        claim = self._storage.claim(volume.claim)
+        claim = self._volumes.claims.get(volume.claim)
         if claim is None or claim.uid != volume.claim_uid:
             self._reclaim(volume)
         elif claim.volume == volume.name:
@@ -273,22 +250,18 @@ class PersistentVolumeController:
     def _give_back(self, volume: KnownVolume) -> None:
         obj = self._api.get(self._resource, *volume.key)
         volume_binding.release(obj)
-        obj = self._api.update(self._resource, *volume.key, obj)
-        if volume_binding.report_volume(obj, "Available", format_time(self._now())):
-            self._api.update(self._resource, *volume.key, obj, subresource="status")
+        obj = self._update(self._resource, obj)
+        if volume_binding.report_volume(obj, "Available", self._moment()):
+            self._update(self._resource, obj, "status")
 
     def _report(self, volume: KnownVolume, phase: str, message: str = "") -> None:
         if volume.phase == phase:
             return
         obj = self._api.get(self._resource, *volume.key)
-        if volume_binding.report_volume(obj, phase, format_time(self._now()), message):
-            self._api.update(self._resource, *volume.key, obj, subresource="status")
-
-    def _on_volume(self, _: KnownVolume | None, after: KnownVolume | None) -> None:
-        if after is not None:
-            self._queue.add(after.key)
+        if volume_binding.report_volume(obj, phase, self._moment(), message):
+            self._update(self._resource, obj, "status")
 
     def _on_claim(self, before: KnownClaim | None, after: KnownClaim | None) -> None:
         known = after or before
-        for volume in self._storage.reserved_for(known.key) if known is not None else ():
+        for volume in self._volumes.reserved_for(known.key) if known is not None else ():
             self._queue.add(volume.key)

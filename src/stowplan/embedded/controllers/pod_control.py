@@ -1,63 +1,165 @@
-"""Makes pods from a template and deletes them, with the events that tell of it."""
+"""The pods of a workload: claimed by controller reference and selector, made from its template, deleted.
+
+Which of too many pods go first is decided here too. `workload` says when a workload is looked at.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from stowplan.embedded.controllers.workload import PodOwner
-from stowplan.embedded.informers import resources
+from stowplan.embedded.informers.controller import ControllerContext
 from stowplan.embedded.informers.event_recorder import EventRecorder
-from stowplan.embedded.informers.pods import DELETION_COST, KnownPod
+from stowplan.embedded.informers.metadata import controller_of, controller_reference, is_terminating, remove_owner
+from stowplan.embedded.informers.pods import DELETION_COST, KnownPod, matching
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
+from stowplan.model.selectors import Selector
 
 #: What the API server leaves of a name to put five random characters behind.
 _LONGEST_PREFIX = 58
+_PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
+#: They spell no words.
+_HASH_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
+_HASH_LENGTH = 10
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class WorkloadObject:
+    """An object that controls pods by a selector, as it was read to be changed."""
+
+    resource: Resource
+    obj: Object
+    selector: Selector
+
+    @property
+    def uid(self) -> str:
+        uid: str = self.obj["metadata"]["uid"]
+        return uid
+
+    @property
+    def namespace(self) -> str:
+        namespace: str = self.obj["metadata"]["namespace"]
+        return namespace
+
+    @property
+    def name(self) -> str:
+        name: str = self.obj["metadata"]["name"]
+        return name
+
+    @property
+    def spec(self) -> Object:
+        spec: Object = self.obj["spec"]
+        return spec
+
+    @property
+    def status(self) -> Object:
+        """What was reported last; not to be changed where nothing was."""
+        return self.obj.get("status") or {}
+
+    @property
+    def generation(self) -> int:
+        generation: int = self.obj["metadata"].get("generation", 1)
+        return generation
+
+    @property
+    def is_terminating(self) -> bool:
+        return is_terminating(self.obj)
+
+    @property
+    def reference(self) -> Object:
+        return controller_reference(self.resource, self.obj)
+
+    def save_status(self, api: Api) -> None:
+        """Write the status; what comes after works on what the API made of the object."""
+        saved = api.update(self.resource, self.namespace, self.name, self.obj, subresource="status")
+        self.obj.clear()
+        self.obj.update(saved)
+
+
 class PodControl:
-    """Makes and ends the pods of one controller."""
+    """Claims, makes and deletes the pods of one controller, with the events that tell of it."""
 
-    api: Api
-    recorder: EventRecorder
+    def __init__(self, context: ControllerContext, recorder: EventRecorder) -> None:
+        self._api, self._informer = context.api, context.pods
+        self._recorder = recorder
 
-    def create(self, claimant: PodOwner, pod: Object) -> None:
+    def claim(self, workload: WorkloadObject, may_adopt: Callable[[KnownPod], bool] | None = None) -> list[KnownPod]:
+        """Adopt orphans, release pods that no longer match, and list those that the workload has then."""
+        owned = self._informer.owned_by(workload.uid)
+        own = matching(workload.selector, owned)
+        if workload.is_terminating:
+            return own
+        orphans = self._informer.orphans(workload.namespace, workload.selector)
+        adopted = [pod for pod in orphans if pod.is_active and (may_adopt is None or may_adopt(pod))]
+        for pod in adopted:
+            self._change(pod, lambda obj: _adopt(obj, workload))
+        if len(own) < len(owned):
+            kept = {pod.key for pod in own}
+            for pod in owned:
+                if pod.key not in kept and not pod.is_terminating:
+                    self._change(pod, lambda obj: remove_owner(obj, workload.uid))
+        if not adopted:
+            return own
+        self._informer.catch_up()
+        return matching(workload.selector, self._informer.owned_by(workload.uid))
+
+    def create(self, workload: WorkloadObject, pod: Object) -> None:
         """Create a pod for its owner; if the API refuses, say so on the owner and raise the refusal."""
-        resource = resources.pods(self.api)
         try:
-            created = self.api.create(resource, claimant.namespace, pod)
+            created = self._api.create(self._informer.resource, workload.namespace, pod)
         except StatusError as error:
             # A namespace on its way out refuses everything, and everybody in it goes too.
-            if not is_namespace_going(error):
+            if not _is_namespace_terminating(error):
                 message = f"Error creating: {error.message}"
-                self.recorder.warning(claimant.resource, claimant.obj, "FailedCreate", message)
+                self._recorder.warning(workload.resource, workload.obj, "FailedCreate", message)
             raise
         message = f"Created pod: {created['metadata']['name']}"
-        self.recorder.normal(claimant.resource, claimant.obj, "SuccessfulCreate", message)
+        self._recorder.normal(workload.resource, workload.obj, "SuccessfulCreate", message)
 
-    def delete(self, claimant: PodOwner, pod: KnownPod) -> None:
+    def delete(self, workload: WorkloadObject, pod: KnownPod) -> None:
         """Delete a pod of its owner; one that is gone already is fine."""
         try:
-            self.api.delete(resources.pods(self.api), *pod.key, {"preconditions": {"uid": pod.uid}})
+            self._api.delete(self._informer.resource, *pod.key, {"preconditions": {"uid": pod.uid}})
         except StatusError as error:
             if error.code in (404, 409):
                 return
             message = f"Error deleting: {error.message}"
-            self.recorder.warning(claimant.resource, claimant.obj, "FailedDelete", message)
+            self._recorder.warning(workload.resource, workload.obj, "FailedDelete", message)
             raise
-        self.recorder.normal(claimant.resource, claimant.obj, "SuccessfulDelete", f"Deleted pod: {pod.name}")
+        self._recorder.normal(workload.resource, workload.obj, "SuccessfulDelete", f"Deleted pod: {pod.name}")
+
+    def _change(self, pod: KnownPod, edit: Callable[[Object], None]) -> None:
+        try:
+            obj = self._api.get(self._informer.resource, *pod.key)
+            if obj["metadata"]["uid"] == pod.uid:
+                edit(obj)
+                self._api.update(self._informer.resource, *pod.key, obj)
+        except StatusError as error:
+            # Gone, or changed meanwhile: the next look decides anew.
+            if error.code not in (404, 409):
+                raise
+
+
+def _adopt(pod: Object, workload: WorkloadObject) -> None:
+    if controller_of(pod) is None:
+        pod["metadata"].setdefault("ownerReferences", []).append(workload.reference)
+
+
+def _is_namespace_terminating(error: StatusError) -> bool:
+    """Whether the API refused because the namespace is being deleted."""
+    causes = (error.details or {}).get("causes", [])
+    return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
 @dataclass(slots=True)
-class Naming:
+class PodNaming:
     """How a pod made from a template is called, and what is added to the template's labels and annotations."""
 
     name: str = ""
@@ -66,36 +168,49 @@ class Naming:
     annotations: dict[str, str] = field(default_factory=dict)
 
 
-def pod_from_template(template: Object, claimant: PodOwner, naming: Naming | None = None) -> Object:
+def pod_from_template(template: Object, workload: WorkloadObject, naming: PodNaming | None = None) -> Object:
     """Make a pod from a template, whose parts it shares; without a name of its own it is called after its owner."""
-    naming = naming or Naming()
+    naming = naming or PodNaming()
     meta = template.get("metadata") or {}
-    prefix = naming.prefix or claimant.obj["metadata"]["name"]
+    prefix = naming.prefix or workload.name
     named = {"name": naming.name} if naming.name else {"generateName": f"{prefix[:_LONGEST_PREFIX]}-"}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             **named,
-            "namespace": claimant.namespace,
+            "namespace": workload.namespace,
             "labels": {**(meta.get("labels") or {}), **naming.labels},
             "annotations": {**(meta.get("annotations") or {}), **naming.annotations},
             "finalizers": list(meta.get("finalizers") or []),
-            "ownerReferences": [claimant.reference],
+            "ownerReferences": [workload.reference],
         },
         "spec": dict(template.get("spec") or {}),
     }
 
 
-def is_namespace_going(error: StatusError) -> bool:
-    """Whether the API refused because the namespace is being deleted."""
-    causes = (error.details or {}).get("causes", [])
-    return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
+def compute_hash(template: Any, collision_count: int = 0) -> str:
+    """Name a pod template: equal ones have equal names; the collision count tells apart others that would too."""
+    canonical = msgspec.json.encode([template, collision_count], order="sorted")
+    number = int.from_bytes(hashlib.sha256(canonical).digest()[:8])
+    characters = []
+    for _ in range(_HASH_LENGTH):
+        number, digit = divmod(number, len(_HASH_CHARACTERS))
+        characters.append(_HASH_CHARACTERS[digit])
+    return "".join(characters)
 
 
-_PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
-
-_Order = tuple[bool, int, bool, int, int, float, int, float]
+def create_hashed(api: Api, resource: Resource, workload: WorkloadObject, make: Callable[[int], Object]) -> Object:
+    """Create what is named after a template hash; `make` is given the count of names that were taken by others."""
+    collisions: int = workload.status.get("collisionCount", 0)
+    while True:
+        try:
+            return api.create(resource, workload.namespace, make(collisions))
+        except StatusError as error:
+            if error.reason != "AlreadyExists":
+                raise
+        collisions += 1
+        workload.obj.setdefault("status", {})["collisionCount"] = collisions
 
 
 def pods_to_delete(pods: Iterable[KnownPod], count: int, related: Iterable[KnownPod]) -> list[KnownPod]:
@@ -105,15 +220,15 @@ def pods_to_delete(pods: Iterable[KnownPod], count: int, related: Iterable[Known
     with many related pods, and younger before older ones.
     """
     crowds = Counter(pod.node for pod in related if pod.is_active and pod.node)
-    return sorted(pods, key=lambda pod: _order(pod, crowds[pod.node]))[:count]
+    return sorted(pods, key=lambda pod: _deletion_rank(pod, crowds[pod.node]))[:count]
 
 
-def _order(pod: KnownPod, crowd: int) -> _Order:
+def _deletion_rank(pod: KnownPod, crowd: int) -> tuple[bool, int, bool, int, int, float, int, float]:
     return (
         pod.node != "",
         _PHASE_ORDER.get(pod.phase, 0),
         pod.is_ready,
-        _cost(pod),
+        _deletion_cost(pod),
         -crowd,
         -pod.ready_since,
         -pod.restarts,
@@ -121,33 +236,8 @@ def _order(pod: KnownPod, crowd: int) -> _Order:
     )
 
 
-def _cost(pod: KnownPod) -> int:
+def _deletion_cost(pod: KnownPod) -> int:
     try:
         return int(pod.annotations.get(DELETION_COST, "0"))
     except ValueError:
         return 0
-
-
-_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
-_LENGTH = 10
-
-
-def compute_hash(template: Any, collision_count: int = 0) -> str:
-    """Name a template; the collision count tells apart templates that would be called the same."""
-    canonical = msgspec.json.encode([template, collision_count], order="sorted")
-    number = int.from_bytes(hashlib.sha256(canonical).digest()[:8])
-    characters = []
-    for _ in range(_LENGTH):
-        number, digit = divmod(number, len(_CHARACTERS))
-        characters.append(_CHARACTERS[digit])
-    return "".join(characters)
-
-
-def scaled(value: Any, total: int, *, rounds_up: bool) -> int:
-    """Read an amount as a number of `total`; what cannot be read counts as none."""
-    if isinstance(value, int):
-        return value
-    if not isinstance(value, str) or not value.endswith("%") or not value[:-1].isdigit():
-        return 0
-    exact = int(value[:-1]) * total
-    return -(-exact // 100) if rounds_up else exact // 100

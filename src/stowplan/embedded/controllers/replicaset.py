@@ -2,82 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
-
-from stowplan.embedded.controllers import pod_control
-from stowplan.embedded.controllers.pod_control import PodControl, pod_from_template
-from stowplan.embedded.controllers.workload import COMPONENTS, KnownOwner, PodOwner, WorkloadController, claim_pods
+from stowplan.embedded.controllers.pod_control import WorkloadObject, pod_from_template, pods_to_delete
+from stowplan.embedded.controllers.workload import BURST, WorkloadController
 from stowplan.embedded.informers import conditions
 from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey, SharedInformer
+from stowplan.embedded.informers.metadata import controller_of, find_resource
 from stowplan.embedded.informers.pods import KnownPod, matching
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.selectors import from_labels
-from stowplan.model.timestamps import format_time
 
-#: Pods made or deleted in one go before everybody else has a turn.
-_BURST = 50
+_COMPONENTS = {"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller"}
 
 
-class ReplicaSetController:
+class ReplicaSetController(WorkloadController):
     """The controller of one of the two kinds."""
 
-    def __init__(self, setting: ControllerContext, resource: Resource) -> None:
-        self._setting = setting
-        self._sets = WorkloadController(setting, resource)
-        self._maker = PodControl(setting.api, setting.recorder(COMPONENTS[resource.kind]))
-        self._by_owner: dict[str, dict[ObjectKey, KnownOwner]] = {}
-        self._sets.follower.tell(self._on_set)
+    def __init__(self, context: ControllerContext, api_version: str, kind: str) -> None:
+        super().__init__(context, _COMPONENTS[kind], find_resource(context.api, api_version, kind))
 
-    @property
-    def follower(self) -> SharedInformer[KnownOwner]:
-        return self._sets.follower
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return self._sets.work(self.reconcile)
-
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def sync(self, workload: WorkloadObject) -> float | None:
         """Make or delete pods, then write the status."""
-        claimant = self._sets.claimant(key)
-        if claimant is None:
-            return None
-        active = [pod for pod in claim_pods(self._setting, claimant) if pod.is_active]
+        active = [pod for pod in self._pods.claim(workload) if pod.is_active]
         refusal, is_done = None, True
-        if "deletionTimestamp" not in claimant.obj["metadata"]:
+        if not workload.is_terminating:
             try:
-                is_done = self._match(claimant, active)
+                is_done = self._match(workload, active)
             except StatusError as error:
                 refusal = error
-        again_seconds = self._report(claimant, active, refusal)
+        again_seconds = self._report(workload, active, refusal)
         if refusal is not None:
             raise refusal
         return again_seconds if is_done else 0.0
 
-    def _match(self, claimant: PodOwner, active: list[KnownPod]) -> bool:
+    def _match(self, workload: WorkloadObject, active: list[KnownPod]) -> bool:
         """Move the number of pods towards what is asked for; return whether it is there."""
-        missing: int = claimant.obj["spec"].get("replicas", 1) - len(active)
+        missing: int = workload.spec.get("replicas", 1) - len(active)
         if missing > 0:
-            for _ in range(min(missing, _BURST)):
-                self._maker.create(claimant, pod_from_template(claimant.obj["spec"]["template"], claimant))
+            for _ in range(min(missing, BURST)):
+                self._pods.create(workload, pod_from_template(workload.spec["template"], workload))
         elif missing < 0:
-            related = self._related(claimant)
-            for victim in pod_control.pods_to_delete(active, min(-missing, _BURST), related):
-                self._maker.delete(claimant, victim)
-        return abs(missing) <= _BURST
+            related = self._related(workload)
+            for victim in pods_to_delete(active, min(-missing, BURST), related):
+                self._pods.delete(workload, victim)
+        return abs(missing) <= BURST
 
-    def _related(self, claimant: PodOwner) -> list[KnownPod]:
+    def _related(self, workload: WorkloadObject) -> list[KnownPod]:
         """List the pods of all sets with the same owner, such as the revisions of one Deployment."""
-        known = self._sets.follower.known.get((claimant.namespace, claimant.obj["metadata"]["name"]))
-        owner_uid = known.owner_uid if known else ""
-        siblings = self._by_owner.get(owner_uid, {}).values() if owner_uid else ()
-        uids = {claimant.uid, *(sibling.uid for sibling in siblings)}
-        return [pod for uid in uids for pod in self._setting.pods.owned_by(uid)]
+        owner = controller_of(workload.obj)
+        siblings = self.informer.owned_by(owner["uid"]) if owner else ()
+        uids = {workload.uid, *(sibling.uid for sibling in siblings)}
+        return [pod for uid in uids for pod in self._context.pods.owned_by(uid)]
 
-    def _report(self, claimant: PodOwner, active: list[KnownPod], refusal: StatusError | None) -> float | None:
+    def _report(self, workload: WorkloadObject, active: list[KnownPod], refusal: StatusError | None) -> float | None:
         """Write the status; return when the next pod will count as available."""
-        spec, now = claimant.obj["spec"], self._setting.now()
+        spec, now = workload.spec, self._now()
         waits = [pod.available_in(spec.get("minReadySeconds", 0), now) for pod in active]
         template_labels = (spec["template"].get("metadata") or {}).get("labels") or {}
         counts = {
@@ -88,12 +67,12 @@ class ReplicaSetController:
         status: Object = {
             "replicas": len(active),
             **{name: count for name, count in counts.items() if count},
-            "observedGeneration": claimant.obj["metadata"].get("generation", 1),
+            "observedGeneration": workload.generation,
         }
-        if kept := (claimant.obj.get("status") or {}).get("conditions"):
+        if kept := workload.status.get("conditions"):
             status["conditions"] = kept
         self._report_refusal(status, refusal, len(active) - spec.get("replicas", 1))
-        self._sets.write_status(claimant, status)
+        self._write_status(workload, status)
         return min((wait for wait in waits if wait), default=None)
 
     def _report_refusal(self, status: Object, refusal: StatusError | None, surplus: int) -> None:
@@ -106,17 +85,5 @@ class ReplicaSetController:
         told = conditions.find(status, "ReplicaFailure")
         # The message names a pod that is called otherwise each time; the first one says enough.
         if told is None or told.get("reason") != reason:
-            condition = {
-                "type": "ReplicaFailure",
-                "status": "True",
-                "lastTransitionTime": format_time(self._setting.now()),
-                "reason": reason,
-                "message": refusal.message,
-            }
-            conditions.put(status, condition)
-
-    def _on_set(self, before: KnownOwner | None, after: KnownOwner | None) -> None:
-        if before is not None:
-            self._by_owner.get(before.owner_uid, {}).pop(before.key, None)
-        if after is not None and after.owner_uid:
-            self._by_owner.setdefault(after.owner_uid, {})[after.key] = after
+            what = ("ReplicaFailure", "True", reason, refusal.message)
+            conditions.put(status, conditions.make(what, self._moment()))

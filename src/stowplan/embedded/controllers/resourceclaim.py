@@ -1,28 +1,22 @@
 """ResourceClaims that pods ask for by a template: each pod gets its own, and its status says which.
 
-Claims that have their devices are reserved for pods that came to their node without the scheduler.
-`resource_claims` looks after what becomes of claims later.
+Claims that have their devices are reserved for pods that came to their node without the scheduler. What becomes of
+claims when their pods have ended is looked after here too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
-
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.claiming_pods import ClaimingPod, ClaimingPodInformer, PodResourceClaim
-from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey, SharedInformer
-from stowplan.embedded.informers.owners import controller_reference
-from stowplan.embedded.informers.pods import KnownPod
-from stowplan.embedded.informers.resource_claims import (
+from stowplan.embedded.informers.claims import (
     FINALIZER,
     POD_CLAIM_NAME,
+    ClaimingPod,
     ConsumerReference,
     KnownResourceClaim,
-    ResourceClaimInformer,
+    PodResourceClaim,
 )
-from stowplan.embedded.informers.workqueue import Worker, WorkQueue
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.metadata import ObjectKey, controller_reference, find_resource, remove_finalizer
+from stowplan.embedded.informers.pods import KnownPod
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
@@ -33,32 +27,22 @@ _LONGEST_PREFIX = 57
 _MOST_CONSUMERS = 256
 
 
-class PodResourceClaimController:
+class PodResourceClaimController(Controller):
     """Makes and reserves the claims of pods."""
 
-    def __init__(self, setting: ControllerContext, claims: ResourceClaimInformer, pods: ClaimingPodInformer) -> None:
-        self._api = setting.api
-        self._claims, self._following = claims, pods
-        self._pods = resources.pods(setting.api)
-        self._resource = resources.find(setting.api, "resource.k8s.io/v1", "ResourceClaim")
-        self._templates = resources.find(setting.api, "resource.k8s.io/v1", "ResourceClaimTemplate")
-        self._recorder = setting.recorder("resource_claim")
-        self._queue = WorkQueue()
-        self._failures = setting.failures("resource_claim", self._pods)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "resource_claim", context.pods.resource)
+        self._claims, self._pods = context.resource_claims, context.claiming_pods
+        templates = find_resource(context.api, "resource.k8s.io/v1", "ResourceClaimTemplate")
         #: By template, the pods that wait for somebody to write it.
         self._waiting: dict[ObjectKey, dict[ObjectKey, None]] = {}
-        self._known_templates: SharedInformer[ObjectKey] = SharedInformer(setting.api, self._templates, _read_key)
-        self._known_templates.tell(self._on_template)
-        pods.follower.tell(self._on_pod)
-        claims.follower.tell(self._on_claim)
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        followers = (self._known_templates, self._following.follower, self._claims.follower)
-        return [self._known_templates.run(), Worker(self._queue, self.reconcile, followers, self._failures).run()]
+        self._templates = self._inform(templates, _read_key, self._on_template)
+        self._watch(context.claiming_pods, self._on_pod)
+        self._watch(context.resource_claims, self._on_claim)
 
     def reconcile(self, key: ObjectKey) -> float | None:
         """Make the claims that a pod lacks, write them into its status, and reserve what it runs with."""
-        pod = self._following.get(key)
+        pod = self._pods.get(key)
         if pod is None or pod.is_terminating or not pod.may_run or not pod.devices:
             return None
         made = {entry.name: self._ensure(pod, entry) for entry in pod.devices if entry.template and entry.made != ""}
@@ -70,8 +54,9 @@ class PodResourceClaimController:
 
     def _ensure(self, pod: ClaimingPod, entry: PodResourceClaim) -> str:
         """Find or make the claim of an entry; return its name."""
-        if entry.made and self._is_for(pod, self._claims.get((pod.namespace, entry.made))):
-            return entry.made
+        known = self._claims.get((pod.namespace, entry.made)) if entry.made else None
+        if known is not None and known.pod_uid == pod.uid:
+            return known.name
         # One that was made before the status could be written.
         for claim in self._claims.made_for(pod.uid):
             if claim.entry == entry.name:
@@ -80,41 +65,34 @@ class PodResourceClaimController:
             return self._make(pod, entry)
         except StatusError as error:
             message = f"PodResourceClaim {entry.name}: {error.message}"
-            self._recorder.warning(
-                self._pods, self._api.get(self._pods, *pod.key), "FailedResourceClaimCreation", message
-            )
+            obj = self._api.get(self._resource, *pod.key)
+            self._recorder.warning(self._resource, obj, "FailedResourceClaimCreation", message)
             raise
 
     def _make(self, pod: ClaimingPod, entry: PodResourceClaim) -> str:
         template_key = (pod.namespace, entry.template)
-        if template_key not in self._known_templates.known:
+        if template_key not in self._templates.known:
             self._waiting.setdefault(template_key, {})[pod.key] = None
         try:
-            template = self._api.get(self._templates, *template_key)
+            template = self._api.get(self._templates.resource, *template_key)
         except StatusError as error:
             raise StatusError(
                 error.code, error.reason, f'resource claim template "{entry.template}": {error.message}'
             ) from None
-        pod_obj = self._api.get(self._pods, *pod.key)
-        claim = claim_from(template, entry.name, pod_obj, controller_reference(self._pods, pod_obj))
-        created = self._api.create(self._resource, pod.namespace, claim)
-        self._claims.follower.catch_up()
+        obj = self._api.get(self._resource, *pod.key)
+        claim = claim_from(template, entry.name, obj, controller_reference(self._resource, obj))
+        created = self._api.create(self._claims.resource, pod.namespace, claim)
+        self._claims.catch_up()
         name: str = created["metadata"]["name"]
         return name
 
-    def _is_for(self, pod: ClaimingPod, claim: KnownResourceClaim | None) -> bool:
-        return claim is not None and claim.pod_uid == pod.uid
-
     def _report(self, pod: ClaimingPod, made: dict[str, str]) -> None:
-        obj = self._api.get(self._pods, *pod.key)
+        obj = self._api.get(self._resource, *pod.key)
         status = obj.setdefault("status", {})
-        before = reading.entries(status, "resourceClaimStatuses")
-        kept = [each for each in before if each.get("name") not in made]
-        status["resourceClaimStatuses"] = [
-            *kept,
-            *({"name": name, "resourceClaimName": claim} for name, claim in made.items()),
-        ]
-        self._api.update(self._pods, *pod.key, obj, subresource="status")
+        kept = [each for each in reading.entries(status, "resourceClaimStatuses") if each.get("name") not in made]
+        added = [{"name": name, "resourceClaimName": claim} for name, claim in made.items()]
+        status["resourceClaimStatuses"] = [*kept, *added]
+        self._update(self._resource, obj, "status")
 
     def _reserve_all(self, pod: ClaimingPod) -> None:
         for key in pod.device_claims:
@@ -123,10 +101,10 @@ class PodResourceClaimController:
                 continue
             if any(consumer.uid == pod.uid for consumer in claim.consumers):
                 continue
-            obj = self._api.get(self._resource, *key)
+            obj = self._api.get(self._claims.resource, *key)
             consumers = reading.entries(obj, "status", "reservedFor")
             obj["status"]["reservedFor"] = [*consumers, {"resource": "pods", "name": pod.name, "uid": pod.uid}]
-            self._api.update(self._resource, *key, obj, subresource="status")
+            self._update(self._claims.resource, obj, "status")
 
     def _on_pod(self, _: ClaimingPod | None, after: ClaimingPod | None) -> None:
         if after is not None and after.devices:
@@ -135,7 +113,7 @@ class PodResourceClaimController:
     def _on_claim(self, before: KnownResourceClaim | None, after: KnownResourceClaim | None) -> None:
         """Who named a claim may have to have it made again, or reserved."""
         known = after or before
-        for pod in self._following.with_devices_of(known.key) if known is not None else ():
+        for pod in self._pods.with_devices_of(known.key) if known is not None else ():
             self._queue.add(pod.key)
 
     def _on_template(self, before: ObjectKey | None, after: ObjectKey | None) -> None:
@@ -175,25 +153,22 @@ def _read_key(stored: Stored) -> ObjectKey:
     return stored.key
 
 
-class ResourceClaimController:
-    """Cleans up after pods."""
+class ResourceClaimController(Controller):
+    """Ends reservations with their pods, gives back devices that nobody reserves, and deletes claims left over.
 
-    def __init__(self, setting: ControllerContext, claims: ResourceClaimInformer, pods: ClaimingPodInformer) -> None:
-        self._api, self._pods = setting.api, setting.pods
-        self._following, self._claiming = claims, pods
-        self._resource = resources.find(setting.api, "resource.k8s.io/v1", "ResourceClaim")
-        self._queue = WorkQueue()
-        self._failures = setting.failures("resource_claim", self._resource)
-        claims.follower.tell(self._on_claim)
-        pods.follower.tell(self._on_pod)
+    A claim that was made for a pod goes when that pod has no more use for it.
+    """
 
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        followers = (self._pods.follower, self._claiming.follower, self._following.follower)
-        return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "resource_claim", context.resource_claims.resource)
+        self._claims, self._pods = context.resource_claims, context.pods
+        self._watch(context.pods)
+        self._watch(context.claiming_pods, self._on_pod)
+        self._watch(context.resource_claims, self._enqueue)
 
     def reconcile(self, key: ObjectKey) -> float | None:
         """Bring a claim in line with the pods that are left."""
-        claim = self._following.get(key)
+        claim = self._claims.get(key)
         if claim is None:
             return None
         kept = [consumer for consumer in claim.consumers if self._is_kept(claim, consumer)]
@@ -229,22 +204,16 @@ class ResourceClaimController:
                 status.pop("devices", None)
         if status != obj.get("status"):
             obj["status"] = status
-            obj = self._api.update(self._resource, *claim.key, obj, subresource="status")
-        finalizers = obj["metadata"].get("finalizers") or []
-        if FINALIZER in finalizers and "allocation" not in obj["status"]:
-            obj["metadata"]["finalizers"] = [each for each in finalizers if each != FINALIZER]
-            self._api.update(self._resource, *claim.key, obj)
-
-    def _on_claim(self, _: KnownResourceClaim | None, after: KnownResourceClaim | None) -> None:
-        if after is not None:
-            self._queue.add(after.key)
+            obj = self._update(self._resource, obj, "status")
+        if "allocation" not in obj["status"] and remove_finalizer(obj, FINALIZER):
+            self._update(self._resource, obj)
 
     def _on_pod(self, before: ClaimingPod | None, after: ClaimingPod | None) -> None:
         """A pod that went or ended needs its claims no more."""
         if before is not None and (after is None or after.uid != before.uid or not after.may_run):
             for key in before.device_claims:
                 self._queue.add(key)
-            for claim in self._following.made_for(before.uid):
+            for claim in self._claims.made_for(before.uid):
                 self._queue.add(claim.key)
 
 

@@ -34,13 +34,8 @@ from stowplan.embedded.controllers.statefulset import StatefulSetController
 from stowplan.embedded.controllers.tainteviction import TaintEvictionController
 from stowplan.embedded.controllers.volume_protection import VolumeProtectionController
 from stowplan.embedded.controllers.volume_provisioning import ProvisioningController
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.claiming_pods import ClaimingPodInformer
 from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.nodes import NodeInformer
-from stowplan.embedded.informers.pods import PodInformer
-from stowplan.embedded.informers.resource_claims import ResourceClaimInformer
-from stowplan.embedded.informers.volumes import VolumeInformers
+from stowplan.embedded.informers.informer import SharedInformer
 from stowplan.embedded.kubelet.heartbeats import Heartbeats
 from stowplan.embedded.kubelet.kubelet import Kubelet, KubeletTiming
 from stowplan.embedded.registry.api import Api
@@ -79,86 +74,68 @@ class Runnable(Protocol):
 def start_all(api: Api, options: ClusterOptions) -> list[asyncio.Task[None]]:
     """Make what a new cluster has, and start everybody; cancel the tasks to stop them."""
     bootstrap.ensure(api)
-    setting = ControllerContext(api, PodInformer(api), NodeInformer(api), options.now)
-    parts = parts_of(setting, options)
+    context = ControllerContext(api, options.now)
+    informers: list[SharedInformer[Any]] = [context.nodes, context.pods]
+    runnables: list[Runnable] = []
+    if options.has_controllers:
+        informers += [*context.volumes.informers, context.resource_claims, context.claiming_pods]
+        runnables += _controllers(context, options)
+    if options.has_kubelets:
+        runnables += [] if options.is_still else [Kubelet(context, options.timing)]
+        runnables.append(Heartbeats(context, options.heartbeat_seconds))
     # Everybody listens by now: what is there already is told once to all.
-    setting.nodes.follower.catch_up()
-    setting.pods.follower.catch_up()
-    return _begin([setting.nodes.follower.run(), setting.pods.follower.run()], parts, options)
+    context.nodes.catch_up()
+    context.pods.catch_up()
+    return _start([informer.run() for informer in informers], runnables, options)
 
 
 def announce(api: Api, options: ClusterOptions, host: str, port: int) -> list[asyncio.Task[None]]:
     """Let the cluster know where its API is; cancel the tasks to stop."""
-    setting = ControllerContext(api, PodInformer(api), NodeInformer(api), options.now)
-    return _begin([], [KubernetesServiceController(setting, host, port)], options)
+    return _start([], [KubernetesServiceController(ControllerContext(api, options.now), host, port)], options)
 
 
-def _begin(
-    works: list[Coroutine[Any, Any, None]], parts: list[Runnable], options: ClusterOptions
+def _start(
+    works: list[Coroutine[Any, Any, None]], runnables: list[Runnable], options: ClusterOptions
 ) -> list[asyncio.Task[None]]:
-    for part in parts:
-        works += part.work()
+    for runnable in runnables:
+        works += runnable.work()
     precedence = options.precedence
     return [asyncio.create_task(work if precedence is None else precedence.behind(work)) for work in works]
 
 
-def parts_of(setting: ControllerContext, options: ClusterOptions) -> list[Runnable]:
-    """Make every part; none has begun to work."""
-    parts = controllers_of(setting, options) if options.has_controllers else []
-    if options.has_kubelets and not options.is_still:
-        parts.append(Kubelet(setting, options.timing))
-    if options.has_kubelets:
-        parts.append(Heartbeats(setting, options.heartbeat_seconds))
-    return parts
-
-
-def controllers_of(setting: ControllerContext, options: ClusterOptions) -> list[Runnable]:
-    """Make every controller."""
-    replica_sets = ReplicaSetController(setting, resources.apps(setting.api, "ReplicaSet"))
-    jobs = JobController(setting)
-    parts: list[Runnable] = [
-        ServiceAccountController(setting),
-        NodeLifecycleController(setting),
+def _controllers(context: ControllerContext, options: ClusterOptions) -> list[Runnable]:
+    """Make every controller; none has begun to work."""
+    replica_sets = ReplicaSetController(context, "apps/v1", "ReplicaSet")
+    jobs = JobController(context)
+    at_once: list[Runnable] = [
+        ServiceAccountController(context),
+        NodeLifecycleController(context),
         replica_sets,
-        ReplicaSetController(setting, resources.find(setting.api, "v1", "ReplicationController")),
-        DeploymentController(setting, replica_sets.follower),
-        StatefulSetController(setting),
-        DaemonSetController(setting),
+        ReplicaSetController(context, "v1", "ReplicationController"),
+        DeploymentController(context, replica_sets.informer),
+        StatefulSetController(context),
+        DaemonSetController(context),
         jobs,
-        *claim_controllers_of(setting, options),
+        EphemeralVolumeController(context),
+        PersistentVolumeClaimController(context),
+        PersistentVolumeController(context),
+        VolumeProtectionController(context),
+        PodResourceClaimController(context),
+        ResourceClaimController(context),
     ]
+    if options.has_provisioner:
+        at_once.append(ProvisioningController(context))
     if options.is_still:
-        return parts
+        return at_once
     return [
-        NamespaceController(setting),
-        RootCertificatePublisher(setting, options.authority),
-        GarbageCollector(setting),
-        TaintEvictionController(setting),
-        PodGCController(setting, options.gone_node_seconds),
-        OrphanPodController(setting, jobs.follower),
-        CronJobController(setting, jobs.follower),
-        DisruptionController(setting),
-        EventTTLController(setting),
-        *parts,
+        NamespaceController(context),
+        RootCertificatePublisher(context, options.authority),
+        GarbageCollector(context),
+        TaintEvictionController(context),
+        PodGCController(context, options.gone_node_seconds),
+        OrphanPodController(context, jobs.informer),
+        CronJobController(context, jobs.informer),
+        DisruptionController(context),
+        EventTTLController(context),
+        *at_once,
     ]
-
-
-def claim_controllers_of(setting: ControllerContext, options: ClusterOptions) -> list[Runnable]:
-    """Make what looks after claims, for volumes and for devices, and after what they are given."""
-    storage, devices, pods = (
-        VolumeInformers(setting.api),
-        ResourceClaimInformer(setting.api),
-        ClaimingPodInformer(setting.api),
-    )
-    parts: list[Runnable] = [
-        storage,
-        devices,
-        pods,
-        EphemeralVolumeController(setting, storage, pods),
-        PersistentVolumeClaimController(setting, storage),
-        PersistentVolumeController(setting, storage),
-        VolumeProtectionController(setting, storage, pods),
-        PodResourceClaimController(setting, devices, pods),
-        ResourceClaimController(setting, devices, pods),
-    ]
-    return [*parts, ProvisioningController(setting, storage)] if options.has_provisioner else parts

@@ -1,35 +1,32 @@
 """StatefulSets: numbered pods, made and updated one after the other, or all at once if the set allows it.
 
-PersistentVolumeClaims are made from the set's templates and kept; `volume_claims` binds them.
+PersistentVolumeClaims are made from the set's templates and kept; `persistentvolume` binds them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
 
 from stowplan.embedded.controllers.controller_history import REVISION_LABEL, ControllerHistory, template_of
-from stowplan.embedded.controllers.pod_control import Naming, PodControl, pod_from_template, scaled
-from stowplan.embedded.controllers.workload import PodOwner, WorkloadController, claim_pods
-from stowplan.embedded.informers import resources
+from stowplan.embedded.controllers.pod_control import PodNaming, WorkloadObject, pod_from_template
+from stowplan.embedded.controllers.workload import BURST, WorkloadController, scaled_value
 from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.informers.pods import KnownPod
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
 
-#: Pods made or deleted in one go before everybody else has a turn.
-_BURST = 50
+_NUMBERED = re.compile(r"(.+)-(0|[1-9][0-9]*)$")
 
 
 @dataclass(slots=True)
-class _View:
+class _StatefulView:
     """One set as it is now: its pods by ordinal, those beyond its size, and the revisions it moves between."""
 
-    claimant: PodOwner
+    workload: WorkloadObject
     pods: dict[int, KnownPod]
     condemned: list[KnownPod]
     wanted: range
@@ -38,54 +35,54 @@ class _View:
 
     @property
     def is_parallel(self) -> bool:
-        return bool(self.claimant.obj["spec"].get("podManagementPolicy") == "Parallel")
+        return bool(self.workload.spec.get("podManagementPolicy") == "Parallel")
+
+    @property
+    def strategy(self) -> Object:
+        return self.workload.spec.get("updateStrategy") or {}
+
+    @property
+    def is_rolling(self) -> bool:
+        return bool(self.strategy.get("type", "RollingUpdate") == "RollingUpdate")
 
     @property
     def min_ready_seconds(self) -> int:
-        seconds: int = self.claimant.obj["spec"].get("minReadySeconds", 0)
+        seconds: int = self.workload.spec.get("minReadySeconds", 0)
         return seconds
 
 
-class StatefulSetController:
+class StatefulSetController(WorkloadController):
     """The StatefulSet controller."""
 
-    def __init__(self, setting: ControllerContext) -> None:
-        self._setting = setting
-        self._sets = WorkloadController(setting, resources.apps(setting.api, "StatefulSet"))
-        self._recorder = setting.recorder("statefulset-controller")
-        self._maker = PodControl(setting.api, self._recorder)
-        self._history = ControllerHistory(setting.api, "controller.kubernetes.io/hash")
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "statefulset-controller", find_resource(context.api, "apps/v1", "StatefulSet"))
+        self._history = ControllerHistory(context.api, "controller.kubernetes.io/hash")
 
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return self._sets.work(self.reconcile)
-
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def sync(self, workload: WorkloadObject) -> float | None:
         """Make, delete or update pods, then write the status."""
-        claimant = self._sets.claimant(key)
-        if claimant is None:
-            return None
-        view = self._view(claimant)
+        view = self._view(workload)
         try:
-            if "deletionTimestamp" not in claimant.obj["metadata"]:
+            if not workload.is_terminating:
                 self._act(view)
         finally:
             # What was done is seen at the next look; what there was before is reported even if the API refused.
             self._report(view)
-        self._history.clean_up(claimant, self._live(view))
-        now = self._setting.now()
+        in_use = {_revision(pod) for pod in (*view.pods.values(), *view.condemned)}
+        self._history.clean_up(workload, in_use | {view.current["metadata"]["name"], view.update["metadata"]["name"]})
+        now = self._now()
         waits = [pod.available_in(view.min_ready_seconds, now) for pod in view.pods.values()]
         return min((wait for wait in waits if wait), default=None)
 
-    def _view(self, claimant: PodOwner) -> _View:
-        pods = claim_pods(self._setting, claimant, lambda pod: ordinal_of(claimant, pod.name) is not None)
-        update = self._history.current(claimant)
-        current_name = (claimant.obj.get("status") or {}).get("currentRevision")
-        known = {each["metadata"]["name"]: each for each in self._history.of(claimant)}
-        first = first_ordinal(claimant)
-        wanted = range(first, first + claimant.obj["spec"].get("replicas", 1))
-        numbered = {n: pod for pod in pods if (n := ordinal_of(claimant, pod.name)) is not None}
-        return _View(
-            claimant,
+    def _view(self, workload: WorkloadObject) -> _StatefulView:
+        pods = self._pods.claim(workload, lambda pod: ordinal_of(workload, pod.name) is not None)
+        update = self._history.current(workload)
+        current_name = workload.status.get("currentRevision")
+        known = {each["metadata"]["name"]: each for each in self._history.of(workload)}
+        first: int = (workload.spec.get("ordinals") or {}).get("start", 0)
+        wanted = range(first, first + workload.spec.get("replicas", 1))
+        numbered = {n: pod for pod in pods if (n := ordinal_of(workload, pod.name)) is not None}
+        return _StatefulView(
+            workload,
             pods={number: pod for number, pod in numbered.items() if number in wanted},
             condemned=[numbered[number] for number in sorted(numbered, reverse=True) if number not in wanted],
             wanted=wanted,
@@ -93,12 +90,12 @@ class StatefulSetController:
             update=update,
         )
 
-    def _act(self, view: _View) -> None:
+    def _act(self, view: _StatefulView) -> None:
         """First the pods that should be there, then those that should not, then those of an old template."""
         if self._complete(view) and self._shrink(view):
-            self._update(view)
+            self._roll(view)
 
-    def _complete(self, view: _View) -> bool:
+    def _complete(self, view: _StatefulView) -> bool:
         """Make what is missing; return whether nothing stands in the way of the next step."""
         made = 0
         for ordinal in view.wanted:
@@ -110,32 +107,27 @@ class StatefulSetController:
                 self._delete(view, pod)
             elif view.is_parallel or self._is_available(view, pod):
                 continue
-            if not view.is_parallel or made >= _BURST:
+            if not view.is_parallel or made >= BURST:
                 return False
         return True
 
-    def _shrink(self, view: _View) -> bool:
-        """Delete pods beyond the size, highest first; return whether there were none."""
-        unhealthy = [pod for pod in view.condemned if not self._is_available(view, pod)]
-        for pod in view.condemned[:_BURST]:
-            if pod.is_terminating:
-                if not view.is_parallel:
-                    return False
-                continue
-            if not view.is_parallel and unhealthy and pod is not unhealthy[-1]:
-                return False
-            self._delete(view, pod)
-            if not view.is_parallel:
-                return False
-        return not view.condemned or view.is_parallel
+    def _shrink(self, view: _StatefulView) -> bool:
+        """Delete pods beyond the size, highest first; return whether nothing stands in the way of the next step."""
+        if view.is_parallel:
+            for pod in view.condemned[:BURST]:
+                self._delete(view, pod)
+        elif view.condemned:
+            unhealthy = [pod for pod in view.condemned if not self._is_available(view, pod)]
+            if not unhealthy or view.condemned[0] is unhealthy[-1]:
+                self._delete(view, view.condemned[0])
+        return view.is_parallel or not view.condemned
 
-    def _update(self, view: _View) -> None:
+    def _roll(self, view: _StatefulView) -> None:
         """Delete pods of an old template, highest first, as many as may be missing at a time."""
-        strategy = view.claimant.obj["spec"].get("updateStrategy") or {}
-        if strategy.get("type", "RollingUpdate") == "OnDelete":
+        if view.strategy.get("type") == "OnDelete":
             return
-        rolling = strategy.get("rollingUpdate") or {}
-        allowed = max(1, scaled(rolling.get("maxUnavailable", 1), len(view.wanted), rounds_up=True))
+        rolling = view.strategy.get("rollingUpdate") or {}
+        allowed = max(1, scaled_value(rolling.get("maxUnavailable", 1), len(view.wanted), rounds_up=True))
         allowed -= sum(not self._is_available(view, pod) for pod in view.pods.values())
         allowed -= len(view.wanted) - len(view.pods)
         for ordinal in reversed(view.wanted[rolling.get("partition", 0) :]):
@@ -146,64 +138,54 @@ class StatefulSetController:
                 self._delete(view, pod)
                 allowed -= 1
 
-    def _create(self, view: _View, ordinal: int) -> None:
+    def _create(self, view: _StatefulView, ordinal: int) -> None:
         """Make a pod and its claims; below the partition it is made as it was."""
-        for volume_claim in claims_of(view.claimant, ordinal):
+        for volume_claim in claims_of(view.workload, ordinal):
             self._create_claim(view, volume_claim, ordinal)
-        pod = pod_at(view.claimant, ordinal, self._revision_for(view, ordinal))
-        name = pod["metadata"]["name"]
-        subject = f"create Pod {name} in StatefulSet {view.claimant.obj['metadata']['name']}"
-        resource = view.claimant.resource
+        pod = pod_at(view.workload, ordinal, self._revision_for(view, ordinal))
+        subject = f"create Pod {pod['metadata']['name']} in StatefulSet {view.workload.name}"
         try:
-            self._setting.api.create(resources.pods(self._setting.api), view.claimant.namespace, pod)
+            self._api.create(self._context.pods.resource, view.workload.namespace, pod)
         except StatusError as error:
             # A pod of that name which is not ours has to go first.
-            message = f"{subject} failed error: {error.message}"
-            self._recorder.warning(resource, view.claimant.obj, "FailedCreate", message)
+            self._warning(view.workload, "FailedCreate", f"{subject} failed error: {error.message}")
             raise
-        self._recorder.normal(resource, view.claimant.obj, "SuccessfulCreate", f"{subject} successful")
+        self._normal(view.workload, "SuccessfulCreate", f"{subject} successful")
 
-    def _create_claim(self, view: _View, volume_claim: Object, ordinal: int) -> None:
-        resource = resources.find(self._setting.api, "v1", "PersistentVolumeClaim")
-        name, owner = volume_claim["metadata"]["name"], view.claimant.obj["metadata"]["name"]
-        if self._setting.api.store.get(resource, view.claimant.namespace, name) is not None:
+    def _create_claim(self, view: _StatefulView, volume_claim: Object, ordinal: int) -> None:
+        resource = self._context.volumes.claims.resource
+        name, owner = volume_claim["metadata"]["name"], view.workload.name
+        if self._api.store.get(resource, view.workload.namespace, name) is not None:
             return
-        self._setting.api.create(resource, view.claimant.namespace, volume_claim)
+        self._api.create(resource, view.workload.namespace, volume_claim)
         message = f"create Claim {name} Pod {owner}-{ordinal} in StatefulSet {owner} success"
-        self._recorder.normal(view.claimant.resource, view.claimant.obj, "SuccessfulCreate", message)
+        self._normal(view.workload, "SuccessfulCreate", message)
 
-    def _revision_for(self, view: _View, ordinal: int) -> Object:
+    def _revision_for(self, view: _StatefulView, ordinal: int) -> Object:
         """Which template a missing pod is made from: during an update the first ones keep the current one."""
-        strategy = view.claimant.obj["spec"].get("updateStrategy") or {}
-        rolling = strategy.get("rollingUpdate")
-        is_current = strategy.get("type", "RollingUpdate") == "RollingUpdate" and (
-            (rolling is None and ordinal - view.wanted.start < self._current_count(view))
-            or (rolling is not None and ordinal - view.wanted.start < rolling.get("partition", 0))
-        )
+        rolling = view.strategy.get("rollingUpdate")
+        current_count = (
+            view.workload.status.get("currentReplicas") if rolling is None else rolling.get("partition")
+        ) or 0
+        is_current = view.is_rolling and ordinal - view.wanted.start < current_count
         return view.current if is_current else view.update
 
-    def _current_count(self, view: _View) -> int:
-        count: int = (view.claimant.obj.get("status") or {}).get("currentReplicas", 0)
-        return count
-
-    def _delete(self, view: _View, pod: KnownPod) -> None:
+    def _delete(self, view: _StatefulView, pod: KnownPod) -> None:
         if not pod.is_terminating:
-            options = {"preconditions": {"uid": pod.uid}}
-            self._setting.api.delete(resources.pods(self._setting.api), *pod.key, options)
-            owner = view.claimant.obj["metadata"]["name"]
-            message = f"delete Pod {pod.name} in StatefulSet {owner} successful"
-            self._recorder.normal(view.claimant.resource, view.claimant.obj, "SuccessfulDelete", message)
+            self._api.delete(self._context.pods.resource, *pod.key, {"preconditions": {"uid": pod.uid}})
+            message = f"delete Pod {pod.name} in StatefulSet {view.workload.name} successful"
+            self._normal(view.workload, "SuccessfulDelete", message)
 
-    def _is_available(self, view: _View, pod: KnownPod) -> bool:
+    def _is_available(self, view: _StatefulView, pod: KnownPod) -> bool:
         if pod.is_terminating or pod.phase != "Running":
             return False
-        return pod.available_in(view.min_ready_seconds, self._setting.now()) == 0
+        return pod.available_in(view.min_ready_seconds, self._now()) == 0
 
-    def _report(self, view: _View) -> None:
+    def _report(self, view: _StatefulView) -> None:
         pods = [*view.pods.values(), *view.condemned]
         current, update = view.current["metadata"]["name"], view.update["metadata"]["name"]
         status: Object = {
-            "observedGeneration": view.claimant.obj["metadata"].get("generation", 1),
+            "observedGeneration": view.workload.generation,
             "replicas": len(pods),
             "readyReplicas": sum(pod.phase == "Running" and pod.is_ready for pod in pods),
             "availableReplicas": sum(self._is_available(view, pod) for pod in pods),
@@ -211,25 +193,14 @@ class StatefulSetController:
             "updatedReplicas": _count_of(pods, update),
             "currentRevision": current,
             "updateRevision": update,
-            "collisionCount": (view.claimant.obj.get("status") or {}).get("collisionCount", 0),
+            "collisionCount": view.workload.status.get("collisionCount", 0),
         }
-        if self._is_updated(view, status):
+        counts = {status[name] for name in ("updatedReplicas", "readyReplicas", "replicas")}
+        if view.is_rolling and counts == {len(view.wanted)}:
+            # The update has reached every pod.
             status |= {"currentReplicas": status["updatedReplicas"], "currentRevision": update}
         kept = ("replicas", "availableReplicas", "collisionCount")
-        shown = {name: value for name, value in status.items() if value or name in kept}
-        self._sets.write_status(view.claimant, shown)
-
-    def _is_updated(self, view: _View, status: Object) -> bool:
-        """Whether a rolling update has reached every pod."""
-        strategy = view.claimant.obj["spec"].get("updateStrategy") or {}
-        is_rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
-        counts = {status[name] for name in ("updatedReplicas", "readyReplicas", "replicas")}
-        return is_rolling and counts == {len(view.wanted)}
-
-    def _live(self, view: _View) -> set[str]:
-        """Name the revisions that must be kept."""
-        used = {_revision(pod) for pod in (*view.pods.values(), *view.condemned)}
-        return used | {view.current["metadata"]["name"], view.update["metadata"]["name"]}
+        self._write_status(view.workload, {name: value for name, value in status.items() if value or name in kept})
 
 
 def _revision(pod: KnownPod) -> str:
@@ -240,70 +211,53 @@ def _count_of(pods: Sequence[KnownPod], revision: str) -> int:
     return sum(_revision(pod) == revision and not pod.is_terminating for pod in pods)
 
 
-_NUMBERED = re.compile(r"(.+)-(0|[1-9][0-9]*)$")
-
-
-def ordinal_of(claimant: PodOwner, pod_name: str) -> int | None:
+def ordinal_of(workload: WorkloadObject, pod_name: str) -> int | None:
     """Read the number of a pod; None if the pod is not called after the set."""
     found = _NUMBERED.match(pod_name)
-    if found is None or found[1] != claimant.obj["metadata"]["name"]:
+    if found is None or found[1] != workload.name:
         return None
     return int(found[2])
 
 
-def first_ordinal(claimant: PodOwner) -> int:
-    first: int = (claimant.obj["spec"].get("ordinals") or {}).get("start", 0)
-    return first
-
-
-def pod_at(claimant: PodOwner, ordinal: int, revision: Object) -> Object:
+def pod_at(workload: WorkloadObject, ordinal: int, revision: Object) -> Object:
     """Make the pod of an ordinal from the template of a revision."""
-    name = f"{claimant.obj['metadata']['name']}-{ordinal}"
+    name = f"{workload.name}-{ordinal}"
     labels = {
         "statefulset.kubernetes.io/pod-name": name,
         "apps.kubernetes.io/pod-index": str(ordinal),
         REVISION_LABEL: revision["metadata"]["name"],
     }
-    pod = pod_from_template(template_of(revision), claimant, Naming(name=name, labels=labels))
+    pod = pod_from_template(template_of(revision), workload, PodNaming(name=name, labels=labels))
     pod["spec"]["hostname"] = name
-    pod["spec"]["subdomain"] = claimant.obj["spec"].get("serviceName", "")
-    _add_volumes(claimant, pod, ordinal)
+    pod["spec"]["subdomain"] = workload.spec.get("serviceName", "")
+    _add_volumes(workload, pod, ordinal)
     return pod
 
 
-def claims_of(claimant: PodOwner, ordinal: int) -> list[Object]:
+def claims_of(workload: WorkloadObject, ordinal: int) -> list[Object]:
     """Make the PersistentVolumeClaims of an ordinal."""
     made = []
-    for template in claimant.obj["spec"].get("volumeClaimTemplates") or []:
+    selected = (workload.spec.get("selector") or {}).get("matchLabels") or {}
+    for template in workload.spec.get("volumeClaimTemplates") or []:
         meta = deepcopy(template.get("metadata") or {})
-        labels = {**(meta.get("labels") or {}), **_selected_labels(claimant)}
-        meta |= {"name": claim_name(claimant, template, ordinal), "namespace": claimant.namespace, "labels": labels}
+        labels = {**(meta.get("labels") or {}), **selected}
+        meta |= {"name": claim_name(workload, template, ordinal), "namespace": workload.namespace, "labels": labels}
         meta.pop("creationTimestamp", None)
         made.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": template["spec"]})
     return made
 
 
-def claim_name(claimant: PodOwner, template: Object, ordinal: int) -> str:
-    return f"{template['metadata']['name']}-{claimant.obj['metadata']['name']}-{ordinal}"
+def claim_name(workload: WorkloadObject, template: Object, ordinal: int) -> str:
+    return f"{template['metadata']['name']}-{workload.name}-{ordinal}"
 
 
-def _add_volumes(claimant: PodOwner, pod: Object, ordinal: int) -> None:
+def _add_volumes(workload: WorkloadObject, pod: Object, ordinal: int) -> None:
     """Give the pod its claims as volumes, in place of volumes of the same name."""
-    templates = claimant.obj["spec"].get("volumeClaimTemplates") or []
-    if not templates:
-        return
-    volumes = [
-        {
-            "name": template["metadata"]["name"],
-            "persistentVolumeClaim": {"claimName": claim_name(claimant, template, ordinal)},
-        }
-        for template in templates
-    ]
-    names = {volume["name"] for volume in volumes}
-    others = [volume for volume in pod["spec"].get("volumes") or [] if volume["name"] not in names]
-    pod["spec"]["volumes"] = [*volumes, *others]
-
-
-def _selected_labels(claimant: PodOwner) -> dict[str, str]:
-    labels: dict[str, str] = (claimant.obj["spec"].get("selector") or {}).get("matchLabels") or {}
-    return labels
+    claims = {
+        template["metadata"]["name"]: claim_name(workload, template, ordinal)
+        for template in workload.spec.get("volumeClaimTemplates") or []
+    }
+    if claims:
+        others = [volume for volume in pod["spec"].get("volumes") or [] if volume["name"] not in claims]
+        volumes = [{"name": name, "persistentVolumeClaim": {"claimName": claim}} for name, claim in claims.items()]
+        pod["spec"]["volumes"] = [*volumes, *others]

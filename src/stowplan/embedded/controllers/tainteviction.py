@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
-
-from stowplan.embedded.controllers import disruption
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.controllers.disruption import note_disruption
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.informers.nodes import KnownNode
 from stowplan.embedded.informers.pods import KnownPod
-from stowplan.embedded.informers.workqueue import Worker, WorkQueue
 from stowplan.model.node import Taint
 from stowplan.model.tolerations import NO_EXECUTE, tolerates
 
 _REASON, _MESSAGE = "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"
 
 
-class TaintEvictionController:
+class TaintEvictionController(Controller):
     """Works on pods that are on a node with NoExecute taints; all others are never queued."""
 
-    def __init__(self, setting: ControllerContext) -> None:
-        self._setting = setting
-        self._queue = WorkQueue()
-        self._failures = setting.failures("taint-eviction-controller", resources.pods(setting.api))
-        self._recorder = setting.recorder("taint-eviction-controller")
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "taint-eviction-controller", context.pods.resource)
         #: Since when a pod has been on a node with such taints.
         self._since: dict[ObjectKey, tuple[tuple[Taint, ...], float]] = {}
-        setting.nodes.follower.tell(self._on_node)
-        setting.pods.follower.tell(self._on_pod)
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        followers = (self._setting.nodes.follower, self._setting.pods.follower)
-        return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
+        self._watch(context.nodes, self._on_node)
+        self._watch(context.pods, self._on_pod)
 
     def reconcile(self, key: ObjectKey) -> float | None:
         """Delete a pod whose time is up; return how much it has left otherwise."""
-        pod = self._setting.pods.get(key)
+        pod = self._context.pods.get(key)
         taints = self._taints_of(pod.node) if pod is not None else ()
         if pod is None or pod.is_terminating or not taints:
             self._since.pop(key, None)
             return None
-        now = self._setting.now().timestamp()
+        now = self._now().timestamp()
         before = self._since.get(key)
         since = before[1] if before is not None and before[0] == taints else now
         self._since[key] = (taints, since)
@@ -56,22 +44,22 @@ class TaintEvictionController:
         return None
 
     def _evict(self, pod: KnownPod) -> None:
-        api, resource = self._setting.api, resources.pods(self._setting.api)
-        obj = api.get(resource, *pod.key)
+        obj = self._api.get(self._resource, *pod.key)
         message = f"Marking for deletion Pod {pod.namespace}/{pod.name}"
-        self._recorder.normal(resource, obj, "TaintManagerEviction", message)
-        disruption.note_disruption(api, obj, (_REASON, _MESSAGE), self._setting.now())
-        api.delete(resource, *pod.key, {"preconditions": {"uid": pod.uid}})
+        self._recorder.normal(self._resource, obj, "TaintManagerEviction", message)
+        note_disruption(obj, _REASON, _MESSAGE, self._moment())
+        self._update(self._resource, obj, "status")
+        self._api.delete(self._resource, *pod.key, {"preconditions": {"uid": pod.uid}})
 
     def _taints_of(self, name: str) -> tuple[Taint, ...]:
-        node = self._setting.nodes.get(name) if name else None
+        node = self._context.nodes.named(name) if name else None
         return () if node is None else no_execute(node)
 
     def _on_node(self, before: KnownNode | None, after: KnownNode | None) -> None:
         known = after or before
         had, has = (no_execute(node) if node is not None else () for node in (before, after))
         if known is not None and had != has:
-            for pod in self._setting.pods.on_node(known.name):
+            for pod in self._context.pods.on_node(known.name):
                 self._queue.add(pod.key)
 
     def _on_pod(self, before: KnownPod | None, after: KnownPod | None) -> None:

@@ -7,62 +7,52 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import product
-from typing import Any
 
 from stowplan.embedded.controllers.volume_binding import reference_to
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.informers.nodes import KnownNode
-from stowplan.embedded.informers.volumes import (
-    DEFAULT_CLASS,
-    PROVISIONED_BY,
-    SELECTED_NODE,
-    KnownClaim,
-    VolumeInformers,
-)
-from stowplan.embedded.informers.workqueue import Worker, WorkQueue
+from stowplan.embedded.informers.volumes import DEFAULT_CLASS, PROVISIONED_BY, SELECTED_NODE, KnownClaim
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
 
 #: Makes volumes that one node reaches.
 LOCAL = "stowplan.dev/local"
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+_NUMBERED = re.compile(r"(.*)-([0-9]+)$")
+
+#: Labels of the nodes that reach a volume.
+Segment = Mapping[str, str]
 
 
-class ProvisioningController:
+class ProvisioningController(Controller):
     """Makes a volume for each claim that somebody is asked for one for."""
 
-    def __init__(self, setting: ControllerContext, storage: VolumeInformers) -> None:
-        self._setting, self._api = setting, setting.api
-        self._storage = storage
-        self._claims = resources.find(setting.api, "v1", "PersistentVolumeClaim")
-        self._volumes = resources.find(setting.api, "v1", "PersistentVolume")
-        self._classes = resources.find(setting.api, "storage.k8s.io/v1", "StorageClass")
-        self._drivers = resources.find(setting.api, "storage.k8s.io/v1", "CSINode")
-        self._recorder = setting.recorder("external-provisioner")
-        self._queue = WorkQueue()
-        self._failures = setting.failures("external-provisioner", self._claims)
-        storage.claims.tell(self._on_claim)
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        followers = (self._setting.nodes.follower, *self._storage.followers)
-        return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "external-provisioner", context.volumes.claims.resource)
+        self._volumes = context.volumes
+        self._csi_nodes = find_resource(context.api, "storage.k8s.io/v1", "CSINode")
+        for informer in (context.nodes, *context.volumes.informers):
+            self._watch(informer)
+        context.volumes.claims.add_event_handler(self._on_claim)
 
     def reconcile(self, key: ObjectKey) -> float | None:
         """Make the volume of a claim that is still without one."""
-        claim = self._storage.claim(key)
-        storage_class = self._storage.class_of(claim) if claim is not None else None
+        claim = self._volumes.claims.get(key)
+        storage_class = self._volumes.class_of(claim) if claim is not None else None
         if claim is None or storage_class is None or not _is_asked(claim):
             return None
-        if storage_class.provisioner != claim.provisioner or self._storage.volume(_name(claim.uid)) is not None:
+        if storage_class.provisioner != claim.provisioner or self._volumes.volume(_name(claim.uid)) is not None:
             return None
         if storage_class.waits_for_consumer and not claim.selected_node:
             return None
-        node = self._setting.nodes.get(claim.selected_node)
-        class_obj = self._api.get(self._classes, "", storage_class.name)
+        node = self._context.nodes.named(claim.selected_node)
+        class_obj = self._api.get(self._volumes.classes.resource, "", storage_class.name)
         if claim.selected_node and (node is None or not allows(class_obj, node.labels)):
             self._let_choose_again(claim)
         else:
@@ -70,19 +60,19 @@ class ProvisioningController:
         return None
 
     def _provide(self, claim: KnownClaim, storage_class: Object, node: KnownNode | None) -> None:
-        claim_obj = self._api.get(self._claims, *claim.key)
+        claim_obj = self._api.get(self._resource, *claim.key)
         segment = self._segment(claim, storage_class, node)
         volume = volume_for(claim_obj, storage_class, segment)
         said = f'External provisioner is provisioning volume for claim "{claim.namespace}/{claim.name}"'
-        self._recorder.normal(self._claims, claim_obj, "Provisioning", said)
+        self._recorder.normal(self._resource, claim_obj, "Provisioning", said)
         try:
-            self._api.create(self._volumes, "", volume)
+            self._api.create(self._volumes.volumes.resource, "", volume)
         except StatusError as error:
             message = f'failed to provision volume with StorageClass "{claim.class_name}": {error.message}'
-            self._recorder.warning(self._claims, claim_obj, "ProvisioningFailed", message)
+            self._recorder.warning(self._resource, claim_obj, "ProvisioningFailed", message)
             raise
         said = f"Successfully provisioned volume {volume['metadata']['name']}"
-        self._recorder.normal(self._claims, claim_obj, "ProvisioningSucceeded", said)
+        self._recorder.normal(self._resource, claim_obj, "ProvisioningSucceeded", said)
 
     def _segment(self, claim: KnownClaim, storage_class: Object, node: KnownNode | None) -> Segment:
         """Where the volume is reached from: by what its driver says of the node, or its class, or what is usual."""
@@ -93,18 +83,18 @@ class ProvisioningController:
         return around(node.labels, keys)
 
     def _driver_keys(self, driver: str, node: KnownNode) -> list[str]:
-        stored = self._api.store.get(self._drivers, "", node.name)
+        stored = self._api.store.get(self._csi_nodes, "", node.name)
         drivers = reading.entries(stored.object, "spec", "drivers") if stored is not None else []
         return next((reading.texts(each, "topologyKeys") for each in drivers if each.get("name") == driver), [])
 
     def _let_choose_again(self, claim: KnownClaim) -> None:
         """Take back a choice that cannot be served: the node is gone, or outside of what the class allows."""
-        obj = self._api.get(self._claims, *claim.key)
+        obj = self._api.get(self._resource, *claim.key)
         del obj["metadata"]["annotations"][SELECTED_NODE]
-        self._api.update(self._claims, *claim.key, obj)
+        self._update(self._resource, obj)
         problem = f'the volume cannot be made for node "{claim.selected_node}"'
         message = f'failed to provision volume with StorageClass "{claim.class_name}": {problem}'
-        self._recorder.warning(self._claims, obj, "ProvisioningFailed", message)
+        self._recorder.warning(self._resource, obj, "ProvisioningFailed", message)
 
     def _on_claim(self, _: KnownClaim | None, after: KnownClaim | None) -> None:
         if after is not None and _is_asked(after):
@@ -152,15 +142,6 @@ def _name(claim_uid: str) -> str:
 
 def _is_asked(claim: KnownClaim) -> bool:
     return bool(claim.provisioner) and not (claim.volume or claim.is_bind_completed or claim.is_terminating)
-
-
-HOSTNAME = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
-
-_NUMBERED = re.compile(r"(.*)-([0-9]+)$")
-
-#: Labels of the nodes that reach a volume.
-Segment = Mapping[str, str]
 
 
 def around(labels: Mapping[str, str], keys: Iterable[str]) -> Segment:

@@ -1,5 +1,6 @@
-"""How the rest of a cluster follows the API in process: feeds into small extracts, keys into queues, keys worked off.
+"""How controllers and the kubelet follow the API in process, in the words of client-go.
 
-`follower` keeps extracts of one resource, `pods` and `nodes` those that many need, `work` the queue and its worker,
-`events` what is told of it. `controllers`, `kubelet` and `heartbeats` are built on these.
+`informer` keeps a small extract of each object of one resource, `pods`, `nodes`, `volumes` and `claims` those that many
+need. `workqueue` holds the keys of objects to look at, `event_recorder` tells what was done and what failed, and
+`controller` puts all of it together. `controllers` and `kubelet` are built on these.
 """

@@ -1,8 +1,17 @@
-"""Conditions of a status: found, set and taken away, with the time of the last change kept as the API means it."""
+"""Conditions of a status: made, found, set and taken away; the time of the last change is kept as the API means it."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from stowplan.embedded.objects.resource import Object
+
+
+def make(what: tuple[str, str, str, str], moment: str, **more: Any) -> Object:
+    """Make a condition from its type, status, reason and message; `more` are fields that only some objects have."""
+    kind, value, reason, message = what
+    times = {**more, "lastTransitionTime": moment}
+    return {"type": kind, "status": value, **times, "reason": reason, "message": message}
 
 
 def find(status: Object, kind: str) -> Object | None:

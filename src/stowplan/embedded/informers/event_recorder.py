@@ -1,34 +1,42 @@
-"""Tells what a controller did, as Event objects: repeats are counted, and one object gets only so many."""
+"""Tells what controllers do and what they fail at, as Event objects: repeats are counted, one object gets only so many.
+
+Whoever looks at an object that nothing happens to finds there why; the work on all others goes on.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from stowplan.embedded.informers import resources
+from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
 from stowplan.model.timestamps import format_time
 
 Now = Callable[[], datetime]
+#: Says of which resource the object of a key is, its namespace and its name.
+Locate = Callable[[ObjectKey], tuple[Resource, str, str]]
 
 #: As many at once, and then one each five minutes: a set of ten thousand pods does not write ten thousand events.
-_BURST = 25
-_REFILL_SECONDS = 300.0
-_REMEMBERED = 4096
+_BURST: Final = 25
+_REFILL_SECONDS: Final = 300.0
+_REMEMBERED: Final = 4096
+#: Upstream takes no longer message in an event.
+_LONGEST_MESSAGE: Final = 1024
+
+_log = logging.getLogger(__name__)
 
 
 class EventRecorder:
     """Writes the events of one component."""
 
     def __init__(self, api: Api, component: str, now: Now) -> None:
-        self._api = api
-        self.component = component
+        self.api, self.component = api, component
         self._now = now
-        self._events = resources.find(api, "v1", "Event")
+        self._events = find_resource(api, "v1", "Event")
         self._written: dict[tuple[str, ...], str] = {}
         self._spent: dict[str, tuple[float, float]] = {}
 
@@ -67,12 +75,12 @@ class EventRecorder:
             return False
         namespace, name = place.split("/")
         try:
-            event = self._api.get(self._events, namespace, name)
+            event = self.api.get(self._events, namespace, name)
         except StatusError:
             return False
         event["count"] = event.get("count", 1) + 1
         event["lastTimestamp"] = format_time(self._now())
-        self._api.update(self._events, namespace, name, event)
+        self.api.update(self._events, namespace, name, event)
         return True
 
     def _write(self, resource: Resource, obj: Object, what: tuple[str, str, str]) -> str:
@@ -81,7 +89,7 @@ class EventRecorder:
         namespace = meta.get("namespace") or "default"
         moment = format_time(self._now())
         # The version tells apart events of one moment.
-        name = f"{meta['name']}.{int(self._now().timestamp() * 1e9) + self._api.store.version:x}"
+        name = f"{meta['name']}.{int(self._now().timestamp() * 1e9) + self.api.store.version:x}"
         event = {
             "apiVersion": "v1",
             "kind": "Event",
@@ -105,40 +113,32 @@ class EventRecorder:
             "reportingInstance": "",
             "eventTime": None,
         }
-        self._api.create(self._events, namespace, event)
+        self.api.create(self._events, namespace, event)
         return f"{namespace}/{name}"
 
 
-def _forget_oldest(remembered: dict[str, tuple[float, float]] | dict[tuple[str, ...], str]) -> None:
-    if len(remembered) > _REMEMBERED:
-        del remembered[next(iter(remembered))]  # type: ignore[arg-type]
-
-
-#: Namespace ("" for cluster-scoped objects) and name, or whatever else a queue holds.
-ObjectKey = tuple[str, str]
-#: Says of which resource the object of a key is, its namespace and its name.
-Locate = Callable[[ObjectKey], tuple[Resource, str, str]]
-
-REASON: Final = "FailedSync"
-#: Upstream takes no longer message in an event.
-_LONGEST_MESSAGE: Final = 1024
-_REMEMBERED_FAILURES: Final = 4096
-
-_log = logging.getLogger(__name__)
-
-
 class Failures:
-    """The failures of one component."""
+    """What one component could not do: told in the log, once, and in an event on the object that it is about."""
 
-    def __init__(self, recorder: EventRecorder, api: Api, locate: Locate) -> None:
+    def __init__(self, recorder: EventRecorder, locate: Locate) -> None:
         self._recorder = recorder
-        self._api = api
         self._locate = locate
         self._told: dict[ObjectKey, str] = {}
 
     def tell(self, key: ObjectKey, error: Exception, does: str = "will be tried again") -> None:
         """Say that an object failed; the same again is counted by the event, and not logged another time."""
-        problem = _spell(error)
+        try:
+            self._tell(key, error, does)
+        except Exception:
+            _log.exception("%s: %s/%s failed, which cannot be told in an event", self._recorder.component, *key)
+
+    def forget(self, key: ObjectKey) -> None:
+        """Take note that an object does not fail any more."""
+        if self._told:
+            self._told.pop(key, None)
+
+    def _tell(self, key: ObjectKey, error: Exception, does: str) -> None:
+        problem = error.message if isinstance(error, StatusError) else f"{type(error).__name__}: {error}"
         resource, namespace, name = self._locate(key)
         if self._told.get(key) != problem:
             self._told[key] = problem
@@ -146,17 +146,12 @@ class Failures:
             # Refusals explain themselves; what nobody thought of is to be found by where it happened.
             trace = None if isinstance(error, StatusError) else error
             _log.warning("%s: %s failed and %s: %s", self._recorder.component, where, does, problem, exc_info=trace)
-            if len(self._told) > _REMEMBERED_FAILURES:
-                del self._told[next(iter(self._told))]
-        stored = self._api.store.get(resource, namespace, name)
+            _forget_oldest(self._told)
+        stored = self._recorder.api.store.get(resource, namespace, name)
         if stored is not None:
-            self._recorder.warning(resource, stored.object, REASON, problem[:_LONGEST_MESSAGE])
-
-    def forget(self, key: ObjectKey) -> None:
-        """Take note that an object does not fail any more."""
-        if self._told:
-            self._told.pop(key, None)
+            self._recorder.warning(resource, stored.object, "FailedSync", problem[:_LONGEST_MESSAGE])
 
 
-def _spell(error: Exception) -> str:
-    return error.message if isinstance(error, StatusError) else f"{type(error).__name__}: {error}"
+def _forget_oldest(remembered: dict[Any, Any]) -> None:
+    if len(remembered) > _REMEMBERED:
+        del remembered[next(iter(remembered))]

@@ -1,4 +1,4 @@
-"""Follows one resource: keeps a small extract of each object and tells listeners what changed.
+"""Follows one resource: keeps a small extract of each object, finds extracts by index, tells handlers what changed.
 
 `catch_up` reads, without waiting, whatever was written so far: who calls it first sees the store as it is now, so
 nobody needs to remember what it has just asked for.
@@ -6,21 +6,29 @@ nobody needs to remember what it has just asked for.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable
+from typing import Generic, Protocol, TypeVar
 
 from stowplan.embedded.informers.event_recorder import EventRecorder, Failures
+from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.changes import Feed
-from stowplan.embedded.storage.stored import DELETED, Change, Stored
+from stowplan.embedded.storage.stored import DELETED, Stored
+
+
+class Keyed(Protocol):
+    """An extract that knows the key of its object."""
+
+    @property
+    def key(self) -> ObjectKey: ...
+
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Keyed)
 
-#: Namespace ("" for cluster-scoped objects) and name.
-ObjectKey = tuple[str, str]
+#: Reads the extract of an object; None for one that is of no interest.
 Transform = Callable[[Stored], T | None]
 #: Called with the extract before and after; None where there was or is no object.
 EventHandler = Callable[[T | None, T | None], None]
@@ -28,34 +36,39 @@ EventHandler = Callable[[T | None, T | None], None]
 _EXPIRED = 410
 _COMPONENT = "controllermanager"
 
-_log = logging.getLogger(__name__)
-
 
 class SharedInformer(Generic[T]):
-    """The objects of one resource that are of interest; `read` returns None for those that are not."""
+    """The objects of one resource that are of interest, by key."""
 
-    def __init__(self, api: Api, resource: Resource, read: Transform[T]) -> None:
+    def __init__(self, api: Api, resource: Resource, transform: Transform[T]) -> None:
         self.known: dict[ObjectKey, T] = {}
-        self._api = api
-        self._resource = resource
-        self._read = read
-        self._listeners: list[EventHandler[T]] = []
-        self._failures = Failures(EventRecorder(api, _COMPONENT, api.now), api, lambda key: (resource, *key))
+        self.resource = resource
+        self._store = api.store
+        self._transform = transform
+        self._handlers: list[EventHandler[T]] = []
+        self._failures = Failures(EventRecorder(api, _COMPONENT, api.now), lambda key: (resource, *key))
         self._feed: Feed | None = None
 
-    def tell(self, listener: EventHandler[T]) -> None:
-        """Call `listener` at every change from now on, and once for each object that is known already."""
-        self._listeners.append(listener)
+    def get(self, key: ObjectKey) -> T | None:
+        return self.known.get(key)
+
+    def add_event_handler(self, handler: EventHandler[T]) -> None:
+        """Call `handler` at every change from now on, and once for each object that is known already."""
+        self._handlers.append(handler)
         for extract in list(self.known.values()):
-            listener(None, extract)
+            handler(None, extract)
 
     def catch_up(self) -> None:
         """Take in every change so far."""
         try:
             for change in self._followed().drain():
-                self._apply(change)
+                stored = change.stored
+                self._set(stored.key, None if change.kind == DELETED else self._extract(stored))
         except StatusError as error:
-            self._begin_again(error)
+            if error.code != _EXPIRED:
+                raise
+            # The feed fell out of the log; the next look lists everything.
+            self._feed = None
 
     async def run(self) -> None:
         """Take in changes as they come, for ever."""
@@ -66,34 +79,23 @@ class SharedInformer(Generic[T]):
     def _followed(self) -> Feed:
         """List everything the first time, and after the feed was lost."""
         if self._feed is None:
-            store = self._api.store
-            self._feed = store.feed(self._resource, store.version)
-            listed = {stored.key: stored for stored in store.list(self._resource)}
+            self._feed = self._store.feed(self.resource, self._store.version)
+            listed = {stored.key: stored for stored in self._store.list(self.resource)}
             for key in [key for key in self.known if key not in listed]:
                 self._set(key, None)
             for key, stored in listed.items():
                 self._set(key, self._extract(stored))
         return self._feed
 
-    def _begin_again(self, error: StatusError) -> None:
-        """Forget the feed if it fell out of the log; the next look lists everything."""
-        if error.code != _EXPIRED:
-            raise error
-        self._feed = None
-
-    def _apply(self, change: Change) -> None:
-        stored = change.stored
-        self._set(stored.key, None if change.kind == DELETED else self._extract(stored))
-
     def _extract(self, stored: Stored) -> T | None:
         try:
-            read = self._read(stored)
+            extract = self._transform(stored)
         except Exception as error:
             # Somebody wrote nonsense where nobody checks; all other objects are to be followed still.
-            self._tell_failure(stored.key, error, "is left alone until it is corrected")
+            self._failures.tell(stored.key, error, "is left alone until it is corrected")
             return None
         self._failures.forget(stored.key)
-        return read
+        return extract
 
     def _set(self, key: ObjectKey, after: T | None) -> None:
         before = self.known.get(key)
@@ -103,15 +105,40 @@ class SharedInformer(Generic[T]):
             return
         else:
             del self.known[key]
-        for listener in self._listeners:
+        for handler in self._handlers:
             try:
-                listener(before, after)
+                handler(before, after)
             except Exception as error:
                 # Who cannot make anything of one object is to hear of the others, and others are to hear of this one.
-                self._tell_failure(key, error, "is left alone until it changes")
+                self._failures.tell(key, error, "is left alone until it changes")
 
-    def _tell_failure(self, key: ObjectKey, error: Exception, does: str) -> None:
-        try:
-            self._failures.tell(key, error, does)
-        except Exception:
-            _log.exception("%s %s/%s failed, which cannot be told in an event", self._resource.qualified, *key)
+
+class Index(Generic[K]):
+    """Finds extracts by what `values` reads of them; follows informers, or whoever calls `update`."""
+
+    def __init__(self, values: Callable[[K], Iterable[Hashable]], *informers: SharedInformer[K]) -> None:
+        self._values = values
+        self._found: dict[Hashable, dict[ObjectKey, K]] = {}
+        for informer in informers:
+            informer.add_event_handler(self.update)
+
+    def find(self, value: Hashable) -> list[K]:
+        return list(self._found.get(value, {}).values())
+
+    def collection(self, value: Hashable) -> Collection[K]:
+        """The same without a copy, for who is done before anything changes."""
+        return self._found.get(value, {}).values()
+
+    def count(self, value: Hashable) -> int:
+        return len(self._found.get(value, ()))
+
+    def update(self, before: K | None, after: K | None) -> None:
+        """Take an extract out, and put in what took its place."""
+        if before is not None:
+            for value in self._values(before):
+                found = self._found.get(value, {})
+                if found.pop(before.key, None) is not None and not found:
+                    del self._found[value]
+        if after is not None:
+            for value in self._values(after):
+                self._found.setdefault(value, {})[after.key] = after

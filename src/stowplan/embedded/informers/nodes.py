@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from stowplan.embedded.informers import resources
 from stowplan.embedded.informers.informer import SharedInformer
+from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
 from stowplan.model.meta import Part
@@ -24,21 +24,22 @@ class KnownNode(msgspec.Struct, frozen=True, gc=False):
     address: str
 
     @property
+    def key(self) -> ObjectKey:
+        return ("", self.name)
+
+    @property
     def is_ready(self) -> bool:
         return self.conditions.get("Ready") == "True"
 
 
-class NodeInformer:
+class NodeInformer(SharedInformer[KnownNode]):
     """All nodes of the cluster as extracts."""
 
     def __init__(self, api: Api) -> None:
-        self.follower = SharedInformer(api, resources.nodes(api), _read)
+        super().__init__(api, find_resource(api, "v1", "Node"), _read)
 
-    def get(self, name: str) -> KnownNode | None:
-        return self.follower.known.get(("", name))
-
-    def all(self) -> list[KnownNode]:
-        return list(self.follower.known.values())
+    def named(self, name: str) -> KnownNode | None:
+        return self.known.get(("", name))
 
 
 def _read(stored: Stored) -> KnownNode:

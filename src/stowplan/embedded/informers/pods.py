@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.informer import ObjectKey, SharedInformer
-from stowplan.embedded.informers.owners import Owner
+from stowplan.embedded.informers.informer import Index, SharedInformer
+from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
 from stowplan.model.affinity import Toleration
@@ -25,6 +24,21 @@ _KEPT_ANNOTATIONS = (DURATION, EXIT_CODE, DELETION_COST, COMPLETION_INDEX)
 
 FINISHED_PHASES = ("Succeeded", "Failed")
 
+#: Values that are kept once, however many pods have them; then it begins anew.
+_MOST_INTERNED = 20_000
+
+T = TypeVar("T", bound=Hashable)
+
+
+class ControllerReference(Part, frozen=True, kw_only=True):
+    """The owner reference of a pod to its controller."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
 
 class KnownPod(msgspec.Struct, frozen=True, gc=False):
     """The extract of one pod. Times are seconds since the epoch, 0 where there is none."""
@@ -34,7 +48,7 @@ class KnownPod(msgspec.Struct, frozen=True, gc=False):
     uid: str
     labels: dict[str, str]
     annotations: dict[str, str]
-    owner: Owner | None
+    owner: ControllerReference | None
     node: str
     #: The node it was made for, where its owner makes one for each node.
     target: str
@@ -69,64 +83,39 @@ class KnownPod(msgspec.Struct, frozen=True, gc=False):
         return max(0.0, self.ready_since + min_ready_seconds - now.timestamp()) if min_ready_seconds else 0.0
 
 
-class PodInformer:
+class PodInformer(SharedInformer[KnownPod]):
     """All pods of the cluster as extracts, with the indexes that controllers ask."""
 
     def __init__(self, api: Api) -> None:
-        self._interned = Interned()
-        self.follower = SharedInformer(api, resources.pods(api), self._read)
-        self._by_owner: dict[str, dict[ObjectKey, KnownPod]] = {}
-        self._by_node: dict[str, dict[ObjectKey, KnownPod]] = {}
-        self._by_namespace: dict[str, dict[ObjectKey, KnownPod]] = {}
-        self._orphans: dict[tuple[str, str, str], dict[ObjectKey, KnownPod]] = {}
-        self.follower.tell(self._index)
-
-    def get(self, key: ObjectKey) -> KnownPod | None:
-        return self.follower.known.get(key)
+        self._interned = _Interned()
+        super().__init__(api, find_resource(api, "v1", "Pod"), self._read)
+        self._by_namespace = Index[KnownPod](lambda pod: (pod.namespace,), self)
+        self._by_node = Index[KnownPod](lambda pod: (pod.node,) if pod.node else (), self)
+        self._by_owner = Index[KnownPod](lambda pod: (pod.owner.uid,) if pod.owner is not None else (), self)
+        self._orphans = Index[KnownPod](_orphan_labels, self)
 
     def owned_by(self, uid: str) -> list[KnownPod]:
         """List the pods whose controller has this uid."""
-        return list(self._by_owner.get(uid, {}).values())
+        return self._by_owner.find(uid)
 
     def count_owned_by(self, uid: str) -> int:
-        return len(self._by_owner.get(uid, ()))
+        return self._by_owner.count(uid)
 
     def on_node(self, name: str) -> list[KnownPod]:
-        return list(self._by_node.get(name, {}).values())
-
-    def nodes(self) -> Iterable[str]:
-        """Name every node that some pod is bound to, whether it exists or not."""
-        return self._by_node.keys()
+        return self._by_node.find(name)
 
     def in_namespace(self, namespace: str, selector: Selector) -> list[KnownPod]:
-        return matching(selector, self._by_namespace.get(namespace, {}).values())
+        return matching(selector, self._by_namespace.collection(namespace))
 
     def count_in_namespace(self, namespace: str) -> int:
-        return len(self._by_namespace.get(namespace, ()))
+        return self._by_namespace.count(namespace)
 
     def orphans(self, namespace: str, selector: Selector) -> list[KnownPod]:
         """List the pods without a controller that a selector picks; those without labels belong to nobody."""
         for requirement in selector.requirements:
             if requirement.operator == EQUALS:
-                found = self._orphans.get((namespace, requirement.key, requirement.values[0]), {})
-                return matching(selector, found.values())
+                return matching(selector, self._orphans.collection((namespace, requirement.key, requirement.values[0])))
         return [pod for pod in self.in_namespace(namespace, selector) if pod.owner is None and pod.labels]
-
-    def _index(self, before: KnownPod | None, after: KnownPod | None) -> None:
-        for pod, is_added in ((before, False), (after, True)):
-            if pod is not None:
-                for index, at in self._places(pod):
-                    _put(index, at, pod) if is_added else _take(index, at, pod)
-
-    def _places(self, pod: KnownPod) -> Iterable[tuple[dict[Any, dict[ObjectKey, KnownPod]], Any]]:
-        yield self._by_namespace, pod.namespace
-        if pod.node:
-            yield self._by_node, pod.node
-        if pod.owner is not None:
-            yield self._by_owner, pod.owner.uid
-        else:
-            for label, value in pod.labels.items():
-                yield self._orphans, (pod.namespace, label, value)
 
     def _read(self, stored: Stored) -> KnownPod:
         pod = _DECODER.decode(stored.body)
@@ -140,7 +129,7 @@ class PodInformer:
             uid=meta.uid,
             labels=self._interned.mapping(meta.labels or {}),
             annotations=self._interned.mapping(kept),
-            owner=self._owner(owner),
+            owner=None if owner is None else self._interned.value(owner),
             node=self._interned.value(pod.spec.node_name or ""),
             target=self._interned.value(pod.spec.node_name or _target(pod.spec.affinity)),
             phase=self._interned.value(status.phase or "Pending"),
@@ -155,11 +144,6 @@ class PodInformer:
             tolerations=self._interned.value(pod.spec.tolerations or ()),
         )
 
-    def _owner(self, reference: _Reference | None) -> Owner | None:
-        if reference is None:
-            return None
-        return self._interned.value(Owner(reference.api_version, reference.kind, reference.name, reference.uid))
-
 
 def matching(selector: Selector, pods: Collection[KnownPod]) -> list[KnownPod]:
     """The pods that a selector picks. Pods of one template share their labels, so that few have to be looked at."""
@@ -170,15 +154,9 @@ def matching(selector: Selector, pods: Collection[KnownPod]) -> list[KnownPod]:
     return [pod for pod in pods if known[id(pod.labels)]]
 
 
-def _put(index: dict[Any, dict[ObjectKey, KnownPod]], at: Any, pod: KnownPod) -> None:
-    index.setdefault(at, {})[pod.key] = pod
-
-
-def _take(index: dict[Any, dict[ObjectKey, KnownPod]], at: Any, pod: KnownPod) -> None:
-    found = index[at]
-    del found[pod.key]
-    if not found:
-        del index[at]
+def _orphan_labels(pod: KnownPod) -> Iterable[Hashable]:
+    """What a pod without a controller is found by: its labels, each in its namespace."""
+    return ((pod.namespace, *label) for label in pod.labels.items()) if pod.owner is None else ()
 
 
 def _target(affinity: _Affinity | None) -> str:
@@ -195,12 +173,24 @@ def _seconds(moment: datetime | None) -> float:
     return 0.0 if moment is None else moment.timestamp()
 
 
-class _Reference(Part, frozen=True, kw_only=True):
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
+class _Interned:
+    """One copy of equal values: pods of one template share their labels and tolerations."""
+
+    def __init__(self) -> None:
+        self._values: dict[Hashable, Hashable] = {}
+        self._mappings: dict[Hashable, dict[str, str]] = {}
+
+    def value(self, value: T) -> T:
+        """Return the first value equal to this one."""
+        if len(self._values) >= _MOST_INTERNED:
+            self._values.clear()
+        return self._values.setdefault(value, value)  # type: ignore[return-value]
+
+    def mapping(self, mapping: dict[str, str]) -> dict[str, str]:
+        """Return the first mapping equal to this one; nobody changes it."""
+        if len(self._mappings) >= _MOST_INTERNED:
+            self._mappings.clear()
+        return self._mappings.setdefault(frozenset(mapping.items()), mapping)
 
 
 class _Meta(Part, frozen=True, kw_only=True):
@@ -209,7 +199,7 @@ class _Meta(Part, frozen=True, kw_only=True):
     uid: str = ""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    owner_references: tuple[_Reference, ...] | None = None
+    owner_references: tuple[ControllerReference, ...] | None = None
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
     deletion_grace_period_seconds: int | None = None
@@ -268,28 +258,3 @@ class _Pod(Part, frozen=True, kw_only=True):
 
 
 _DECODER = msgspec.json.Decoder(_Pod)
-
-
-T = TypeVar("T", bound=Hashable)
-
-_LIMIT = 20_000
-
-
-class Interned:
-    """Remembers values up to a limit, then starts anew."""
-
-    def __init__(self) -> None:
-        self._values: dict[Hashable, Hashable] = {}
-        self._mappings: dict[Hashable, dict[str, str]] = {}
-
-    def value(self, value: T) -> T:
-        """Return the first value equal to this one."""
-        if len(self._values) >= _LIMIT:
-            self._values.clear()
-        return self._values.setdefault(value, value)  # type: ignore[return-value]
-
-    def mapping(self, mapping: dict[str, str]) -> dict[str, str]:
-        """Return the first mapping equal to this one; nobody changes it."""
-        if len(self._mappings) >= _LIMIT:
-            self._mappings.clear()
-        return self._mappings.setdefault(frozenset(mapping.items()), mapping)

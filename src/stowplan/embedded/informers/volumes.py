@@ -1,14 +1,13 @@
-"""What controllers need to know of volumes, of the claims for them and of storage classes, found by each other."""
+"""What controllers need to know of PersistentVolumes, the claims for them and storage classes, found by each other."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
 
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.informer import ObjectKey, SharedInformer
+from stowplan.embedded.informers.informer import Index, SharedInformer
+from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
@@ -99,39 +98,31 @@ class VolumeInformers:
     """All volumes, claims and classes of the cluster as extracts."""
 
     def __init__(self, api: Api) -> None:
-        self.volumes = SharedInformer(api, resources.find(api, "v1", "PersistentVolume"), _read_volume)
-        self.claims = SharedInformer(api, resources.find(api, "v1", "PersistentVolumeClaim"), _read_claim)
-        self.classes = SharedInformer(api, resources.find(api, "storage.k8s.io/v1", "StorageClass"), _read_class)
-        self._free: dict[str, dict[str, KnownVolume]] = {}
-        self._by_claim: dict[ObjectKey, dict[str, KnownVolume]] = {}
-        self._by_volume: dict[str, dict[ObjectKey, KnownClaim]] = {}
-        self.volumes.tell(self._index_volume)
-        self.claims.tell(self._index_claim)
+        self.classes = SharedInformer(api, find_resource(api, "storage.k8s.io/v1", "StorageClass"), _read_class)
+        self.volumes = SharedInformer(api, find_resource(api, "v1", "PersistentVolume"), _read_volume)
+        self.claims = SharedInformer(api, find_resource(api, "v1", "PersistentVolumeClaim"), _read_claim)
+        self._free = Index[KnownVolume](lambda each: (each.class_name,) if each.is_free else (), self.volumes)
+        self._by_claim = Index[KnownVolume](lambda each: (each.claim,) if each.claim else (), self.volumes)
+        self._by_volume = Index[KnownClaim](lambda each: (each.volume,) if each.volume else (), self.claims)
 
     @property
-    def followers(self) -> tuple[SharedInformer[Any], ...]:
+    def informers(self) -> tuple[SharedInformer[Any], ...]:
         return (self.classes, self.volumes, self.claims)
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [follower.run() for follower in self.followers]
 
     def volume(self, name: str) -> KnownVolume | None:
         return self.volumes.known.get(("", name))
 
-    def claim(self, key: ObjectKey) -> KnownClaim | None:
-        return self.claims.known.get(key)
-
     def free(self, class_name: str) -> list[KnownVolume]:
         """List the volumes of a class that nobody has."""
-        return list(self._free.get(class_name, {}).values())
+        return self._free.find(class_name)
 
     def reserved_for(self, key: ObjectKey) -> list[KnownVolume]:
         """List the volumes that name a claim."""
-        return list(self._by_claim.get(key, {}).values())
+        return self._by_claim.find(key)
 
     def asking_for(self, volume: str) -> list[KnownClaim]:
         """List the claims that name a volume."""
-        return list(self._by_volume.get(volume, {}).values())
+        return self._by_volume.find(volume)
 
     def class_of(self, claim: KnownClaim) -> KnownClass | None:
         return self.classes.known.get(("", claim.class_name)) if claim.class_name else None
@@ -140,28 +131,6 @@ class VolumeInformers:
         """The class of claims that name none: of several the youngest."""
         marked = sorted((each for each in self.classes.known.values() if each.is_default), key=lambda each: each.name)
         return max(marked, key=lambda each: each.created, default=None)
-
-    def _index_volume(self, before: KnownVolume | None, after: KnownVolume | None) -> None:
-        if before is not None:
-            self._free.get(before.class_name, {}).pop(before.name, None)
-            if before.claim is not None:
-                _take(self._by_claim, before.claim, before.name)
-        if after is not None and after.is_free:
-            self._free.setdefault(after.class_name, {})[after.name] = after
-        if after is not None and after.claim is not None:
-            self._by_claim.setdefault(after.claim, {})[after.name] = after
-
-    def _index_claim(self, before: KnownClaim | None, after: KnownClaim | None) -> None:
-        if before is not None and before.volume:
-            _take(self._by_volume, before.volume, before.key)
-        if after is not None and after.volume:
-            self._by_volume.setdefault(after.volume, {})[after.key] = after
-
-
-def _take(index: dict[Any, dict[Any, Any]], at: Any, key: Any) -> None:
-    del index[at][key]
-    if not index[at]:
-        del index[at]
 
 
 def _read_volume(stored: Stored) -> KnownVolume:

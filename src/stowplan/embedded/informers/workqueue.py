@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
-import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from stowplan.embedded.informers.informer import ObjectKey, SharedInformer
+from stowplan.embedded.informers.informer import SharedInformer
+from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.objects.errors import StatusError
 
 _FIRST_RETRY_SECONDS = 0.01
@@ -26,8 +26,6 @@ _EXPECTED_CODES = (404, 409)
 #: A worker lets the others have a turn after so many keys, or after so long.
 _KEYS_PER_TURN = 500
 _TURN_SECONDS = 0.004
-
-_log = logging.getLogger(__name__)
 
 
 class WorkQueue:
@@ -114,14 +112,14 @@ class Reporting(Protocol):
 
 
 class Worker:
-    """Works off one queue, always with the followers it was given up to date; `failures` hears of what fails."""
+    """Works off one queue, always with the informers it was given up to date; `failures` hears of what fails."""
 
     def __init__(
-        self, queue: WorkQueue, reconcile: Reconcile, followers: Sequence[SharedInformer[Any]], failures: Reporting
+        self, queue: WorkQueue, reconcile: Reconcile, informers: Sequence[SharedInformer[Any]], failures: Reporting
     ) -> None:
         self._queue = queue
         self._reconcile = reconcile
-        self._followers = followers
+        self._informers = informers
         self._failures = failures
 
     async def run(self) -> None:
@@ -146,8 +144,8 @@ class Worker:
         self._queue.add(key)
 
     def _catch_up(self) -> None:
-        for follower in self._followers:
-            follower.catch_up()
+        for informer in self._informers:
+            informer.catch_up()
 
     def _attempt(self, key: ObjectKey) -> None:
         try:
@@ -156,15 +154,9 @@ class Worker:
             # One object that nobody thought of must not stop the work on all others.
             self._queue.add_failed(key)
             if not (isinstance(error, StatusError) and error.code in _EXPECTED_CODES):
-                self._report(key, error)
+                self._failures.tell(key, error)
         else:
             self._queue.succeeded(key)
             self._failures.forget(key)
             if again_seconds is not None:
                 self._queue.add_after(key, again_seconds)
-
-    def _report(self, key: ObjectKey, error: Exception) -> None:
-        try:
-            self._failures.tell(key, error)
-        except Exception:
-            _log.exception("%s/%s failed, which cannot be told in an event", *key)

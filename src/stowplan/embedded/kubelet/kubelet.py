@@ -7,16 +7,12 @@ runs and how it ends; without them it runs for ever, those of Jobs aside. One qu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any
 
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.informers.nodes import KnownNode
 from stowplan.embedded.informers.pods import DURATION, EXIT_CODE, KnownPod
-from stowplan.embedded.informers.workqueue import Worker, WorkQueue
 from stowplan.embedded.kubelet import pod_needs, pod_statuses
 from stowplan.embedded.kubelet.pod_needs import Unmet
 from stowplan.embedded.kubelet.pod_statuses import Addresses
@@ -25,7 +21,6 @@ from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.parts import STATUS
 from stowplan.embedded.requests.request import TRUSTED, Target
 from stowplan.model import duration
-from stowplan.model.timestamps import format_time
 
 _FIRST_BACKOFF_SECONDS = 10.0
 _LAST_BACKOFF_SECONDS = 300.0
@@ -60,28 +55,20 @@ class _Life:
     restart: float | None = None
 
 
-class Kubelet:
+class Kubelet(Controller):
     """The kubelets of all nodes."""
 
-    def __init__(self, setting: ControllerContext, timing: KubeletTiming) -> None:
-        self._setting = setting
+    def __init__(self, context: ControllerContext, timing: KubeletTiming) -> None:
+        super().__init__(context, "kubelet", context.pods.resource)
         self._timing = timing
-        self._pods = resources.pods(setting.api)
-        self._queue = WorkQueue()
-        self._failures = setting.failures("kubelet", self._pods)
         self._lives: dict[ObjectKey, _Life] = {}
-        self._recorder = setting.recorder("kubelet")
-        setting.pods.follower.tell(self._on_pod)
-        setting.nodes.follower.tell(self._on_node)
+        self._watch(context.pods, self._on_pod)
+        self._watch(context.nodes, self._on_node)
 
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        followers = (self._setting.pods.follower, self._setting.nodes.follower)
-        return [Worker(self._queue, self.attend, followers, self._failures).run()]
-
-    def attend(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> float | None:
         """Do what a kubelet does next with a pod; return when there is more to do."""
-        pod = self._setting.pods.get(key)
-        node = self._setting.nodes.get(pod.node) if pod is not None and pod.node else None
+        pod = self._context.pods.get(key)
+        node = self._context.nodes.named(pod.node) if pod is not None and pod.node else None
         if pod is None or node is None:
             self._lives.pop(key, None)
             return None
@@ -100,14 +87,14 @@ class Kubelet:
         left = life.bound + self._timing.start_seconds - _time()
         if left > _TOLERANCE_SECONDS:
             return left
-        obj = self._setting.api.get(self._pods, *pod.key)
-        need = pod_needs.missing(self._setting.api, obj)
+        obj = self._api.get(self._resource, *pod.key)
+        need = pod_needs.missing(self._api, obj)
         if need is not None:
             self._hold(obj, node, need)
             return pod_needs.LOOK_AGAIN_SECONDS
         is_on_host = bool(obj["spec"].get("hostNetwork"))
         # The version of the store is never the same twice, so neither is the address.
-        own = node.address if is_on_host else addresses.of_pod(self._setting.api.store.version)
+        own = node.address if is_on_host else addresses.of_pod(self._api.store.version)
         pod_statuses.start(obj, Addresses(own, node.address), self._moment(), node.is_ready)
         self._write(obj)
         self._tell_start(obj)
@@ -125,16 +112,16 @@ class Kubelet:
         if exit_text and _exit_code_of(exit_text) is None:
             problem = f"{exit_text!r} is no exit code; write a number from 0 to 255; until then it is 0"
             told.append(("InvalidExitCode", f"annotation {EXIT_CODE}: {problem}"))
-        stored = self._setting.api.store.get(self._pods, *pod.key) if told else None
+        stored = self._api.store.get(self._resource, *pod.key) if told else None
         if stored is not None:
             for reason, message in told:
-                self._recorder.warning(self._pods, stored.object, reason, message)
+                self._recorder.warning(self._resource, stored.object, reason, message)
 
     def _hold(self, obj: Object, node: KnownNode, need: Unmet) -> None:
         """Say, once, that a pod was taken on and what it still waits for."""
         if pod_statuses.hold(obj, node.address, self._moment()):
             self._write(obj)
-            self._recorder.warning(self._pods, obj, need.reason, need.message)
+            self._recorder.warning(self._resource, obj, need.reason, need.message)
 
     def _carry_on(self, pod: KnownPod, node: KnownNode) -> float | None:
         """Keep the readiness of a running pod, and end it when its time has come."""
@@ -148,13 +135,13 @@ class Kubelet:
             self._lives.pop(pod.key, None)
             return None
         if life.began is None:
-            life.began = _time() - max(0.0, self._setting.now().timestamp() - pod.started)
+            life.began = _time() - max(0.0, self._now().timestamp() - pod.started)
         left = life.began + seconds - _time()
         return left if left > _TOLERANCE_SECONDS else self._end(pod, life)
 
     def _end(self, pod: KnownPod, life: _Life) -> float | None:
         """Finish a pod, or start its containers again if it asks for that; after the first time only with a wait."""
-        obj = self._setting.api.get(self._pods, *pod.key)
+        obj = self._api.get(self._resource, *pod.key)
         exit_code = _exit_code(pod)
         policy = obj["spec"].get("restartPolicy", "Always")
         if policy == "Never" or (policy == "OnFailure" and exit_code == 0):
@@ -178,7 +165,7 @@ class Kubelet:
         left = (life.restart or 0.0) - _time()
         if left > _TOLERANCE_SECONDS:
             return left
-        obj = self._setting.api.get(self._pods, *pod.key)
+        obj = self._api.get(self._resource, *pod.key)
         pod_statuses.restart(obj, _exit_code(pod), self._moment())
         life.restart, life.began = None, _time()
         self._write(obj)
@@ -194,16 +181,16 @@ class Kubelet:
         if left > _TOLERANCE_SECONDS and not pod.is_finished:
             return left
         if pod.finalizers and not pod.is_finished:
-            obj = self._setting.api.get(self._pods, *pod.key)
+            obj = self._api.get(self._resource, *pod.key)
             pod_statuses.finish(obj, _KILLED, self._moment())
             self._write(obj)
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}}
-        self._setting.api.delete(self._pods, *pod.key, options)
+        self._api.delete(self._resource, *pod.key, options)
         self._lives.pop(pod.key, None)
         return None
 
     def _refresh_readiness(self, pod: KnownPod, node: KnownNode) -> None:
-        obj = self._setting.api.get(self._pods, *pod.key)
+        obj = self._api.get(self._resource, *pod.key)
         if pod_statuses.refresh_readiness(obj, self._moment(), node.is_ready):
             self._write(obj)
 
@@ -217,7 +204,7 @@ class Kubelet:
                 ("Created", f"Container created: {name}"),
                 ("Started", f"Container started: {name}"),
             ):
-                self._recorder.normal(self._pods, obj, reason, message)
+                self._recorder.normal(self._resource, obj, reason, message)
 
     def _seconds(self, pod: KnownPod) -> float | None:
         """How long a pod runs; None for ever."""
@@ -235,10 +222,7 @@ class Kubelet:
     def _write(self, obj: Object) -> None:
         """Report the status of an object that was read for that, and is nobody else's."""
         meta = obj["metadata"]
-        self._setting.api.replace(Target(self._pods, meta["namespace"], meta["name"], STATUS), obj, TRUSTED)
-
-    def _moment(self) -> str:
-        return format_time(self._setting.now())
+        self._api.replace(Target(self._resource, meta["namespace"], meta["name"], STATUS), obj, TRUSTED)
 
     def _on_pod(self, before: KnownPod | None, after: KnownPod | None) -> None:
         if after is None:
@@ -252,7 +236,7 @@ class Kubelet:
     def _on_node(self, before: KnownNode | None, after: KnownNode | None) -> None:
         """A node came, or came back: its pods have a kubelet again."""
         if after is not None and (before is None or (after.is_ready and not before.is_ready)):
-            for pod in self._setting.pods.on_node(after.name):
+            for pod in self._context.pods.on_node(after.name):
                 self._queue.add(pod.key)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from stowplan.embedded.informers import resources
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
@@ -37,7 +37,7 @@ def missing(api: Api, pod: Object) -> Unmet | None:
 
 
 def _missing_volume(api: Api, pod: Object) -> str:
-    meta, resource = pod["metadata"], resources.find(api, "v1", "PersistentVolumeClaim")
+    meta, resource = pod["metadata"], find_resource(api, "v1", "PersistentVolumeClaim")
     for volume in reading.entries(pod, "spec", "volumes"):
         name = reading.text(volume, "persistentVolumeClaim", "claimName")
         if "ephemeral" in volume:
@@ -67,7 +67,7 @@ def _missing_devices(api: Api, pod: Object) -> str:
 
 
 def _is_reserved(api: Api, pod: Object, name: str) -> bool:
-    meta, resource = pod["metadata"], resources.find(api, "resource.k8s.io/v1", "ResourceClaim")
+    meta, resource = pod["metadata"], find_resource(api, "resource.k8s.io/v1", "ResourceClaim")
     stored = api.store.get(resource, meta["namespace"], name)
     claim = stored.object if stored is not None else {}
     consumers = reading.entries(claim, "status", "reservedFor")

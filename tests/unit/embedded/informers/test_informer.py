@@ -1,4 +1,4 @@
-"""A follower knows what the store knows, also after it fell behind."""
+"""A informer knows what the store knows, also after it fell behind."""
 
 import asyncio
 import random
@@ -22,13 +22,13 @@ def read(stored: Stored) -> str | None:
     return None if stored.name.startswith("hidden") else str(stored.object["data"]["value"])
 
 
-def follow(kept_changes: int = 50_000) -> tuple[Store, SharedInformer[str], list[tuple[str | None, str | None]]]:
+def informed(kept_changes: int = 50_000) -> tuple[Store, SharedInformer[str], list[tuple[str | None, str | None]]]:
     store = Store(kept_changes=kept_changes)
     api = Api(store, Catalogue(), lambda: datetime(2026, 1, 1, tzinfo=UTC), random.Random(1).getrandbits)
-    follower = SharedInformer(api, CONFIG_MAPS, read)
+    informer = SharedInformer(api, CONFIG_MAPS, read)
     told: list[tuple[str | None, str | None]] = []
-    follower.tell(lambda before, after: told.append((before, after)))
-    return store, follower, told
+    informer.add_event_handler(lambda before, after: told.append((before, after)))
+    return store, informer, told
 
 
 def put(store: Store, name: str, value: str) -> None:
@@ -41,26 +41,26 @@ def in_loop(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 def test_changes_are_told_with_what_was_before() -> None:
     async def story() -> None:
-        store, follower, told = follow()
+        store, informer, told = informed()
         put(store, "a", "1")
-        follower.catch_up()
+        informer.catch_up()
         put(store, "a", "2")
         put(store, "hidden-b", "3")
         store.remove(CONFIG_MAPS, "default", "a")
-        follower.catch_up()
+        informer.catch_up()
         assert told == [(None, "1"), ("1", "2"), ("2", None)]
-        assert follower.known == {}
+        assert informer.known == {}
 
     in_loop(story)
 
 
 def test_who_listens_later_is_told_what_is_there() -> None:
     async def story() -> None:
-        store, follower, _ = follow()
+        store, informer, _ = informed()
         put(store, "a", "1")
-        follower.catch_up()
+        informer.catch_up()
         late: list[tuple[str | None, str | None]] = []
-        follower.tell(lambda before, after: late.append((before, after)))
+        informer.add_event_handler(lambda before, after: late.append((before, after)))
         assert late == [(None, "1")]
 
     in_loop(story)
@@ -68,12 +68,12 @@ def test_who_listens_later_is_told_what_is_there() -> None:
 
 def test_running_takes_in_changes_as_they_come() -> None:
     async def story() -> None:
-        store, follower, _ = follow()
-        task = asyncio.create_task(follower.run())
+        store, informer, _ = informed()
+        task = asyncio.create_task(informer.run())
         await asyncio.sleep(1)
         put(store, "a", "1")
         await asyncio.sleep(1)
-        assert follower.known == {("default", "a"): "1"}
+        assert informer.known == {("default", "a"): "1"}
         task.cancel()
 
     in_loop(story)
@@ -81,16 +81,16 @@ def test_running_takes_in_changes_as_they_come() -> None:
 
 def test_a_follower_that_fell_behind_lists_everything_again() -> None:
     async def story() -> None:
-        store, follower, told = follow(kept_changes=4)
+        store, informer, told = informed(kept_changes=4)
         put(store, "gone", "1")
         put(store, "kept", "1")
-        follower.catch_up()
+        informer.catch_up()
         store.remove(CONFIG_MAPS, "default", "gone")
         for number in range(20):
             put(store, "kept", str(number))
-        follower.catch_up()
-        follower.catch_up()
-        assert follower.known == {("default", "kept"): "19"}
+        informer.catch_up()
+        informer.catch_up()
+        assert informer.known == {("default", "kept"): "19"}
         assert told[2:] == [("1", None), ("1", "19")]
 
     in_loop(story)
@@ -103,14 +103,14 @@ def events_in(store: Store) -> list[tuple[str, str, str, str]]:
 
 def test_an_object_that_cannot_be_read_is_left_alone_and_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
-        store, follower, _ = follow()
+        store, informer, _ = informed()
         store.write(NAMESPACES, made(NAMESPACES, "default"))
         store.write(CONFIG_MAPS, made(CONFIG_MAPS, "odd"))
         put(store, "a", "1")
-        follower.catch_up()
+        informer.catch_up()
         store.write(CONFIG_MAPS, made(CONFIG_MAPS, "odd"))
-        follower.catch_up()
-        assert follower.known == {("default", "a"): "1"}
+        informer.catch_up()
+        assert informer.known == {("default", "a"): "1"}
         assert events_in(store) == [("odd", "Warning", "FailedSync", "KeyError: 'data'")]
 
     in_loop(story)
@@ -121,14 +121,14 @@ def test_an_object_that_cannot_be_read_is_left_alone_and_told_of_once(caplog: py
 
 def test_who_fails_at_one_object_hears_of_the_others_and_others_hear_of_it() -> None:
     async def story() -> None:
-        store, follower, told = follow()
+        store, informer, told = informed()
         store.write(NAMESPACES, made(NAMESPACES, "default"))
         heard: list[int] = []
-        follower.tell(lambda before, after: heard.append(int(after or "")))
-        follower.tell(lambda before, after: told.append((before, after)))
+        informer.add_event_handler(lambda before, after: heard.append(int(after or "")))
+        informer.add_event_handler(lambda before, after: told.append((before, after)))
         for name, value in (("odd", "x"), ("a", "1")):
             put(store, name, value)
-        follower.catch_up()
+        informer.catch_up()
         assert heard == [1]
         assert told == [(None, "x"), (None, "x"), (None, "1"), (None, "1")]
         ((name, kind, reason, message),) = events_in(store)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stowplan.embedded.informers.informer import ObjectKey
+from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.informers.workqueue import Worker, WorkQueue
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.simulate import virtual_time

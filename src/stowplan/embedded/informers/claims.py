@@ -1,20 +1,21 @@
-"""What controllers need to know of pods that name claims, for volumes or for devices; of all others nothing is kept."""
+"""What controllers need to know of ResourceClaims, and of pods that name claims, for volumes or for devices.
+
+Of pods that name none nothing is kept. Claims for volumes are in `volumes`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
-
 import msgspec
 
-from stowplan.embedded.informers import resources
-from stowplan.embedded.informers.informer import ObjectKey, SharedInformer
+from stowplan.embedded.informers.informer import Index, SharedInformer
+from stowplan.embedded.informers.metadata import ObjectKey, controller_of, find_resource
 from stowplan.embedded.informers.pods import FINISHED_PHASES
 from stowplan.embedded.objects import reading
-from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
 
+POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+FINALIZER = "resource.kubernetes.io/delete-protection"
 #: One of these is in the text of every pod that is of interest.
 _MARKS = (b'"persistentVolumeClaim"', b'"ephemeral"', b'"resourceClaims"', b'"extendedResourceClaimStatus"')
 
@@ -73,45 +74,68 @@ class ClaimingPod(msgspec.Struct, frozen=True, gc=False):
         return claim in self.claims or (claim in self.ephemeral_claims and not self.is_shut_down)
 
 
-class ClaimingPodInformer:
+class ClaimingPodInformer(SharedInformer[ClaimingPod]):
     """All such pods, found by what they name."""
 
     def __init__(self, api: Api) -> None:
-        self.follower = SharedInformer(api, resources.pods(api), _read)
-        self._by_volume_claim: dict[ObjectKey, dict[ObjectKey, ClaimingPod]] = {}
-        self._by_device_claim: dict[ObjectKey, dict[ObjectKey, ClaimingPod]] = {}
-        self.follower.tell(self._index)
-
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [self.follower.run()]
-
-    def get(self, key: ObjectKey) -> ClaimingPod | None:
-        return self.follower.known.get(key)
+        super().__init__(api, find_resource(api, "v1", "Pod"), _read_pod)
+        self._by_volume_claim = Index[ClaimingPod](lambda pod: pod.volume_claims, self)
+        self._by_device_claim = Index[ClaimingPod](lambda pod: pod.device_claims, self)
 
     def using(self, claim: ObjectKey) -> list[ClaimingPod]:
         """List the pods that name a claim for a volume."""
-        return list(self._by_volume_claim.get(claim, {}).values())
+        return self._by_volume_claim.find(claim)
 
     def with_devices_of(self, claim: ObjectKey) -> list[ClaimingPod]:
         """List the pods that name a claim for devices."""
-        return list(self._by_device_claim.get(claim, {}).values())
-
-    def _index(self, before: ClaimingPod | None, after: ClaimingPod | None) -> None:
-        if before is not None:
-            for index, key in self._places(before):
-                index[key].pop(before.key, None)
-                if not index[key]:
-                    del index[key]
-        if after is not None:
-            for index, key in self._places(after):
-                index.setdefault(key, {})[after.key] = after
-
-    def _places(self, pod: ClaimingPod) -> list[tuple[dict[ObjectKey, dict[ObjectKey, ClaimingPod]], ObjectKey]]:
-        by_volume = [(self._by_volume_claim, key) for key in dict.fromkeys(pod.volume_claims)]
-        return [*by_volume, *((self._by_device_claim, key) for key in dict.fromkeys(pod.device_claims))]
+        return self._by_device_claim.find(claim)
 
 
-def _read(stored: Stored) -> ClaimingPod | None:
+class ConsumerReference(msgspec.Struct, frozen=True, gc=False):
+    """One entry of `status.reservedFor`."""
+
+    api_group: str
+    resource: str
+    name: str
+    uid: str
+
+    @property
+    def is_pod(self) -> bool:
+        return not self.api_group and self.resource == "pods"
+
+
+class KnownResourceClaim(msgspec.Struct, frozen=True, gc=False):
+    """The extract of one ResourceClaim."""
+
+    namespace: str
+    name: str
+    #: The pod it was made for, as name and uid; "" for one that stands for itself.
+    pod: str
+    pod_uid: str
+    #: The entry of that pod it was made for.
+    entry: str
+    consumers: tuple[ConsumerReference, ...]
+    is_allocated: bool
+    is_held: bool
+    is_terminating: bool
+
+    @property
+    def key(self) -> ObjectKey:
+        return (self.namespace, self.name)
+
+
+class ResourceClaimInformer(SharedInformer[KnownResourceClaim]):
+    """All ResourceClaims as extracts, found by the pods they were made for."""
+
+    def __init__(self, api: Api) -> None:
+        super().__init__(api, find_resource(api, "resource.k8s.io/v1", "ResourceClaim"), _read_claim)
+        self._by_pod = Index[KnownResourceClaim](lambda claim: (claim.pod_uid,) if claim.pod_uid else (), self)
+
+    def made_for(self, pod_uid: str) -> list[KnownResourceClaim]:
+        return self._by_pod.find(pod_uid)
+
+
+def _read_pod(stored: Stored) -> ClaimingPod | None:
     """Read a pod; most are seen at a glance to name no claim."""
     if not any(mark in stored.body for mark in _MARKS):
         return None
@@ -119,8 +143,17 @@ def _read(stored: Stored) -> ClaimingPod | None:
     volumes = reading.entries(obj, "spec", "volumes")
     claims = [reading.text(each, "persistentVolumeClaim", "claimName") for each in volumes]
     ephemeral = [f"{stored.name}-{each['name']}" for each in volumes if "ephemeral" in each]
-    made = {each.get("name"): each.get("resourceClaimName") or "" for each in _statuses(obj)}
-    devices = tuple(_entry(each, made) for each in reading.entries(obj, "spec", "resourceClaims"))
+    statuses = reading.entries(obj, "status", "resourceClaimStatuses")
+    made = {each.get("name"): each.get("resourceClaimName") or "" for each in statuses}
+    devices = tuple(
+        PodResourceClaim(
+            name=(name := reading.text(each, "name")),
+            claim=reading.text(each, "resourceClaimName"),
+            template=reading.text(each, "resourceClaimTemplateName"),
+            made=made.get(name),
+        )
+        for each in reading.entries(obj, "spec", "resourceClaims")
+    )
     extended = reading.text(obj, "status", "extendedResourceClaimStatus", "resourceClaimName")
     if not (any(claims) or ephemeral or devices or extended):
         return None
@@ -140,11 +173,21 @@ def _read(stored: Stored) -> ClaimingPod | None:
     )
 
 
-def _statuses(pod: Object) -> list[Object]:
-    return reading.entries(pod, "status", "resourceClaimStatuses")
-
-
-def _entry(entry: Object, made: dict[Any, str]) -> PodResourceClaim:
-    name = reading.text(entry, "name")
-    claim, template = reading.text(entry, "resourceClaimName"), reading.text(entry, "resourceClaimTemplateName")
-    return PodResourceClaim(name, claim, template, made.get(name))
+def _read_claim(stored: Stored) -> KnownResourceClaim:
+    obj = stored.object
+    owner = controller_of(obj) or {}
+    is_of_pod = owner.get("kind") == "Pod" and owner.get("apiVersion") == "v1"
+    return KnownResourceClaim(
+        namespace=stored.namespace,
+        name=stored.name,
+        pod=owner["name"] if is_of_pod else "",
+        pod_uid=owner["uid"] if is_of_pod else "",
+        entry=reading.text(obj, "metadata", "annotations", POD_CLAIM_NAME),
+        consumers=tuple(
+            ConsumerReference(*(reading.text(each, key) for key in ("apiGroup", "resource", "name", "uid")))
+            for each in reading.entries(obj, "status", "reservedFor")
+        ),
+        is_allocated=bool(reading.mapping(obj, "status", "allocation")),
+        is_held=FINALIZER in reading.texts(obj, "metadata", "finalizers"),
+        is_terminating=reading.is_deleted(obj),
+    )
