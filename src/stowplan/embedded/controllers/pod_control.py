@@ -30,28 +30,20 @@ _HASH_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 _HASH_LENGTH = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WorkloadObject:
     """An object that controls pods by a selector, as it was read to be changed."""
 
     resource: Resource
     obj: Object
     selector: Selector
+    uid: str = field(init=False)
+    namespace: str = field(init=False)
+    name: str = field(init=False)
 
-    @property
-    def uid(self) -> str:
-        uid: str = self.obj["metadata"]["uid"]
-        return uid
-
-    @property
-    def namespace(self) -> str:
-        namespace: str = self.obj["metadata"]["namespace"]
-        return namespace
-
-    @property
-    def name(self) -> str:
-        name: str = self.obj["metadata"]["name"]
-        return name
+    def __post_init__(self) -> None:
+        meta = self.obj["metadata"]
+        self.uid, self.namespace, self.name = meta["uid"], meta["namespace"], meta["name"]
 
     @property
     def spec(self) -> Object:

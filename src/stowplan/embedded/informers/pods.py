@@ -10,6 +10,7 @@ import msgspec
 
 from stowplan.embedded.informers.informer import Index, SharedInformer
 from stowplan.embedded.informers.metadata import ObjectKey, find_resource
+from stowplan.embedded.objects import reading
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
 from stowplan.model.affinity import Toleration
@@ -21,6 +22,8 @@ EXIT_CODE = "stowplan.dev/exit-code"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 _KEPT_ANNOTATIONS = (DURATION, EXIT_CODE, DELETION_COST, COMPLETION_INDEX)
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 FINISHED_PHASES = ("Succeeded", "Failed")
 
@@ -159,13 +162,16 @@ def _orphan_labels(pod: KnownPod) -> Iterable[Hashable]:
     return ((pod.namespace, *label) for label in pod.labels.items()) if pod.owner is None else ()
 
 
-def _target(affinity: _Affinity | None) -> str:
+def _target(affinity: msgspec.Raw) -> str:
     """Read the one node that the required node affinity names, as daemon pods have it."""
-    required = affinity and affinity.node_affinity and affinity.node_affinity.required
-    for term in (required and required.node_selector_terms) or ():
-        for field in term.match_fields or ():
-            if field.key == "metadata.name" and field.operator == "In" and len(field.values) == 1:
-                return field.values[0]
+    if b'"matchFields"' not in bytes(affinity):
+        return ""
+    required = reading.mapping(msgspec.json.decode(affinity), "nodeAffinity", _REQUIRED)
+    for term in reading.entries(required, "nodeSelectorTerms"):
+        for field in reading.entries(term, "matchFields"):
+            values = reading.texts(field, "values")
+            if field.get("key") == "metadata.name" and field.get("operator") == "In" and len(values) == 1:
+                return values[0]
     return ""
 
 
@@ -206,31 +212,9 @@ class _Meta(Part, frozen=True, kw_only=True):
     finalizers: tuple[str, ...] | None = None
 
 
-class _Field(Part, frozen=True, kw_only=True):
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
-
-
-class _Term(Part, frozen=True, kw_only=True):
-    match_fields: tuple[_Field, ...] | None = None
-
-
-class _Required(Part, frozen=True, kw_only=True):
-    node_selector_terms: tuple[_Term, ...] | None = None
-
-
-class _NodeAffinity(Part, frozen=True, kw_only=True):
-    required: _Required | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
-
-
-class _Affinity(Part, frozen=True, kw_only=True):
-    node_affinity: _NodeAffinity | None = None
-
-
 class _Spec(Part, frozen=True, kw_only=True):
     node_name: str | None = None
-    affinity: _Affinity | None = None
+    affinity: msgspec.Raw = msgspec.Raw()
     tolerations: tuple[Toleration, ...] | None = None
 
 

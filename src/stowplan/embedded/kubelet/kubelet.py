@@ -2,21 +2,22 @@
 
 Nothing is run. The annotations `stowplan.dev/duration` (such as "30s") and `stowplan.dev/exit-code` say how long a pod
 runs and how it ends; without them it runs for ever, those of Jobs aside. One queue holds the timers of all pods.
+`pod_status` makes what is reported.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.informers.nodes import KnownNode
 from stowplan.embedded.informers.pods import DURATION, EXIT_CODE, KnownPod
-from stowplan.embedded.kubelet import pod_needs, pod_statuses
-from stowplan.embedded.kubelet.pod_needs import Unmet
-from stowplan.embedded.kubelet.pod_statuses import Addresses
-from stowplan.embedded.objects import addresses
+from stowplan.embedded.kubelet import pod_status
+from stowplan.embedded.kubelet.pod_status import Addresses
+from stowplan.embedded.objects import addresses, reading
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.parts import STATUS
 from stowplan.embedded.requests.request import TRUSTED, Target
@@ -25,6 +26,8 @@ from stowplan.model import duration
 _FIRST_BACKOFF_SECONDS = 10.0
 _LAST_BACKOFF_SECONDS = 300.0
 _KILLED = 137
+#: How often to look again for what a pod cannot be started without: volumes that are bound, devices reserved for it.
+_LOOK_AGAIN_SECONDS = 0.3
 #: Timers are never early, sums of floats may be.
 _TOLERANCE_SECONDS = 1e-5
 
@@ -88,14 +91,15 @@ class Kubelet(Controller):
         if left > _TOLERANCE_SECONDS:
             return left
         obj = self._api.get(self._resource, *pod.key)
-        need = pod_needs.missing(self._api, obj)
-        if need is not None:
-            self._hold(obj, node, need)
-            return pod_needs.LOOK_AGAIN_SECONDS
-        is_on_host = bool(obj["spec"].get("hostNetwork"))
+        missing = self._missing(obj)
+        if missing is not None:
+            if pod_status.hold(obj, node.address, self._moment()):
+                self._write(obj)
+                self._recorder.warning(self._resource, obj, *missing)
+            return _LOOK_AGAIN_SECONDS
         # The version of the store is never the same twice, so neither is the address.
-        own = node.address if is_on_host else addresses.of_pod(self._api.store.version)
-        pod_statuses.start(obj, Addresses(own, node.address), self._moment(), node.is_ready)
+        own = node.address if obj["spec"].get("hostNetwork") else addresses.of_pod(self._api.store.version)
+        pod_status.start(obj, Addresses(own, node.address), self._moment(), node.is_ready)
         self._write(obj)
         self._tell_start(obj)
         life.began = _time()
@@ -117,19 +121,13 @@ class Kubelet(Controller):
             for reason, message in told:
                 self._recorder.warning(self._resource, stored.object, reason, message)
 
-    def _hold(self, obj: Object, node: KnownNode, need: Unmet) -> None:
-        """Say, once, that a pod was taken on and what it still waits for."""
-        if pod_statuses.hold(obj, node.address, self._moment()):
-            self._write(obj)
-            self._recorder.warning(self._resource, obj, need.reason, need.message)
-
     def _carry_on(self, pod: KnownPod, node: KnownNode) -> float | None:
         """Keep the readiness of a running pod, and end it when its time has come."""
         life = self._life(pod)
         if life.restart is not None:
             return self._await_restart(pod, life)
         if not pod.is_ready:
-            self._refresh_readiness(pod, node)
+            self._report(pod, lambda obj: pod_status.refresh_readiness(obj, self._moment(), node.is_ready))
         seconds = self._seconds(pod)
         if seconds is None:
             self._lives.pop(pod.key, None)
@@ -145,30 +143,26 @@ class Kubelet(Controller):
         exit_code = _exit_code(pod)
         policy = obj["spec"].get("restartPolicy", "Always")
         if policy == "Never" or (policy == "OnFailure" and exit_code == 0):
-            pod_statuses.finish(obj, exit_code, self._moment())
+            pod_status.finish(obj, exit_code, self._moment())
             self._write(obj)
             self._lives.pop(pod.key, None)
             return None
         if pod.restarts == 0:
-            pod_statuses.restart(obj, exit_code, self._moment())
-            life.began = _time()
-            self._write(obj)
-            return self._seconds(pod)
+            return self._restart(pod, life)
         containers = max(1, len(obj["spec"]["containers"]))
         wait: float = min(_FIRST_BACKOFF_SECONDS * 2 ** min(pod.restarts // containers - 1, 10), _LAST_BACKOFF_SECONDS)
-        pod_statuses.crash(obj, exit_code, self._moment(), wait)
+        pod_status.crash(obj, exit_code, self._moment(), wait)
         life.restart = _time() + wait
         self._write(obj)
         return wait
 
     def _await_restart(self, pod: KnownPod, life: _Life) -> float | None:
         left = (life.restart or 0.0) - _time()
-        if left > _TOLERANCE_SECONDS:
-            return left
-        obj = self._api.get(self._resource, *pod.key)
-        pod_statuses.restart(obj, _exit_code(pod), self._moment())
+        return left if left > _TOLERANCE_SECONDS else self._restart(pod, life)
+
+    def _restart(self, pod: KnownPod, life: _Life) -> float | None:
+        self._report(pod, lambda obj: pod_status.restart(obj, _exit_code(pod), self._moment()))
         life.restart, life.began = None, _time()
-        self._write(obj)
         return self._seconds(pod)
 
     def _stop(self, pod: KnownPod) -> float | None:
@@ -181,18 +175,54 @@ class Kubelet(Controller):
         if left > _TOLERANCE_SECONDS and not pod.is_finished:
             return left
         if pod.finalizers and not pod.is_finished:
-            obj = self._api.get(self._resource, *pod.key)
-            pod_statuses.finish(obj, _KILLED, self._moment())
-            self._write(obj)
-        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}}
-        self._api.delete(self._resource, *pod.key, options)
+            self._report(pod, lambda obj: pod_status.finish(obj, _KILLED, self._moment()))
+        self._api.delete(self._resource, *pod.key, {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}})
         self._lives.pop(pod.key, None)
         return None
 
-    def _refresh_readiness(self, pod: KnownPod, node: KnownNode) -> None:
-        obj = self._api.get(self._resource, *pod.key)
-        if pod_statuses.refresh_readiness(obj, self._moment(), node.is_ready):
-            self._write(obj)
+    def _missing(self, pod: Object) -> tuple[str, str] | None:
+        """Find what a pod that is bound to a node cannot be started without, as reason and message of an event."""
+        volume = self._missing_volume(pod)
+        if volume:
+            return "FailedMount", f"Unable to attach or mount volumes: {volume}"
+        devices = self._missing_devices(pod)
+        if devices:
+            return "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {devices}"
+        return None
+
+    def _missing_volume(self, pod: Object) -> str:
+        meta, resource = pod["metadata"], self._context.volumes.claims.resource
+        for volume in reading.entries(pod, "spec", "volumes"):
+            name = reading.text(volume, "persistentVolumeClaim", "claimName")
+            if "ephemeral" in volume:
+                name = f"{meta['name']}-{volume['name']}"
+            if not name:
+                continue
+            stored = self._api.store.get(resource, meta["namespace"], name)
+            if stored is None:
+                return f'persistentvolumeclaim "{name}" not found'
+            if reading.text(stored.object, "status", "phase") != "Bound":
+                return f'persistentvolumeclaim "{name}" is not bound'
+        return ""
+
+    def _missing_devices(self, pod: Object) -> str:
+        statuses = reading.entries(pod, "status", "resourceClaimStatuses")
+        made = {each.get("name"): reading.text(each, "resourceClaimName") for each in statuses}
+        for entry in reading.entries(pod, "spec", "resourceClaims"):
+            name = reading.text(entry, "resourceClaimName") or made.get(entry.get("name"))
+            if name is None:
+                return f'resource claim of entry "{entry.get("name")}" has not been made'
+            if name and not self._is_reserved(pod, name):
+                return f'resourceclaim "{name}" is not allocated and reserved for the pod'
+        return ""
+
+    def _is_reserved(self, pod: Object, name: str) -> bool:
+        meta = pod["metadata"]
+        stored = self._api.store.get(self._context.resource_claims.resource, meta["namespace"], name)
+        claim = stored.object if stored is not None else {}
+        consumers = reading.entries(claim, "status", "reservedFor")
+        is_allocated = bool(reading.mapping(claim, "status", "allocation"))
+        return is_allocated and any(each.get("uid") == meta["uid"] for each in consumers)
 
     def _tell_start(self, obj: Object) -> None:
         if not self._timing.tells_starts:
@@ -218,6 +248,12 @@ class Kubelet(Controller):
         if life is None or life.uid != pod.uid:
             life = self._lives[pod.key] = _Life(pod.uid, _time())
         return life
+
+    def _report(self, pod: KnownPod, change: Callable[[Object], bool | None]) -> None:
+        """Read a pod, and write its status as `change` makes it, unless that says that nothing changed."""
+        obj = self._api.get(self._resource, *pod.key)
+        if change(obj) is not False:
+            self._write(obj)
 
     def _write(self, obj: Object) -> None:
         """Report the status of an object that was read for that, and is nobody else's."""

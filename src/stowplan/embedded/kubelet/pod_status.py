@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
 
 from stowplan.embedded.informers import conditions
 from stowplan.embedded.objects.resource import Object
@@ -26,13 +25,12 @@ def hold(pod: Object, node_address: str, moment: str) -> bool:
     status = pod.setdefault("status", {})
     if status.get("startTime"):
         return False
-    containers = [_waiting(container) for container in pod["spec"]["containers"]]
     status |= {
         "phase": "Pending",
         "hostIP": node_address,
         "hostIPs": [{"ip": node_address}],
         "startTime": moment,
-        "containerStatuses": containers,
+        "containerStatuses": [_waiting(container) for container in pod["spec"]["containers"]],
     }
     _put(status, "PodReadyToStartContainers", "False", moment)
     _put(status, "Initialized", "True", moment)
@@ -43,7 +41,6 @@ def hold(pod: Object, node_address: str, moment: str) -> bool:
 def start(pod: Object, addresses: Addresses, moment: str, is_node_ready: bool = True) -> None:
     """Let all containers of a pod run."""
     status = pod.setdefault("status", {})
-    containers = [_running(pod, container, moment) for container in pod["spec"]["containers"]]
     init_containers = [_initialised(pod, container, moment) for container in pod["spec"].get("initContainers") or []]
     status |= {
         "phase": "Running",
@@ -52,7 +49,7 @@ def start(pod: Object, addresses: Addresses, moment: str, is_node_ready: bool = 
         "podIP": addresses.pod,
         "podIPs": [{"ip": addresses.pod}],
         "startTime": status.get("startTime") or moment,
-        "containerStatuses": containers,
+        "containerStatuses": [_running(pod, container, moment) for container in pod["spec"]["containers"]],
     }
     if init_containers:
         status["initContainerStatuses"] = init_containers
@@ -119,25 +116,20 @@ def _containers(pod: Object) -> list[Object]:
 
 
 def _set_containers_ready(pod: Object, moment: str, value: str) -> None:
-    names = [each["name"] for each in _containers(pod)]
-    why = (
-        ("", "") if value == "True" else ("ContainersNotReady", f"containers with unready status: [{' '.join(names)}]")
-    )
-    _put(pod["status"], "ContainersReady", value, moment, why)
     if value == "True":
+        _put(pod["status"], "ContainersReady", value, moment)
         refresh_readiness(pod, moment)
-    else:
-        _put(pod["status"], "Ready", value, moment, why)
+        return
+    names = [each["name"] for each in _containers(pod)]
+    why = ("ContainersNotReady", f"containers with unready status: [{' '.join(names)}]")
+    for kind in ("ContainersReady", "Ready"):
+        _put(pod["status"], kind, value, moment, why)
 
 
 def _put(status: Object, kind: str, value: str, moment: str, why: tuple[str, str] = ("", "")) -> bool:
-    reason, message = why
-    condition: dict[str, Any] = {"type": kind, "status": value, "lastProbeTime": None, "lastTransitionTime": moment}
-    if reason:
-        condition["reason"] = reason
-    if message:
-        condition["message"] = message
-    return conditions.put(status, condition)
+    """Set a condition; without a reason or a message it has no such field."""
+    made = conditions.make((kind, value, *why), moment, lastProbeTime=None)
+    return conditions.put(status, {key: field for key, field in made.items() if field != ""})
 
 
 def _waiting(container: Object) -> Object:
@@ -155,15 +147,12 @@ def _waiting(container: Object) -> Object:
 
 def _running(pod: Object, container: Object, moment: str) -> Object:
     return {
-        "name": container["name"],
-        "image": container.get("image", ""),
+        **_waiting(container),
         "imageID": f"{_RUNTIME}sha256:{_digest(container.get('image', ''))}",
         "containerID": _container_id(pod, container["name"], 0),
         "ready": True,
         "started": True,
-        "restartCount": 0,
         "state": {"running": {"startedAt": moment}},
-        "lastState": {},
     }
 
 
