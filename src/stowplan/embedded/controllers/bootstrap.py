@@ -101,11 +101,10 @@ class ServiceAccountController(_PerNamespace):
         accounts = find_resource(context.api, "v1", "ServiceAccount")
         super().__init__(context, "serviceaccount-controller", accounts, _ACCOUNT)
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Create the account of a namespace."""
         if key in self._namespaces.known and (key[1], _ACCOUNT) not in self._known.known:
             _create(self._api, self._kept, {"metadata": {"name": _ACCOUNT, "namespace": key[1]}})
-        return None
 
 
 class RootCertificatePublisher(_PerNamespace):
@@ -116,20 +115,19 @@ class RootCertificatePublisher(_PerNamespace):
         super().__init__(context, "root-ca-certificate-publisher", config_maps, _CERTIFICATE)
         self._data = {_KEY: authority}
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Create the config map of a namespace, and restore what somebody changed."""
         if key not in self._namespaces.known:
-            return None
+            return
         found = self._known.get((key[1], _CERTIFICATE))
         if found is None:
             metadata = {"name": _CERTIFICATE, "namespace": key[1], "annotations": dict(_CERTIFICATE_ANNOTATIONS)}
             self._api.create(self._kept, key[1], {"metadata": metadata, "data": self._data})
-            return None
+            return
         annotations = found["metadata"].get("annotations") or {}
         if found.get("data") != self._data or not _CERTIFICATE_ANNOTATIONS.items() <= annotations.items():
             metadata = {**found["metadata"], "annotations": {**annotations, **_CERTIFICATE_ANNOTATIONS}}
             self._update(self._kept, {**found, "metadata": metadata, "data": self._data})
-        return None
 
 
 def _read_active(stored: Stored) -> str | None:
@@ -153,7 +151,7 @@ class KubernetesServiceController(Controller):
             self._known[kind] = self._inform(resource, _read_service, partial(self._on_change, kind))
             self._queue.add((_SERVICE_NAMESPACE, kind))
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Make what is missing, and put right what is not as it should be."""
         kind = key[1]
         resource, wanted = self._resources[kind], self._wanted[kind]
@@ -162,7 +160,6 @@ class KubernetesServiceController(Controller):
             self._api.create(resource, _SERVICE_NAMESPACE, wanted)
         elif (mended := _mended(kind, found, wanted)) != found:
             self._update(resource, mended)
-        return None
 
     def _locate(self, key: ObjectKey) -> tuple[Resource, str, str]:
         return self._resources[key[1]], _SERVICE_NAMESPACE, _SERVICE

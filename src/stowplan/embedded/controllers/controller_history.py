@@ -66,8 +66,6 @@ class ControllerHistory:
         name = compute_hash(template, collisions)
         labels = (template.get("metadata") or {}).get("labels") or {}
         return {
-            "apiVersion": self._resource.api_version,
-            "kind": self._resource.kind,
             "metadata": {
                 "name": f"{workload.name}-{name}",
                 "namespace": workload.namespace,

@@ -11,7 +11,7 @@ from stowplan.embedded.controllers.pod_control import WorkloadObject
 from stowplan.embedded.controllers.workload import KnownWorkload, WorkloadController, WorkloadInformer
 from stowplan.embedded.informers import conditions
 from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.metadata import find_resource
+from stowplan.embedded.informers.metadata import find_resource, is_terminating, object_reference
 from stowplan.embedded.objects.cron_schedule import Schedule, ScheduleError, parse
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
@@ -36,21 +36,27 @@ class CronJobController(WorkloadController):
         jobs = self._jobs.objects_owned_by(workload.uid)
         self._note_active(workload, jobs)
         self._tidy(workload, jobs)
+        schedule = self._schedule(workload)
+        if schedule is not None:
+            self._start_due(workload, schedule, jobs)
+        if not workload.obj["status"]["active"]:
+            del workload.obj["status"]["active"]
+        workload.save_status(self._api)
+        if schedule is None:
+            return None
+        now = self._now()
+        following = schedule.next_after(now)
+        return None if following is None else max(0.0, (following - now).total_seconds())
+
+    def _schedule(self, workload: WorkloadObject) -> Schedule | None:
+        """Read when Jobs are due; None if never, as the schedule makes no sense or is suspended."""
         spec = workload.spec
         try:
             schedule = parse(spec["schedule"], spec.get("timeZone") or "")
         except ScheduleError as error:
             self._warning(workload, "UnparseableSchedule", f"unparseable schedule: {spec['schedule']} : {error}")
-            self._save(workload)
             return None
-        if spec.get("suspend"):
-            self._save(workload)
-            return None
-        self._start_due(workload, schedule, jobs)
-        self._save(workload)
-        now = self._now()
-        following = schedule.next_after(now)
-        return None if following is None else max(0.0, (following - now).total_seconds())
+        return None if spec.get("suspend") else schedule
 
     def _note_active(self, workload: WorkloadObject, jobs: Sequence[Object]) -> None:
         """Take Jobs that ended or are gone out of the active ones."""
@@ -61,16 +67,12 @@ class CronJobController(WorkloadController):
         for job in jobs:
             uid, name = job["metadata"]["uid"], job["metadata"]["name"]
             if uid in noted and uid not in running:
-                self._note_success(status, job)
+                ended: str = (job.get("status") or {}).get("completionTime") or ""
+                if ended > status.get("lastSuccessfulTime", ""):
+                    status["lastSuccessfulTime"] = ended
                 kind = "Complete" if conditions.is_true(job["status"], "Complete") else "Failed"
-                message = f"Saw completed job: {name}, condition: {kind}"
-                self._normal(workload, "SawCompletedJob", message)
+                self._normal(workload, "SawCompletedJob", f"Saw completed job: {name}, condition: {kind}")
         status["active"] = [self._reference(job) for job in jobs if job["metadata"]["uid"] in running]
-
-    def _note_success(self, status: Object, job: Object) -> None:
-        ended: str = (job.get("status") or {}).get("completionTime") or ""
-        if ended > status.get("lastSuccessfulTime", ""):
-            status["lastSuccessfulTime"] = ended
 
     def _tidy(self, workload: WorkloadObject, jobs: Sequence[Object]) -> None:
         """Delete the oldest Jobs that ended, beyond what is to be kept of each outcome."""
@@ -126,8 +128,7 @@ class CronJobController(WorkloadController):
                 return
             self._warning(workload, "FailedCreate", f"Error creating job: {error.message}")
             raise
-        message = f"Created job {created['metadata']['name']}"
-        self._normal(workload, "SuccessfulCreate", message)
+        self._normal(workload, "SuccessfulCreate", f"Created job {created['metadata']['name']}")
         workload.obj["status"]["active"].append(self._reference(created))
         workload.obj["status"]["lastScheduleTime"] = format_time(due)
 
@@ -135,8 +136,6 @@ class CronJobController(WorkloadController):
         template = deepcopy(workload.spec["jobTemplate"])
         meta = template.get("metadata") or {}
         return {
-            "apiVersion": self._job.api_version,
-            "kind": self._job.kind,
             "metadata": {
                 "name": f"{workload.name}-{int(due.timestamp()) // 60}",
                 "namespace": workload.namespace,
@@ -149,27 +148,14 @@ class CronJobController(WorkloadController):
 
     def _delete(self, workload: WorkloadObject, job: Object) -> None:
         meta = job["metadata"]
-        if "deletionTimestamp" in meta:
+        if is_terminating(job):
             return
         options = {"propagationPolicy": "Background", "preconditions": {"uid": meta["uid"]}}
         self._api.delete(self._job, meta["namespace"], meta["name"], options)
         self._normal(workload, "SuccessfulDelete", f"Deleted job {meta['name']}")
 
     def _reference(self, job: Object) -> Object:
-        meta = job["metadata"]
-        return {
-            "apiVersion": self._job.api_version,
-            "kind": self._job.kind,
-            "namespace": meta["namespace"],
-            "name": meta["name"],
-            "uid": meta["uid"],
-            "resourceVersion": meta["resourceVersion"],
-        }
-
-    def _save(self, workload: WorkloadObject) -> None:
-        if not workload.obj["status"].get("active"):
-            workload.obj["status"].pop("active", None)
-        workload.save_status(self._api)
+        return object_reference(self._job.api_version, self._job.kind, job)
 
     def _on_job(self, before: KnownWorkload | None, after: KnownWorkload | None) -> None:
         known = after or before

@@ -128,8 +128,6 @@ def _new_replica_set(workload: WorkloadObject, old: Sequence[Object], collisions
     selector["matchLabels"] = {**(selector.get("matchLabels") or {}), TEMPLATE_HASH_LABEL: name}
     number = max(map(revision, old), default=0) + 1
     new: Object = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
         "metadata": {
             "name": f"{workload.name}-{name}",
             "namespace": workload.namespace,

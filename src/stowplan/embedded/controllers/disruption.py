@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-import msgspec
-
 from stowplan.embedded.controllers.workload import REST_SECONDS_PER_POD, scaled_value, selector_of
 from stowplan.embedded.informers import conditions
 from stowplan.embedded.informers.controller import Controller, ControllerContext
-from stowplan.embedded.informers.informer import Index
+from stowplan.embedded.informers.informer import Extract, Index
 from stowplan.embedded.informers.metadata import ObjectKey, controller_of, find_resource
 from stowplan.embedded.informers.pods import ControllerReference, KnownPod
 from stowplan.embedded.objects.errors import StatusError
@@ -26,16 +24,10 @@ _EVICTION_SECONDS = 120.0
 _SCALED_KINDS = ("ReplicaSet", "Deployment", "StatefulSet", "ReplicationController")
 
 
-class _KnownBudget(msgspec.Struct, frozen=True, gc=False):
+class _KnownBudget(Extract, frozen=True, gc=False):
     """The extract of a PodDisruptionBudget."""
 
-    namespace: str
-    name: str
     selector: Selector
-
-    @property
-    def key(self) -> ObjectKey:
-        return (self.namespace, self.name)
 
 
 class DisruptionController(Controller):

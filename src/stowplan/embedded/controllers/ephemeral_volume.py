@@ -20,11 +20,11 @@ class EphemeralVolumeController(Controller):
         self._watch(context.claiming_pods, self._on_pod)
         self._watch(context.volumes.claims, self._on_claim)
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Make the claims that a pod lacks; say so on the pod if one cannot be made."""
         known = self._pods.get(key)
         if known is None or known.is_terminating or not known.ephemeral_claims:
-            return None
+            return
         pod = self._api.get(self._resource, *key)
         for volume in pod["spec"]["volumes"]:
             if "ephemeral" not in volume:
@@ -34,7 +34,6 @@ class EphemeralVolumeController(Controller):
                 message = f"ephemeral volume {volume['name']}: {problem}"
                 self._recorder.warning(self._resource, pod, "FailedBinding", message)
                 raise StatusError(409, "Conflict", f"pod {'/'.join(key)}: {message}")
-        return None
 
     def _ensure(self, pod: Object, volume: Object) -> str:
         """Make the claim of a volume if it is not there; return what is wrong, "" if nothing is."""
@@ -58,8 +57,6 @@ class EphemeralVolumeController(Controller):
         template = volume["ephemeral"]["volumeClaimTemplate"]
         copied = {key: reading.mapping(template, "metadata", key) for key in ("labels", "annotations")}
         return {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
             "metadata": {
                 "name": name,
                 "namespace": pod["metadata"]["namespace"],

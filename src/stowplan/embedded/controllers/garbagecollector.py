@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from stowplan.embedded.informers.controller import Controller, ControllerContext
-from stowplan.embedded.informers.informer import Index, SharedInformer
+from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
 from stowplan.embedded.informers.metadata import ObjectKey, is_terminating, remove_finalizer, remove_owner
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
@@ -26,12 +26,10 @@ _CATALOGUE_SECONDS = 1.0
 _SECOND_LOOK_SECONDS = 0.2
 
 
-class Dependent(msgspec.Struct, frozen=True, gc=False):
+class Dependent(Extract, frozen=True, gc=False):
     """The extract of an object that has owners, or waits for its dependents."""
 
     resource: str
-    namespace: str
-    name: str
     uid: str
     owners: tuple[OwnerReference, ...]
     waits_for: str
@@ -103,15 +101,15 @@ class GarbageCollector(Controller):
         namespace, _, name = key[1].partition("/")
         return self._resources[key[0]], namespace, name
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Delete an object whose owners are gone, or finish one that waits for its dependents."""
         known = self._known.get(key)
         resource = self._resources.get(key[0])
         if known is None or resource is None:
-            return None
+            return
         stored = self._api.store.get(resource, known.namespace, known.name)
         if stored is None or stored.uid != known.uid:
-            return None
+            return
         obj = stored.object
         if known.waits_for == ORPHAN:
             self._let_dependents_go(known.uid)
@@ -120,7 +118,6 @@ class GarbageCollector(Controller):
             self._delete_dependents_first(resource, obj)
         elif known.owners and not is_terminating(obj):
             self._collect(resource, obj)
-        return None
 
     def _collect(self, resource: Resource, obj: Object) -> None:
         """Delete an object that no owner is left of, or whose last owner waits for it; drop references to the gone."""
@@ -258,7 +255,7 @@ def _read(stored: Stored) -> Dependent | None:
     owners = meta.owner_references or ()
     if not owners and not waits_for:
         return None
-    return Dependent(stored.resource.qualified, stored.namespace, stored.name, stored.uid, owners, waits_for)
+    return Dependent(stored.namespace, stored.name, stored.resource.qualified, stored.uid, owners, waits_for)
 
 
 class _Meta(Part, frozen=True, kw_only=True):

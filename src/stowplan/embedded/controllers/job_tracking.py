@@ -202,12 +202,11 @@ class OrphanPodController(Controller):
         self._watch(jobs, self._on_job)
         self._watch(context.pods, self._on_pod)
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Take the finalizer off a pod whose Job is gone."""
         pod = self._context.pods.get(key)
         if pod is not None and not self._has_job(pod):
             remove_tracking(self._api, self._resource, pod)
-        return None
 
     def _has_job(self, pod: KnownPod) -> bool:
         if pod.owner is None:

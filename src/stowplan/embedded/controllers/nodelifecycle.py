@@ -44,12 +44,12 @@ class NodeLifecycleController(Controller):
         super().__init__(context, "node-controller", context.nodes.resource)
         self._watch(context.nodes, self._enqueue)
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Bring the taints of a node in line with its state."""
         node = self._context.nodes.get(key)
         # A node without a Ready condition has just come; the heartbeats see to it.
         if node is None or "Ready" not in node.conditions:
-            return None
+            return
         wanted = wanted_taints(node)
         if {(taint.key, taint.effect) for taint in node.taints} & _MANAGED != wanted:
             self._write_taints(node.name, wanted)
@@ -57,7 +57,6 @@ class NodeLifecycleController(Controller):
             for pod in self._context.pods.on_node(node.name):
                 if pod.is_ready:
                     self._mark_not_ready(pod)
-        return None
 
     def _write_taints(self, name: str, wanted: frozenset[tuple[str, str]]) -> None:
         obj = self._api.get(self._resource, "", name)

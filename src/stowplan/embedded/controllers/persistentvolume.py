@@ -42,12 +42,12 @@ class PersistentVolumeClaimController(Controller):
         self._watch(context.volumes.volumes, self._on_volume)
         self._watch(context.volumes.claims, self._on_claim)
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Bring one claim further, or give away what a class has."""
         namespace, name = key
         if not namespace:
             self._give_away(name)
-            return None
+            return
         claim = self._volumes.claims.get(key)
         if claim is None:
             self._forget(key)
@@ -56,7 +56,6 @@ class PersistentVolumeClaimController(Controller):
             self._check_bound(claim)
         elif not claim.is_terminating:
             self._bring_together(claim)
-        return None
 
     def _give_away(self, class_name: str) -> None:
         """Let claims that wait have the free volumes of their class; one look at each is enough."""
@@ -205,14 +204,14 @@ class PersistentVolumeController(Controller):
         self._watch(context.volumes.volumes, self._enqueue)
         self._watch(context.volumes.claims, self._on_claim)
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Say where a volume is in its life, by what became of its claim."""
         volume = self._volumes.volume(key[1])
         if volume is None:
-            return None
+            return
         if volume.claim is None or not volume.claim_uid:
             self._report(volume, "Available")
-            return None
+            return
         claim = self._volumes.claims.get(volume.claim)
         if claim is None or claim.uid != volume.claim_uid:
             self._reclaim(volume)
@@ -220,7 +219,6 @@ class PersistentVolumeController(Controller):
             self._report(volume, "Bound")
         elif claim.volume:
             self._come_second(volume)
-        return None
 
     def _come_second(self, volume: KnownVolume) -> None:
         """Take back a volume whose claim was bound to another one meanwhile."""

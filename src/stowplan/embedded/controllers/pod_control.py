@@ -167,8 +167,6 @@ def pod_from_template(template: Object, workload: WorkloadObject, naming: PodNam
     prefix = naming.prefix or workload.name
     named = {"name": naming.name} if naming.name else {"generateName": f"{prefix[:_LONGEST_PREFIX]}-"}
     return {
-        "apiVersion": "v1",
-        "kind": "Pod",
         "metadata": {
             **named,
             "namespace": workload.namespace,

@@ -20,13 +20,12 @@ class PodGCController(Controller):
         self._watch(context.nodes, self._on_node)
         self._watch(context.pods, self._on_pod)
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Delete the pods of a node that is still gone."""
         name = key[1]
         if self._context.nodes.named(name) is None:
             for pod in self._context.pods.on_node(name):
                 self._remove(pod)
-        return None
 
     def _remove(self, pod: KnownPod) -> None:
         """End a pod for good; one that others still hold by a finalizer is left to them."""

@@ -40,17 +40,16 @@ class PodResourceClaimController(Controller):
         self._watch(context.claiming_pods, self._on_pod)
         self._watch(context.resource_claims, self._on_claim)
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Make the claims that a pod lacks, write them into its status, and reserve what it runs with."""
         pod = self._pods.get(key)
         if pod is None or pod.is_terminating or not pod.may_run or not pod.devices:
-            return None
+            return
         made = {entry.name: self._ensure(pod, entry) for entry in pod.devices if entry.template and entry.made != ""}
         if any(entry.name in made and made[entry.name] != entry.made for entry in pod.devices):
             self._report(pod, made)
         elif pod.node:
             self._reserve_all(pod)
-        return None
 
     def _ensure(self, pod: ClaimingPod, entry: PodResourceClaim) -> str:
         """Find or make the claim of an entry; return its name."""
@@ -127,8 +126,6 @@ def claim_from(template: Object, entry: str, pod: Object, owner: Object) -> Obje
     meta = reading.mapping(template, "spec", "metadata")
     labels = reading.mapping(meta, "labels")
     return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
         "metadata": {
             "generateName": prefix(pod["metadata"]["name"], entry),
             "namespace": pod["metadata"]["namespace"],
@@ -166,11 +163,11 @@ class ResourceClaimController(Controller):
         self._watch(context.claiming_pods, self._on_pod)
         self._watch(context.resource_claims, self._enqueue)
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Bring a claim in line with the pods that are left."""
         claim = self._claims.get(key)
         if claim is None:
-            return None
+            return
         kept = [consumer for consumer in claim.consumers if self._is_kept(claim, consumer)]
         if len(kept) < len(claim.consumers):
             self._release(claim, {consumer.uid for consumer in kept})
@@ -178,7 +175,6 @@ class ResourceClaimController(Controller):
             self._release(claim, set())
         if not kept and not claim.is_terminating and self._is_left_over(claim):
             self._api.delete(self._resource, *key)
-        return None
 
     def _is_kept(self, claim: KnownResourceClaim, consumer: ConsumerReference) -> bool:
         """Whether a reservation still stands; one for something else than a pod is not ours to end."""

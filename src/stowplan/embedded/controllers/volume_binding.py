@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from stowplan.embedded.informers.metadata import object_reference
 from stowplan.embedded.informers.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, KnownClaim, KnownVolume
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
@@ -30,15 +31,7 @@ def point_volume(volume: Object, claim: Object) -> bool:
 
 def reference_to(claim: Object) -> Object:
     """Make the reference by which a volume names a claim."""
-    meta = claim["metadata"]
-    return {
-        "kind": "PersistentVolumeClaim",
-        "namespace": meta["namespace"],
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "apiVersion": "v1",
-        "resourceVersion": meta["resourceVersion"],
-    }
+    return object_reference("v1", "PersistentVolumeClaim", claim)
 
 
 def point_claim(claim: Object, volume: Object) -> bool:
@@ -58,19 +51,20 @@ def report_claim(claim: Object, volume: Object) -> bool:
     capacity = reading.mapping(volume, "spec", "capacity")
     if "storage" in capacity:
         wanted["capacity"] = {**reading.mapping(claim, "status", "capacity"), "storage": capacity["storage"]}
-    status = {**reading.mapping(claim, "status"), **wanted}
-    is_changed = status != claim.get("status")
-    claim["status"] = status
-    return is_changed
+    return _set_status(claim, {**reading.mapping(claim, "status"), **wanted})
 
 
 def report_claim_without(claim: Object, phase: str) -> bool:
     """Let the status of a claim say that it has no volume: Pending or Lost."""
-    status = {**reading.mapping(claim, "status"), "phase": phase}
-    for key in ("accessModes", "capacity"):
-        status.pop(key, None)
-    is_changed = status != claim.get("status")
-    claim["status"] = status
+    kept = {
+        key: value for key, value in reading.mapping(claim, "status").items() if key not in ("accessModes", "capacity")
+    }
+    return _set_status(claim, {**kept, "phase": phase})
+
+
+def _set_status(obj: Object, status: Object) -> bool:
+    is_changed = status != obj.get("status")
+    obj["status"] = status
     return is_changed
 
 

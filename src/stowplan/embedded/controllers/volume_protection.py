@@ -27,17 +27,16 @@ class VolumeProtectionController(Controller):
         context.volumes.volumes.add_event_handler(self._on_change)
         self._watch(context.claiming_pods, self._on_pod)
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Take the finalizer off a deleted object that nobody uses."""
         if not key[0]:
             volume = self._volumes.volume(key[1])
             if volume is not None and volume.is_terminating and volume.phase != "Bound":
                 self._let_go(key, _VOLUME_FINALIZER)
-            return None
+            return
         claim = self._volumes.claims.get(key)
         if claim is not None and claim.is_terminating and not self._is_used(claim):
             self._let_go(key, _CLAIM_FINALIZER)
-        return None
 
     def _locate(self, key: ObjectKey) -> tuple[Resource, str, str]:
         return (self._resource if key[0] else self._volumes.volumes.resource, *key)

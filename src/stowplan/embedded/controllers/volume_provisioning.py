@@ -41,23 +41,22 @@ class ProvisioningController(Controller):
             self._watch(informer)
         context.volumes.claims.add_event_handler(self._on_claim)
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Make the volume of a claim that is still without one."""
         claim = self._volumes.claims.get(key)
         storage_class = self._volumes.class_of(claim) if claim is not None else None
         if claim is None or storage_class is None or not _is_asked(claim):
-            return None
+            return
         if storage_class.provisioner != claim.provisioner or self._volumes.volume(_name(claim.uid)) is not None:
-            return None
+            return
         if storage_class.waits_for_consumer and not claim.selected_node:
-            return None
+            return
         node = self._context.nodes.named(claim.selected_node)
         class_obj = self._api.get(self._volumes.classes.resource, "", storage_class.name)
         if claim.selected_node and (node is None or not allows(class_obj, node.labels)):
             self._let_choose_again(claim)
         else:
             self._provide(claim, class_obj, node)
-        return None
 
     def _provide(self, claim: KnownClaim, storage_class: Object, node: KnownNode | None) -> None:
         claim_obj = self._api.get(self._resource, *claim.key)

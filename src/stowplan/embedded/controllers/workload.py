@@ -10,12 +10,10 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
 from stowplan.embedded import admission
 from stowplan.embedded.controllers.pod_control import PodControl, WorkloadObject
 from stowplan.embedded.informers.controller import Controller, ControllerContext
-from stowplan.embedded.informers.informer import Index, SharedInformer
+from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
 from stowplan.embedded.informers.metadata import ObjectKey, controller_of, is_terminating
 from stowplan.embedded.informers.pods import KnownPod
 from stowplan.embedded.objects.errors import StatusError
@@ -33,11 +31,9 @@ REST_SECONDS_PER_POD = 2e-5
 _SMALL = 100
 
 
-class KnownWorkload(msgspec.Struct, frozen=True, gc=False):
+class KnownWorkload(Extract, frozen=True, gc=False):
     """The extract of an object that controls pods."""
 
-    namespace: str
-    name: str
     uid: str
     #: Of its own controller, such as the Deployment of a ReplicaSet; "" where there is none.
     owner_uid: str
@@ -45,10 +41,6 @@ class KnownWorkload(msgspec.Struct, frozen=True, gc=False):
     #: Changes with what is wished for, not with what is reported.
     generation: int
     is_terminating: bool
-
-    @property
-    def key(self) -> ObjectKey:
-        return (self.namespace, self.name)
 
 
 class WorkloadInformer(SharedInformer[KnownWorkload]):

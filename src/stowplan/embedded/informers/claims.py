@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from stowplan.embedded.informers.informer import Index, SharedInformer
+from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
 from stowplan.embedded.informers.metadata import ObjectKey, controller_of, find_resource
 from stowplan.embedded.informers.pods import FINISHED_PHASES
 from stowplan.embedded.objects import reading
@@ -30,11 +30,9 @@ class PodResourceClaim(msgspec.Struct, frozen=True, gc=False):
     made: str | None
 
 
-class ClaimingPod(msgspec.Struct, frozen=True, gc=False):
+class ClaimingPod(Extract, frozen=True, gc=False):
     """The extract of one pod that names claims."""
 
-    namespace: str
-    name: str
     uid: str
     node: str
     phase: str
@@ -48,10 +46,6 @@ class ClaimingPod(msgspec.Struct, frozen=True, gc=False):
     devices: tuple[PodResourceClaim, ...]
     #: The claim that the scheduler made for extended resources.
     extended_claim: str
-
-    @property
-    def key(self) -> ObjectKey:
-        return (self.namespace, self.name)
 
     @property
     def volume_claims(self) -> tuple[ObjectKey, ...]:
@@ -104,11 +98,9 @@ class ConsumerReference(msgspec.Struct, frozen=True, gc=False):
         return not self.api_group and self.resource == "pods"
 
 
-class KnownResourceClaim(msgspec.Struct, frozen=True, gc=False):
+class KnownResourceClaim(Extract, frozen=True, gc=False):
     """The extract of one ResourceClaim."""
 
-    namespace: str
-    name: str
     #: The pod it was made for, as name and uid; "" for one that stands for itself.
     pod: str
     pod_uid: str
@@ -118,10 +110,6 @@ class KnownResourceClaim(msgspec.Struct, frozen=True, gc=False):
     is_allocated: bool
     is_held: bool
     is_terminating: bool
-
-    @property
-    def key(self) -> ObjectKey:
-        return (self.namespace, self.name)
 
 
 class ResourceClaimInformer(SharedInformer[KnownResourceClaim]):

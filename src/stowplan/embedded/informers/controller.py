@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from stowplan.embedded.informers.claims import ClaimingPodInformer, ResourceClaimInformer
 from stowplan.embedded.informers.event_recorder import EventRecorder, Failures, Now
-from stowplan.embedded.informers.informer import EventHandler, Keyed, SharedInformer, Transform
+from stowplan.embedded.informers.informer import EventHandler, Extract, SharedInformer, Transform
 from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.informers.nodes import NodeInformer
 from stowplan.embedded.informers.pods import PodInformer
@@ -68,7 +68,7 @@ class Controller(ABC):
         self._watch(informer, handler)
         return informer
 
-    def _enqueue(self, _: Keyed | None, after: Keyed | None) -> None:
+    def _enqueue(self, _: Extract | None, after: Extract | None) -> None:
         """Handle any change of an object by looking at it, unless it is gone."""
         if after is not None:
             self._queue.add(after.key)

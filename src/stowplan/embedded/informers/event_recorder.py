@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
-from stowplan.embedded.informers.metadata import ObjectKey, find_resource
+from stowplan.embedded.informers.metadata import ObjectKey, find_resource, object_reference
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
@@ -91,17 +91,8 @@ class EventRecorder:
         # The version tells apart events of one moment.
         name = f"{meta['name']}.{int(self._now().timestamp() * 1e9) + self.api.store.version:x}"
         event = {
-            "apiVersion": "v1",
-            "kind": "Event",
             "metadata": {"name": name, "namespace": namespace},
-            "involvedObject": {
-                "apiVersion": resource.api_version,
-                "kind": resource.kind,
-                "namespace": meta.get("namespace", ""),
-                "name": meta["name"],
-                "uid": meta.get("uid", ""),
-                "resourceVersion": meta.get("resourceVersion", ""),
-            },
+            "involvedObject": object_reference(resource.api_version, resource.kind, obj),
             "reason": reason,
             "message": message,
             "type": kind,

@@ -7,7 +7,9 @@ nobody needs to remember what it has just asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
+
+import msgspec
 
 from stowplan.embedded.informers.event_recorder import EventRecorder, Failures
 from stowplan.embedded.informers.metadata import ObjectKey
@@ -18,15 +20,19 @@ from stowplan.embedded.storage.changes import Feed
 from stowplan.embedded.storage.stored import DELETED, Stored
 
 
-class Keyed(Protocol):
-    """An extract that knows the key of its object."""
+class Extract(msgspec.Struct, frozen=True, gc=False):
+    """What an informer keeps of an object; others add what they need to know. `namespace` is "" where there is none."""
+
+    namespace: str
+    name: str
 
     @property
-    def key(self) -> ObjectKey: ...
+    def key(self) -> ObjectKey:
+        return (self.namespace, self.name)
 
 
 T = TypeVar("T")
-K = TypeVar("K", bound=Keyed)
+E = TypeVar("E", bound=Extract)
 
 #: Reads the extract of an object; None for one that is of no interest.
 Transform = Callable[[Stored], T | None]
@@ -113,26 +119,26 @@ class SharedInformer(Generic[T]):
                 self._failures.tell(key, error, "is left alone until it changes")
 
 
-class Index(Generic[K]):
+class Index(Generic[E]):
     """Finds extracts by what `values` reads of them; follows informers, or whoever calls `update`."""
 
-    def __init__(self, values: Callable[[K], Iterable[Hashable]], *informers: SharedInformer[K]) -> None:
+    def __init__(self, values: Callable[[E], Iterable[Hashable]], *informers: SharedInformer[E]) -> None:
         self._values = values
-        self._found: dict[Hashable, dict[ObjectKey, K]] = {}
+        self._found: dict[Hashable, dict[ObjectKey, E]] = {}
         for informer in informers:
             informer.add_event_handler(self.update)
 
-    def find(self, value: Hashable) -> list[K]:
+    def find(self, value: Hashable) -> list[E]:
         return list(self._found.get(value, {}).values())
 
-    def collection(self, value: Hashable) -> Collection[K]:
+    def collection(self, value: Hashable) -> Collection[E]:
         """The same without a copy, for who is done before anything changes."""
         return self._found.get(value, {}).values()
 
     def count(self, value: Hashable) -> int:
         return len(self._found.get(value, ()))
 
-    def update(self, before: K | None, after: K | None) -> None:
+    def update(self, before: E | None, after: E | None) -> None:
         """Take an extract out, and put in what took its place."""
         if before is not None:
             for value in self._values(before):

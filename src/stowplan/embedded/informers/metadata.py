@@ -29,6 +29,19 @@ def controller_reference(resource: Resource, owner: Object) -> Object:
     }
 
 
+def object_reference(api_version: str, kind: str, obj: Object) -> Object:
+    """Make a reference to an object as it is now."""
+    meta = obj["metadata"]
+    return {
+        "kind": kind,
+        "namespace": meta.get("namespace", ""),
+        "name": meta["name"],
+        "uid": meta.get("uid", ""),
+        "apiVersion": api_version,
+        "resourceVersion": meta.get("resourceVersion", ""),
+    }
+
+
 def controller_of(obj: Object) -> Object | None:
     """Find the reference to the controller of an object, if it has one."""
     references = obj["metadata"].get("ownerReferences") or []

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import msgspec
 
-from stowplan.embedded.informers.informer import SharedInformer
-from stowplan.embedded.informers.metadata import ObjectKey, find_resource
+from stowplan.embedded.informers.informer import Extract, SharedInformer
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
 from stowplan.model.meta import Part
 from stowplan.model.node import Taint
 
 
-class KnownNode(msgspec.Struct, frozen=True, gc=False):
+class KnownNode(Extract, frozen=True, gc=False):
     """The extract of one node; `conditions` maps the type of a condition to its status."""
 
-    name: str
     uid: str
     labels: dict[str, str]
     taints: tuple[Taint, ...]
     is_unschedulable: bool
     conditions: dict[str, str]
     address: str
-
-    @property
-    def key(self) -> ObjectKey:
-        return ("", self.name)
 
     @property
     def is_ready(self) -> bool:
@@ -46,6 +41,7 @@ def _read(stored: Stored) -> KnownNode:
     node = _DECODER.decode(stored.body)
     address = next((a.address for a in node.status.addresses or () if a.type == "InternalIP"), "")
     return KnownNode(
+        namespace="",
         name=node.metadata.name,
         uid=node.metadata.uid,
         labels=node.metadata.labels or {},

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
-from stowplan.embedded.informers.informer import Index, SharedInformer
-from stowplan.embedded.informers.metadata import ObjectKey, find_resource
+from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects import reading
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
@@ -43,11 +43,9 @@ class ControllerReference(Part, frozen=True, kw_only=True):
     controller: bool | None = None
 
 
-class KnownPod(msgspec.Struct, frozen=True, gc=False):
+class KnownPod(Extract, frozen=True, gc=False):
     """The extract of one pod. Times are seconds since the epoch, 0 where there is none."""
 
-    namespace: str
-    name: str
     uid: str
     labels: dict[str, str]
     annotations: dict[str, str]
@@ -65,10 +63,6 @@ class KnownPod(msgspec.Struct, frozen=True, gc=False):
     restarts: int
     finalizers: tuple[str, ...]
     tolerations: tuple[Toleration, ...]
-
-    @property
-    def key(self) -> ObjectKey:
-        return (self.namespace, self.name)
 
     @property
     def is_finished(self) -> bool:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from stowplan.embedded.informers.informer import Index, SharedInformer
+from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
 from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
@@ -29,10 +27,9 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
-class KnownVolume(msgspec.Struct, frozen=True, gc=False):
+class KnownVolume(Extract, frozen=True, gc=False):
     """The extract of one PersistentVolume; `claim_uid` is "" where only a name was reserved."""
 
-    name: str
     class_name: str
     modes: tuple[str, ...]
     volume_mode: str
@@ -49,10 +46,6 @@ class KnownVolume(msgspec.Struct, frozen=True, gc=False):
     is_terminating: bool
 
     @property
-    def key(self) -> ObjectKey:
-        return ("", self.name)
-
-    @property
     def is_free(self) -> bool:
         return self.phase == "Available" and self.claim is None and not self.is_terminating
 
@@ -61,11 +54,9 @@ class KnownVolume(msgspec.Struct, frozen=True, gc=False):
         return self.claim == claim.key and self.claim_uid in ("", claim.uid)
 
 
-class KnownClaim(msgspec.Struct, frozen=True, gc=False):
+class KnownClaim(Extract, frozen=True, gc=False):
     """The extract of one PersistentVolumeClaim; `class_name` None leaves the choice to the cluster."""
 
-    namespace: str
-    name: str
     uid: str
     class_name: str | None
     modes: tuple[str, ...]
@@ -79,15 +70,10 @@ class KnownClaim(msgspec.Struct, frozen=True, gc=False):
     provisioner: str
     is_terminating: bool
 
-    @property
-    def key(self) -> ObjectKey:
-        return (self.namespace, self.name)
 
-
-class KnownClass(msgspec.Struct, frozen=True, gc=False):
+class KnownClass(Extract, frozen=True, gc=False):
     """The extract of one StorageClass."""
 
-    name: str
     provisioner: str
     waits_for_consumer: bool
     is_default: bool
@@ -137,6 +123,7 @@ def _read_volume(stored: Stored) -> KnownVolume:
     obj = stored.object
     reference, annotations = reading.mapping(obj, "spec", "claimRef"), reading.mapping(obj, "metadata", "annotations")
     return KnownVolume(
+        namespace="",
         name=stored.name,
         class_name=annotations.get(_BETA_CLASS) or reading.text(obj, "spec", "storageClassName"),
         modes=tuple(reading.texts(obj, "spec", "accessModes")),
@@ -176,6 +163,7 @@ def _read_claim(stored: Stored) -> KnownClaim:
 def _read_class(stored: Stored) -> KnownClass:
     obj = stored.object
     return KnownClass(
+        namespace="",
         name=stored.name,
         provisioner=reading.text(obj, "provisioner"),
         waits_for_consumer=reading.text(obj, "volumeBindingMode") == "WaitForFirstConsumer",

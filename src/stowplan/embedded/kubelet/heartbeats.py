@@ -109,8 +109,6 @@ class Heartbeats(Controller):
     def _lease(self, node: KnownNode, spec: Object) -> Object:
         owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
         return {
-            "apiVersion": self._leases.api_version,
-            "kind": self._leases.kind,
             "metadata": {"name": node.name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
             "spec": spec,
         }

@@ -11,6 +11,7 @@ from stowplan.model.quantity import Quantity
 from stowplan.model.selectors import EVERYTHING, from_labels
 
 VOLUME = KnownVolume(
+    namespace="",
     name="plain",
     class_name="",
     modes=("ReadWriteOnce",),
