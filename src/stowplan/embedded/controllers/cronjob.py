@@ -160,7 +160,7 @@ class CronJobController(WorkloadController):
     def _on_job(self, before: KnownWorkload | None, after: KnownWorkload | None) -> None:
         known = after or before
         if known is not None:
-            self._enqueue_uid(known.owner_uid)
+            self._enqueue_all(self.informer.by_uid.find(known.owner_uid))
 
 
 def latest_between(schedule: Schedule, since: datetime, now: datetime) -> datetime | None:

@@ -93,7 +93,7 @@ class DeploymentController(WorkloadController):
     def _has_old_pods(self, old: Sequence[Object]) -> bool:
         """Whether an old pod still runs, or is about to end."""
         pods = self._context.pods
-        return any(not pod.is_finished for each in old for pod in pods.owned_by(each["metadata"]["uid"]))
+        return any(not pod.is_finished for each in old for pod in pods.by_owner.find(each["metadata"]["uid"]))
 
     def _was_scaled(self, deployment: Object, everyone: Sequence[Object]) -> bool:
         """Whether the number of replicas changed since the active ReplicaSets were last sized."""
@@ -185,7 +185,7 @@ class DeploymentController(WorkloadController):
         for known in (before, after):
             if known is None:
                 continue
-            self._enqueue_uid(known.owner_uid)
+            self._enqueue_all(self.informer.by_uid.find(known.owner_uid))
             for key in self.informer.known if not known.owner_uid else ():
                 if key[0] == known.namespace:
                     self._queue.add(key)
@@ -196,7 +196,7 @@ class DeploymentController(WorkloadController):
             return
         replica_set = self._replica_sets.get((before.namespace, before.owner.name))
         if replica_set is not None:
-            self._enqueue_uid(replica_set.owner_uid)
+            self._enqueue_all(self.informer.by_uid.find(replica_set.owner_uid))
 
 
 def _counted(deployment: Object, new: Object | None, everyone: Sequence[Object], now: datetime) -> Object:

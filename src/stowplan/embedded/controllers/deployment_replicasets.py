@@ -94,7 +94,7 @@ class DeploymentReplicaSets:
         workload.save_status(self._api)
 
     def _adopt(self, workload: WorkloadObject) -> None:
-        for key in sorted(known.key for known in self._informer.orphans(workload.namespace)):
+        for key in sorted(known.key for known in self._informer.orphans.find(workload.namespace)):
             stored = self._api.store.get(self._resource, *key)
             if stored is None or not workload.selector.matches(stored.labels):
                 continue

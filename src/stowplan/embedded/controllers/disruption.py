@@ -137,7 +137,7 @@ class DisruptionController(Controller):
     def _on_pod(self, before: KnownPod | None, after: KnownPod | None) -> None:
         pods = [pod for pod in (before, after) if pod is not None]
         budgets = self._by_namespace.find(pods[0].namespace)
-        rest_seconds = self._context.pods.count_in_namespace(pods[0].namespace) * REST_SECONDS_PER_POD
+        rest_seconds = self._context.pods.by_namespace.count(pods[0].namespace) * REST_SECONDS_PER_POD
         for budget in budgets:
             if any(budget.selector.matches(pod.labels) for pod in pods):
                 self._queue.add_after(budget.key, rest_seconds)

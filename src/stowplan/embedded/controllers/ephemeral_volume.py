@@ -72,5 +72,4 @@ class EphemeralVolumeController(Controller):
 
     def _on_claim(self, before: KnownClaim | None, after: KnownClaim | None) -> None:
         if after is None and before is not None:
-            for pod in self._pods.using(before.key):
-                self._queue.add(pod.key)
+            self._enqueue_all(self._pods.by_volume_claim.find(before.key))

@@ -94,8 +94,7 @@ class GarbageCollector(Controller):
                 gone = list(dict.fromkeys(uid for known in self._known.values() for uid in _owner_uids(known)))
             informer.catch_up()
             for uid in gone:
-                for dependent in self._by_owner.find(uid):
-                    self._queue.add(dependent.key)
+                self._enqueue_all(self._by_owner.find(uid))
 
     def _locate(self, key: ObjectKey) -> tuple[Resource, str, str]:
         namespace, _, name = key[1].partition("/")

@@ -182,7 +182,7 @@ class JobController(WorkloadController):
 
     def _after_end(self, workload: WorkloadObject) -> float | None:
         """Let go of the pods of a Job that is over, and delete it when its time to live has passed."""
-        for pod in self._context.pods.owned_by(workload.uid):
+        for pod in self._context.pods.by_owner.find(workload.uid):
             self._let_go(pod)
         self._backoffs.pop(workload.uid, None)
         keep_seconds = workload.spec.get("ttlSecondsAfterFinished")

@@ -220,5 +220,4 @@ class OrphanPodController(Controller):
 
     def _on_job(self, before: KnownWorkload | None, after: KnownWorkload | None) -> None:
         if before is not None and (after is None or after.uid != before.uid):
-            for pod in self._context.pods.owned_by(before.uid):
-                self._queue.add(pod.key)
+            self._enqueue_all(self._context.pods.by_owner.find(before.uid))

@@ -54,7 +54,7 @@ class NodeLifecycleController(Controller):
         if {(taint.key, taint.effect) for taint in node.taints} & _MANAGED != wanted:
             self._write_taints(node.name, wanted)
         if not node.is_ready:
-            for pod in self._context.pods.on_node(node.name):
+            for pod in self._context.pods.by_node.find(node.name):
                 if pod.is_ready:
                     self._mark_not_ready(pod)
 

@@ -60,7 +60,7 @@ class PersistentVolumeClaimController(Controller):
     def _give_away(self, class_name: str) -> None:
         """Let claims that wait have the free volumes of their class; one look at each is enough."""
         for key in list(self._waiting.get(class_name, ())):
-            claim, free = self._volumes.claims.get(key), self._volumes.free(class_name)
+            claim, free = self._volumes.claims.get(key), self._volumes.free.find(class_name)
             if not free:
                 return
             volume = volume_binding.find_best(claim, free) if claim is not None else None
@@ -77,9 +77,9 @@ class PersistentVolumeClaimController(Controller):
             return
         storage_class = self._volumes.class_of(claim)
         is_delayed = storage_class is not None and storage_class.waits_for_consumer and not claim.selected_node
-        volume = volume_binding.find_reserved(claim, self._volumes.reserved_for(claim.key))
+        volume = volume_binding.find_reserved(claim, self._volumes.by_claim.find(claim.key))
         if volume is None and not is_delayed:
-            volume = volume_binding.find_best(claim, self._volumes.free(claim.class_name or ""))
+            volume = volume_binding.find_best(claim, self._volumes.free.find(claim.class_name or ""))
         if volume is not None:
             self._bind(claim, volume)
         elif is_delayed:
@@ -181,8 +181,7 @@ class PersistentVolumeClaimController(Controller):
             if volume is not None and volume.claim is not None:
                 self._queue.add(volume.claim)
         known = after or before
-        for claim in self._volumes.asking_for(known.name) if known is not None else ():
-            self._queue.add(claim.key)
+        self._enqueue_all(self._volumes.by_volume.find(known.name) if known is not None else ())
         if after is not None and after.is_free:
             self._queue.add(("", after.class_name))
 
@@ -261,5 +260,4 @@ class PersistentVolumeController(Controller):
 
     def _on_claim(self, before: KnownClaim | None, after: KnownClaim | None) -> None:
         known = after or before
-        for volume in self._volumes.reserved_for(known.key) if known is not None else ():
-            self._queue.add(volume.key)
+        self._enqueue_all(self._volumes.by_claim.find(known.key) if known is not None else ())

@@ -84,7 +84,7 @@ class PodControl:
 
     def claim(self, workload: WorkloadObject, may_adopt: Callable[[KnownPod], bool] | None = None) -> list[KnownPod]:
         """Adopt orphans, release pods that no longer match, and list those that the workload has then."""
-        owned = self._informer.owned_by(workload.uid)
+        owned = self._informer.by_owner.find(workload.uid)
         own = matching(workload.selector, owned)
         if workload.is_terminating:
             return own
@@ -100,7 +100,7 @@ class PodControl:
         if not adopted:
             return own
         self._informer.catch_up()
-        return matching(workload.selector, self._informer.owned_by(workload.uid))
+        return matching(workload.selector, self._informer.by_owner.find(workload.uid))
 
     def create(self, workload: WorkloadObject, pod: Object) -> None:
         """Create a pod for its owner; if the API refuses, say so on the owner and raise the refusal."""

@@ -24,7 +24,7 @@ class PodGCController(Controller):
         """Delete the pods of a node that is still gone."""
         name = key[1]
         if self._context.nodes.named(name) is None:
-            for pod in self._context.pods.on_node(name):
+            for pod in self._context.pods.by_node.find(name):
                 self._remove(pod)
 
     def _remove(self, pod: KnownPod) -> None:

@@ -50,9 +50,9 @@ class ReplicaSetController(WorkloadController):
     def _related(self, workload: WorkloadObject) -> list[KnownPod]:
         """List the pods of all sets with the same owner, such as the revisions of one Deployment."""
         owner = controller_of(workload.obj)
-        siblings = self.informer.owned_by(owner["uid"]) if owner else ()
+        siblings = self.informer.by_owner.find(owner["uid"]) if owner else ()
         uids = {workload.uid, *(sibling.uid for sibling in siblings)}
-        return [pod for uid in uids for pod in self._context.pods.owned_by(uid)]
+        return [pod for uid in uids for pod in self._context.pods.by_owner.find(uid)]
 
     def _report(self, workload: WorkloadObject, active: list[KnownPod], refusal: StatusError | None) -> float | None:
         """Write the status; return when the next pod will count as available."""

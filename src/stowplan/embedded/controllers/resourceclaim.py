@@ -57,7 +57,7 @@ class PodResourceClaimController(Controller):
         if known is not None and known.pod_uid == pod.uid:
             return known.name
         # One that was made before the status could be written.
-        for claim in self._claims.made_for(pod.uid):
+        for claim in self._claims.by_pod.find(pod.uid):
             if claim.entry == entry.name:
                 return claim.name
         try:
@@ -112,8 +112,7 @@ class PodResourceClaimController(Controller):
     def _on_claim(self, before: KnownResourceClaim | None, after: KnownResourceClaim | None) -> None:
         """Who named a claim may have to have it made again, or reserved."""
         known = after or before
-        for pod in self._pods.with_devices_of(known.key) if known is not None else ():
-            self._queue.add(pod.key)
+        self._enqueue_all(self._pods.by_device_claim.find(known.key) if known is not None else ())
 
     def _on_template(self, before: ObjectKey | None, after: ObjectKey | None) -> None:
         if after is not None and before is None:
@@ -209,8 +208,7 @@ class ResourceClaimController(Controller):
         if before is not None and (after is None or after.uid != before.uid or not after.may_run):
             for key in before.device_claims:
                 self._queue.add(key)
-            for claim in self._claims.made_for(before.uid):
-                self._queue.add(claim.key)
+            self._enqueue_all(self._claims.by_pod.find(before.uid))
 
 
 def _may_run(pod: KnownPod) -> bool:

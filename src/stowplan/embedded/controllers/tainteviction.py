@@ -59,8 +59,7 @@ class TaintEvictionController(Controller):
         known = after or before
         had, has = (no_execute(node) if node is not None else () for node in (before, after))
         if known is not None and had != has:
-            for pod in self._context.pods.on_node(known.name):
-                self._queue.add(pod.key)
+            self._enqueue_all(self._context.pods.by_node.find(known.name))
 
     def _on_pod(self, before: KnownPod | None, after: KnownPod | None) -> None:
         if after is None:

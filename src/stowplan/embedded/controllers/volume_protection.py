@@ -43,7 +43,9 @@ class VolumeProtectionController(Controller):
 
     def _is_used(self, claim: KnownClaim) -> bool:
         """Whether a pod that has a node names the claim; a pod that is not placed yet will not be started with it."""
-        return any(pod.node and pod.uses(claim.name) for pod in self._context.claiming_pods.using(claim.key))
+        return any(
+            pod.node and pod.uses(claim.name) for pod in self._context.claiming_pods.by_volume_claim.find(claim.key)
+        )
 
     def _let_go(self, key: ObjectKey, finalizer: str) -> None:
         place = self._locate(key)

@@ -48,25 +48,16 @@ class WorkloadInformer(SharedInformer[KnownWorkload]):
 
     def __init__(self, api: Api, resource: Resource) -> None:
         super().__init__(api, resource, _read)
-        self._by_uid = Index[KnownWorkload](lambda known: (known.uid,), self)
-        self._by_owner = Index[KnownWorkload](lambda known: (_owner_or_namespace(known),), self)
+        self.by_uid = Index[KnownWorkload](lambda known: (known.uid,), self)
+        self.by_owner = Index[KnownWorkload](lambda known: (known.owner_uid,) if known.owner_uid else (), self)
+        self.orphans = Index[KnownWorkload](lambda known: () if known.owner_uid else (known.namespace,), self)
         self._by_label = Index[KnownWorkload](lambda known: (_selected_label(known),), self)
 
-    def with_uid(self, uid: str) -> list[KnownWorkload]:
-        return self._by_uid.find(uid)
-
-    def owned_by(self, uid: str) -> list[KnownWorkload]:
-        """List the objects whose controller has this uid."""
-        return self._by_owner.find(("", uid))
-
     def objects_owned_by(self, uid: str) -> list[Object]:
-        """Read those objects as they are now, by name."""
-        found = [self._store.get(self.resource, *key) for key in sorted(known.key for known in self.owned_by(uid))]
+        """Read the objects whose controller has this uid as they are now, by name."""
+        keys = sorted(known.key for known in self.by_owner.find(uid))
+        found = [self._store.get(self.resource, *key) for key in keys]
         return [stored.object for stored in found if stored is not None]
-
-    def orphans(self, namespace: str) -> list[KnownWorkload]:
-        """List the objects of a namespace that have no controller."""
-        return self._by_owner.find((namespace, ""))
 
     def selecting(self, pod: KnownPod) -> Iterable[KnownWorkload]:
         """Name the objects that would adopt a pod."""
@@ -116,11 +107,6 @@ class WorkloadController(Controller):
     def _warning(self, workload: WorkloadObject, reason: str, message: str) -> None:
         self._recorder.warning(workload.resource, workload.obj, reason, message)
 
-    def _enqueue_uid(self, uid: str) -> None:
-        """Queue the object with a uid, if it is one of these."""
-        for known in self.informer.with_uid(uid) if uid else ():
-            self._queue.add(known.key)
-
     def _on_workload(self, before: KnownWorkload | None, after: KnownWorkload | None) -> None:
         # Its own reports are no news to a controller.
         if after is not None and (before is None or _wish(before) != _wish(after)):
@@ -131,10 +117,9 @@ class WorkloadController(Controller):
             if pod is None:
                 continue
             if pod.owner is None:
-                for known in self.informer.selecting(pod):
-                    self._queue.add(known.key)
+                self._enqueue_all(self.informer.selecting(pod))
             elif pod.owner.kind == self._resource.kind and pod.owner.api_version == self._resource.api_version:
-                count = self._context.pods.count_owned_by(pod.owner.uid)
+                count = self._context.pods.by_owner.count(pod.owner.uid)
                 key = (pod.namespace, pod.owner.name)
                 if count <= _SMALL:
                     self._queue.add(key)
@@ -182,10 +167,6 @@ def _read(stored: Stored) -> KnownWorkload:
 
 def _wish(known: KnownWorkload) -> tuple[str, str, int, bool]:
     return (known.uid, known.owner_uid, known.generation, known.is_terminating)
-
-
-def _owner_or_namespace(known: KnownWorkload) -> tuple[str, str]:
-    return ("", known.owner_uid) if known.owner_uid else (known.namespace, "")
 
 
 def _selected_label(known: KnownWorkload) -> tuple[str, str, str]:

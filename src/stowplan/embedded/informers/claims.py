@@ -73,16 +73,8 @@ class ClaimingPodInformer(SharedInformer[ClaimingPod]):
 
     def __init__(self, api: Api) -> None:
         super().__init__(api, find_resource(api, "v1", "Pod"), _read_pod)
-        self._by_volume_claim = Index[ClaimingPod](lambda pod: pod.volume_claims, self)
-        self._by_device_claim = Index[ClaimingPod](lambda pod: pod.device_claims, self)
-
-    def using(self, claim: ObjectKey) -> list[ClaimingPod]:
-        """List the pods that name a claim for a volume."""
-        return self._by_volume_claim.find(claim)
-
-    def with_devices_of(self, claim: ObjectKey) -> list[ClaimingPod]:
-        """List the pods that name a claim for devices."""
-        return self._by_device_claim.find(claim)
+        self.by_volume_claim = Index[ClaimingPod](lambda pod: pod.volume_claims, self)
+        self.by_device_claim = Index[ClaimingPod](lambda pod: pod.device_claims, self)
 
 
 class ConsumerReference(msgspec.Struct, frozen=True, gc=False):
@@ -117,10 +109,7 @@ class ResourceClaimInformer(SharedInformer[KnownResourceClaim]):
 
     def __init__(self, api: Api) -> None:
         super().__init__(api, find_resource(api, "resource.k8s.io/v1", "ResourceClaim"), _read_claim)
-        self._by_pod = Index[KnownResourceClaim](lambda claim: (claim.pod_uid,) if claim.pod_uid else (), self)
-
-    def made_for(self, pod_uid: str) -> list[KnownResourceClaim]:
-        return self._by_pod.find(pod_uid)
+        self.by_pod = Index[KnownResourceClaim](lambda claim: (claim.pod_uid,) if claim.pod_uid else (), self)
 
 
 def _read_pod(stored: Stored) -> ClaimingPod | None:

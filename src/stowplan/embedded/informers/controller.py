@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
 from stowplan.embedded.informers.claims import ClaimingPodInformer, ResourceClaimInformer
@@ -72,6 +72,10 @@ class Controller(ABC):
         """Handle any change of an object by looking at it, unless it is gone."""
         if after is not None:
             self._queue.add(after.key)
+
+    def _enqueue_all(self, extracts: Iterable[Extract]) -> None:
+        for extract in extracts:
+            self._queue.add(extract.key)
 
     def _locate(self, key: ObjectKey) -> tuple[Resource, str, str]:
         """Say where the object of a key is, to tell there that it failed."""

@@ -86,26 +86,13 @@ class PodInformer(SharedInformer[KnownPod]):
     def __init__(self, api: Api) -> None:
         self._interned = _Interned()
         super().__init__(api, find_resource(api, "v1", "Pod"), self._read)
-        self._by_namespace = Index[KnownPod](lambda pod: (pod.namespace,), self)
-        self._by_node = Index[KnownPod](lambda pod: (pod.node,) if pod.node else (), self)
-        self._by_owner = Index[KnownPod](lambda pod: (pod.owner.uid,) if pod.owner is not None else (), self)
+        self.by_namespace = Index[KnownPod](lambda pod: (pod.namespace,), self)
+        self.by_node = Index[KnownPod](lambda pod: (pod.node,) if pod.node else (), self)
+        self.by_owner = Index[KnownPod](lambda pod: (pod.owner.uid,) if pod.owner is not None else (), self)
         self._orphans = Index[KnownPod](_orphan_labels, self)
 
-    def owned_by(self, uid: str) -> list[KnownPod]:
-        """List the pods whose controller has this uid."""
-        return self._by_owner.find(uid)
-
-    def count_owned_by(self, uid: str) -> int:
-        return self._by_owner.count(uid)
-
-    def on_node(self, name: str) -> list[KnownPod]:
-        return self._by_node.find(name)
-
     def in_namespace(self, namespace: str, selector: Selector) -> list[KnownPod]:
-        return matching(selector, self._by_namespace.collection(namespace))
-
-    def count_in_namespace(self, namespace: str) -> int:
-        return self._by_namespace.count(namespace)
+        return matching(selector, self.by_namespace.collection(namespace))
 
     def orphans(self, namespace: str, selector: Selector) -> list[KnownPod]:
         """List the pods without a controller that a selector picks; those without labels belong to nobody."""

@@ -87,9 +87,10 @@ class VolumeInformers:
         self.classes = SharedInformer(api, find_resource(api, "storage.k8s.io/v1", "StorageClass"), _read_class)
         self.volumes = SharedInformer(api, find_resource(api, "v1", "PersistentVolume"), _read_volume)
         self.claims = SharedInformer(api, find_resource(api, "v1", "PersistentVolumeClaim"), _read_claim)
-        self._free = Index[KnownVolume](lambda each: (each.class_name,) if each.is_free else (), self.volumes)
-        self._by_claim = Index[KnownVolume](lambda each: (each.claim,) if each.claim else (), self.volumes)
-        self._by_volume = Index[KnownClaim](lambda each: (each.volume,) if each.volume else (), self.claims)
+        #: Volumes that nobody has by class, volumes by the claim they name, claims by the volume they name.
+        self.free = Index[KnownVolume](lambda each: (each.class_name,) if each.is_free else (), self.volumes)
+        self.by_claim = Index[KnownVolume](lambda each: (each.claim,) if each.claim else (), self.volumes)
+        self.by_volume = Index[KnownClaim](lambda each: (each.volume,) if each.volume else (), self.claims)
 
     @property
     def informers(self) -> tuple[SharedInformer[Any], ...]:
@@ -97,18 +98,6 @@ class VolumeInformers:
 
     def volume(self, name: str) -> KnownVolume | None:
         return self.volumes.known.get(("", name))
-
-    def free(self, class_name: str) -> list[KnownVolume]:
-        """List the volumes of a class that nobody has."""
-        return self._free.find(class_name)
-
-    def reserved_for(self, key: ObjectKey) -> list[KnownVolume]:
-        """List the volumes that name a claim."""
-        return self._by_claim.find(key)
-
-    def asking_for(self, volume: str) -> list[KnownClaim]:
-        """List the claims that name a volume."""
-        return self._by_volume.find(volume)
 
     def class_of(self, claim: KnownClaim) -> KnownClass | None:
         return self.classes.known.get(("", claim.class_name)) if claim.class_name else None

@@ -272,8 +272,7 @@ class Kubelet(Controller):
     def _on_node(self, before: KnownNode | None, after: KnownNode | None) -> None:
         """A node came, or came back: its pods have a kubelet again."""
         if after is not None and (before is None or (after.is_ready and not before.is_ready)):
-            for pod in self._context.pods.on_node(after.name):
-                self._queue.add(pod.key)
+            self._enqueue_all(self._context.pods.by_node.find(after.name))
 
 
 def _turn(pod: KnownPod) -> tuple[object, ...]:
