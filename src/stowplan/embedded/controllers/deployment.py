@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from stowplan.embedded.controllers.deployment_replicasets import (
     DESIRED,
@@ -29,6 +28,7 @@ from stowplan.embedded.informers import conditions
 from stowplan.embedded.informers.controller import ControllerContext
 from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.informers.pods import KnownPod
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
 from stowplan.model.timestamps import format_time, parse_time
@@ -84,16 +84,12 @@ class DeploymentController(WorkloadController):
         active = [each for each in old if replicas(each)]
         for each in active:
             self._scale(workload, each, 0)
-        if active or self._has_old_pods(old):
+        pods = [pod for each in old for pod in self._context.pods.by_owner.find(each["metadata"]["uid"])]
+        if active or not all(pod.is_finished for pod in pods):
             return
         new = existing or self._new_and_old(workload, everyone)[0]
         self._scale(workload, new, replicas(workload.obj))
         self._revisions.clean_up(workload.obj, old)
-
-    def _has_old_pods(self, old: Sequence[Object]) -> bool:
-        """Whether an old pod still runs, or is about to end."""
-        pods = self._context.pods
-        return any(not pod.is_finished for each in old for pod in pods.by_owner.find(each["metadata"]["uid"]))
 
     def _was_scaled(self, deployment: Object, everyone: Sequence[Object]) -> bool:
         """Whether the number of replicas changed since the active ReplicaSets were last sized."""
@@ -158,15 +154,18 @@ class DeploymentController(WorkloadController):
     def _tell_scaled(self, workload: WorkloadObject, name: str, sizes: tuple[int, int]) -> None:
         before, after = sizes
         direction = "up" if after > before else "down"
-        message = f"Scaled {direction} replica set {name} from {before} to {after}"
-        self._normal(workload, "ScalingReplicaSet", message)
+        self._normal(workload, "ScalingReplicaSet", f"Scaled {direction} replica set {name} from {before} to {after}")
 
     def _note_pause(self, workload: WorkloadObject) -> None:
-        status = workload.obj.setdefault("status", {})
-        before = list(status.get("conditions") or [])
-        _set_pause(workload.obj, status, self._now())
-        if before != (status.get("conditions") or []):
-            workload.save_status(self._api)
+        """Note that a Deployment was paused or resumed, so that the time in between does not count against it."""
+        current = conditions.find(workload.status, PROGRESSING) or {}
+        is_paused, was_paused = bool(workload.spec.get("paused")), current.get("reason") == PAUSED
+        if not _has_deadline(workload.obj) or current.get("reason") == TIMED_OUT or is_paused == was_paused:
+            return
+        if is_paused:
+            self._save_progress(workload, "Unknown", PAUSED, "Deployment is paused")
+        else:
+            self._save_progress(workload, "Unknown", RESUMED, "Deployment is resumed")
 
     def _report(self, workload: WorkloadObject, everyone: Sequence[Object]) -> float | None:
         """Write the status; return when to look whether the rollout is stuck."""
@@ -203,9 +202,9 @@ def _counted(deployment: Object, new: Object | None, everyone: Sequence[Object],
     """Count the pods of all ReplicaSets, and say whether enough of them are available."""
     serving = sum(map(available, everyone))
     counts = {
-        "replicas": sum(_count(each, "replicas") for each in everyone),
-        "updatedReplicas": _count(new, "replicas") if new else 0,
-        "readyReplicas": sum(_count(each, "readyReplicas") for each in everyone),
+        "replicas": sum(reading.count(each, "status", "replicas") for each in everyone),
+        "updatedReplicas": reading.count(new, "status", "replicas") if new else 0,
+        "readyReplicas": sum(reading.count(each, "status", "readyReplicas") for each in everyone),
         "availableReplicas": serving,
         # The number of pods asked for counts here, not of those that are there.
         "unavailableReplicas": max(0, total(everyone) - serving),
@@ -231,7 +230,7 @@ def _set_progress(deployment: Object, status: Object, new: Object | None, now: d
     is_over = current is not None and current.get("reason") == NEW_AVAILABLE
     if is_over and status.get("replicas", 0) == status.get("updatedReplicas", 0):
         return
-    subject = _subject(deployment, new)
+    subject = f'ReplicaSet "{new["metadata"]["name"]}"' if new else f'Deployment "{deployment["metadata"]["name"]}"'
     if _is_complete(deployment, status):
         _put(status, (PROGRESSING, "True", NEW_AVAILABLE, f"{subject} has successfully progressed."), now)
     elif _has_moved(deployment, status):
@@ -263,18 +262,6 @@ def _seconds_to_deadline(deployment: Object, status: Object, now: datetime) -> f
         return None
     # A second more: times are written in whole seconds.
     return max(1.0, _seconds_left({**deployment, "status": status}, now) + 1)
-
-
-def _set_pause(deployment: Object, status: Object, now: datetime) -> None:
-    """Note that a Deployment was paused or resumed, so that the time in between does not count against it."""
-    current = conditions.find(status, PROGRESSING)
-    reason = current.get("reason") if current else None
-    if not _has_deadline(deployment) or reason == TIMED_OUT:
-        return
-    if deployment["spec"].get("paused") and reason != PAUSED:
-        _put(status, (PROGRESSING, "Unknown", PAUSED, "Deployment is paused"), now)
-    elif not deployment["spec"].get("paused") and reason == PAUSED:
-        _put(status, (PROGRESSING, "Unknown", RESUMED, "Deployment is resumed"), now)
 
 
 def _is_complete(deployment: Object, status: Object) -> bool:
@@ -313,13 +300,9 @@ def _deadline(deployment: Object) -> int:
 def _has_moved(deployment: Object, status: Object) -> bool:
     """Whether more new pods, fewer old ones, or more that are ready or available are there than before."""
     before = deployment.get("status") or {}
-
-    def old(counts: Object) -> int:
-        count: int = counts.get("replicas", 0) - counts.get("updatedReplicas", 0)
-        return count
-
+    had_old, has_old = (counts.get("replicas", 0) - counts.get("updatedReplicas", 0) for counts in (before, status))
     gains = ("updatedReplicas", "readyReplicas", "availableReplicas")
-    return old(status) < old(before) or any(status.get(name, 0) > before.get(name, 0) for name in gains)
+    return bool(has_old < had_old) or any(status.get(name, 0) > before.get(name, 0) for name in gains)
 
 
 def _seconds_left(deployment: Object, now: datetime) -> float:
@@ -331,14 +314,3 @@ def _seconds_left(deployment: Object, now: datetime) -> float:
         return 0.0
     since = parse_time(current.get("lastUpdateTime") or format_time(now))
     return _deadline(deployment) - (now - since).total_seconds()
-
-
-def _subject(deployment: Object, new: Object | None) -> str:
-    if new is not None:
-        return f'ReplicaSet "{new["metadata"]["name"]}"'
-    return f'Deployment "{deployment["metadata"]["name"]}"'
-
-
-def _count(obj: Any, name: str) -> int:
-    count: int = (obj.get("status") or {}).get(name, 0)
-    return count

@@ -11,6 +11,7 @@ from copy import deepcopy
 from stowplan.embedded.controllers.pod_control import WorkloadObject, compute_hash, create_hashed
 from stowplan.embedded.controllers.workload import WorkloadInformer, scaled_value
 from stowplan.embedded.informers.metadata import is_terminating
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
 
@@ -114,8 +115,7 @@ def split(deployment: Object, everyone: Sequence[Object]) -> tuple[Object | None
 
 
 def revision(replica_set: Object) -> int:
-    text = (replica_set["metadata"].get("annotations") or {}).get(REVISION, "")
-    return int(text) if text.isdigit() else 0
+    return _annotated_number(replica_set, REVISION)
 
 
 def _new_replica_set(workload: WorkloadObject, old: Sequence[Object], collisions: int) -> Object:
@@ -170,8 +170,7 @@ def replicas(obj: Object) -> int:
 
 
 def available(replica_set: Object) -> int:
-    count: int = (replica_set.get("status") or {}).get("availableReplicas", 0)
-    return count
+    return reading.count(replica_set, "status", "availableReplicas")
 
 
 def total(replica_sets: Iterable[Object]) -> int:
@@ -180,8 +179,7 @@ def total(replica_sets: Iterable[Object]) -> int:
 
 
 def is_rolling(deployment: Object) -> bool:
-    kind: str = (deployment["spec"].get("strategy") or {}).get("type") or "RollingUpdate"
-    return kind == "RollingUpdate"
+    return (reading.text(deployment, "spec", "strategy", "type") or "RollingUpdate") == "RollingUpdate"
 
 
 def limits(deployment: Object) -> tuple[int, int]:
@@ -265,7 +263,11 @@ def _share(deployment: Object, replica_set: Object, change: int, added: int) -> 
 
 def annotated_maximum(replica_set: Object) -> int:
     """How large the Deployment was at most, surge included, when this ReplicaSet was last scaled."""
-    text = (replica_set["metadata"].get("annotations") or {}).get(MAXIMUM, "")
+    return _annotated_number(replica_set, MAXIMUM)
+
+
+def _annotated_number(obj: Object, annotation: str) -> int:
+    text = reading.text(obj, "metadata", "annotations", annotation)
     return int(text) if text.isdigit() else 0
 
 

@@ -94,8 +94,7 @@ class PersistentVolumeClaimController(Controller):
             return
         problem = volume_binding.find_mismatch(claim, volume)
         if problem:
-            message = f'Cannot bind to requested volume "{volume.name}": {problem}'
-            self._warn(claim, "VolumeMismatch", message)
+            self._warn(claim, "VolumeMismatch", f'Cannot bind to requested volume "{volume.name}": {problem}')
         else:
             self._bind(claim, volume)
 
@@ -118,11 +117,8 @@ class PersistentVolumeClaimController(Controller):
             self._ask(claim, storage_class.provisioner)
 
     def _ask(self, claim: KnownClaim, provisioner: str) -> None:
-        def name(obj: Object) -> None:
-            annotations = obj["metadata"].setdefault("annotations", {})
-            annotations |= {STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner}
-
-        self._change(claim, name)
+        asked = {STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner}
+        self._change(claim, lambda obj: obj["metadata"].setdefault("annotations", {}).update(asked))
         self._tell(claim, "ExternalProvisioning", _WAITS_FOR_PROVISIONER.format(provisioner))
 
     def _check_bound(self, claim: KnownClaim) -> None:
@@ -216,14 +212,10 @@ class PersistentVolumeController(Controller):
             self._reclaim(volume)
         elif claim.volume == volume.name:
             self._report(volume, "Bound")
-        elif claim.volume:
-            self._come_second(volume)
-
-    def _come_second(self, volume: KnownVolume) -> None:
-        """Take back a volume whose claim was bound to another one meanwhile."""
-        if volume.provisioner and volume.policy == "Delete":
+        elif claim.volume and volume.provisioner and volume.policy == "Delete":
+            # The claim was bound to another one meanwhile.
             self._reclaim(volume)
-        else:
+        elif claim.volume:
             self._give_back(volume)
 
     def _reclaim(self, volume: KnownVolume) -> None:
@@ -237,9 +229,8 @@ class PersistentVolumeController(Controller):
             if not volume.is_terminating:
                 self._api.delete(self._resource, *volume.key)
         elif volume.policy == "Delete":
-            problem = (
-                f'error getting deleter volume plugin for volume "{volume.name}": no deletable volume plugin matched'
-            )
+            plugin = "no deletable volume plugin matched"
+            problem = f'error getting deleter volume plugin for volume "{volume.name}": {plugin}'
             self._report(volume, "Failed", problem)
             obj = self._api.get(self._resource, *volume.key)
             self._recorder.warning(self._resource, obj, "VolumeFailedDelete", problem)

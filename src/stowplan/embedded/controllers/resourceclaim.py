@@ -16,11 +16,9 @@ from stowplan.embedded.informers.claims import (
 )
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.metadata import ObjectKey, controller_reference, find_resource, remove_finalizer
-from stowplan.embedded.informers.pods import KnownPod
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.storage.stored import Stored
 
 #: What is left of a name beside a dash and five random characters.
 _LONGEST_PREFIX = 57
@@ -36,7 +34,7 @@ class PodResourceClaimController(Controller):
         templates = find_resource(context.api, "resource.k8s.io/v1", "ResourceClaimTemplate")
         #: By template, the pods that wait for somebody to write it.
         self._waiting: dict[ObjectKey, dict[ObjectKey, None]] = {}
-        self._templates = self._inform(templates, _read_key, self._on_template)
+        self._templates = self._inform(templates, lambda stored: stored.key, self._on_template)
         self._watch(context.claiming_pods, self._on_pod)
         self._watch(context.resource_claims, self._on_claim)
 
@@ -145,10 +143,6 @@ def prefix(pod: str, entry: str) -> str:
     return "-".join(name[:end] for name, end in zip((pod, entry), ends, strict=True))
 
 
-def _read_key(stored: Stored) -> ObjectKey:
-    return stored.key
-
-
 class ResourceClaimController(Controller):
     """Ends reservations with their pods, gives back devices that nobody reserves, and deletes claims left over.
 
@@ -180,12 +174,12 @@ class ResourceClaimController(Controller):
         if not consumer.is_pod:
             return True
         pod = self._pods.get((claim.namespace, consumer.name))
-        return pod is not None and pod.uid == consumer.uid and _may_run(pod)
+        return pod is not None and pod.uid == consumer.uid and pod.may_run
 
     def _is_left_over(self, claim: KnownResourceClaim) -> bool:
         """Whether a claim was made for a pod that has ended; what is gone altogether is garbage already."""
         pod = self._pods.get((claim.namespace, claim.pod)) if claim.pod else None
-        return pod is not None and pod.uid == claim.pod_uid and not _may_run(pod)
+        return pod is not None and pod.uid == claim.pod_uid and not pod.may_run
 
     def _release(self, claim: KnownResourceClaim, uids: set[str]) -> None:
         """Write down who still has the claim; if that is nobody, its devices are free again."""
@@ -209,9 +203,3 @@ class ResourceClaimController(Controller):
             for key in before.device_claims:
                 self._queue.add(key)
             self._enqueue_all(self._claims.by_pod.find(before.uid))
-
-
-def _may_run(pod: KnownPod) -> bool:
-    """Whether a pod has, or may come to have, use for devices."""
-    is_given_up = pod.is_terminating and not pod.node
-    return not pod.is_finished and not is_given_up

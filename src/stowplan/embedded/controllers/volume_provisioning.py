@@ -60,8 +60,7 @@ class ProvisioningController(Controller):
 
     def _provide(self, claim: KnownClaim, storage_class: Object, node: KnownNode | None) -> None:
         claim_obj = self._api.get(self._resource, *claim.key)
-        segment = self._segment(claim, storage_class, node)
-        volume = volume_for(claim_obj, storage_class, segment)
+        volume = volume_for(claim_obj, storage_class, self._segment(claim, storage_class, node))
         said = f'External provisioner is provisioning volume for claim "{claim.namespace}/{claim.name}"'
         self._recorder.normal(self._resource, claim_obj, "Provisioning", said)
         try:
@@ -128,8 +127,6 @@ def volume_for(claim: Object, storage_class: Object, segment: Segment) -> Object
         "volumeMode": spec.get("volumeMode", "Filesystem"),
     }
     return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
         "metadata": {"name": name, "annotations": {PROVISIONED_BY: driver}},
         "spec": {key: value for key, value in made.items() if value is not None},
     }
@@ -178,9 +175,8 @@ def affinity(segment: Segment) -> Object | None:
 
 
 def _terms(storage_class: Object) -> list[list[Object]]:
-    return [
-        reading.entries(term, "matchLabelExpressions") for term in reading.entries(storage_class, "allowedTopologies")
-    ]
+    terms = reading.entries(storage_class, "allowedTopologies")
+    return [reading.entries(term, "matchLabelExpressions") for term in terms]
 
 
 def _segments(term: list[Object]) -> list[Segment]:

@@ -9,7 +9,7 @@ import msgspec
 
 from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
 from stowplan.embedded.informers.metadata import ObjectKey, controller_of, find_resource
-from stowplan.embedded.informers.pods import FINISHED_PHASES
+from stowplan.embedded.informers.pods import may_run
 from stowplan.embedded.objects import reading
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
@@ -60,8 +60,7 @@ class ClaimingPod(Extract, frozen=True, gc=False):
     @property
     def may_run(self) -> bool:
         """Whether it has, or may come to have, use for devices."""
-        is_given_up = self.is_terminating and not self.node
-        return self.phase not in FINISHED_PHASES and not is_given_up
+        return may_run(self.phase, self.node, self.is_terminating)
 
     def uses(self, claim: str) -> bool:
         """Whether the volume of a claim is in use as long as this pod is there."""

@@ -37,7 +37,7 @@ class EventRecorder:
         self.api, self.component = api, component
         self._now = now
         self._events = find_resource(api, "v1", "Event")
-        self._written: dict[tuple[str, ...], str] = {}
+        self._written: dict[tuple[str, ...], ObjectKey] = {}
         self._spent: dict[str, tuple[float, float]] = {}
 
     def normal(self, resource: Resource, obj: Object, reason: str, message: str) -> None:
@@ -70,20 +70,16 @@ class EventRecorder:
 
     def _count_again(self, key: tuple[str, ...]) -> bool:
         """Count one more of an event that was written before; return False if there is none."""
-        place = self._written.get(key)
-        if place is None:
-            return False
-        namespace, name = place.split("/")
         try:
-            event = self.api.get(self._events, namespace, name)
-        except StatusError:
+            event = self.api.get(self._events, *self._written[key])
+        except (KeyError, StatusError):
             return False
         event["count"] = event.get("count", 1) + 1
         event["lastTimestamp"] = format_time(self._now())
-        self.api.update(self._events, namespace, name, event)
+        self.api.update(self._events, *self._written[key], event)
         return True
 
-    def _write(self, resource: Resource, obj: Object, what: tuple[str, str, str]) -> str:
+    def _write(self, resource: Resource, obj: Object, what: tuple[str, str, str]) -> ObjectKey:
         kind, reason, message = what
         meta = obj["metadata"]
         namespace = meta.get("namespace") or "default"
@@ -105,7 +101,7 @@ class EventRecorder:
             "eventTime": None,
         }
         self.api.create(self._events, namespace, event)
-        return f"{namespace}/{name}"
+        return namespace, name
 
 
 class Failures:

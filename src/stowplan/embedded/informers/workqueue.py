@@ -10,6 +10,7 @@ import contextlib
 import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stowplan.embedded.informers.informer import SharedInformer
@@ -111,21 +112,19 @@ class Reporting(Protocol):
     def forget(self, key: ObjectKey) -> None: ...
 
 
+@dataclass(slots=True)
 class Worker:
     """Works off one queue, always with the informers it was given up to date; `failures` hears of what fails."""
 
-    def __init__(
-        self, queue: WorkQueue, reconcile: Reconcile, informers: Sequence[SharedInformer[Any]], failures: Reporting
-    ) -> None:
-        self._queue = queue
-        self._reconcile = reconcile
-        self._informers = informers
-        self._failures = failures
+    queue: WorkQueue
+    reconcile: Reconcile
+    informers: Sequence[SharedInformer[Any]]
+    failures: Reporting
 
     async def run(self) -> None:
         """Work for ever; a key that fails comes back later."""
         while True:
-            self._take_turn(await self._queue.take())
+            self._take_turn(await self.queue.take())
             await asyncio.sleep(0)
 
     def _take_turn(self, first: ObjectKey) -> None:
@@ -137,26 +136,26 @@ class Worker:
         for _ in range(_KEYS_PER_TURN):
             self._attempt(key)
             self._catch_up()
-            following = self._queue.take_ready() if loop.time() < end else None
+            following = self.queue.take_ready() if loop.time() < end else None
             if following is None:
                 return
             key = following
-        self._queue.add(key)
+        self.queue.add(key)
 
     def _catch_up(self) -> None:
-        for informer in self._informers:
+        for informer in self.informers:
             informer.catch_up()
 
     def _attempt(self, key: ObjectKey) -> None:
         try:
-            again_seconds = self._reconcile(key)
+            again_seconds = self.reconcile(key)
         except Exception as error:
             # One object that nobody thought of must not stop the work on all others.
-            self._queue.add_failed(key)
+            self.queue.add_failed(key)
             if not (isinstance(error, StatusError) and error.code in _EXPECTED_CODES):
-                self._failures.tell(key, error)
+                self.failures.tell(key, error)
         else:
-            self._queue.succeeded(key)
-            self._failures.forget(key)
+            self.queue.succeeded(key)
+            self.failures.forget(key)
             if again_seconds is not None:
-                self._queue.add_after(key, again_seconds)
+                self.queue.add_after(key, again_seconds)

@@ -51,15 +51,14 @@ class Heartbeats(Controller):
     def work(self) -> list[Coroutine[Any, Any, None]]:
         return [*super().work(), self._renew_leases()]
 
-    def reconcile(self, key: ObjectKey) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Complete a node that has just come, and give it a lease."""
         node = self._context.nodes.get(key)
         if node is None:
-            return None
+            return
         if "Ready" not in node.conditions or not node.address:
             self._complete(node)
         self._renew(node)
-        return None
 
     async def _renew_leases(self) -> None:
         """Renew some leases at each tick, in turn."""
@@ -100,18 +99,13 @@ class Heartbeats(Controller):
             "renewTime": format_micro_time(self._now()),
         }
         if stored is None:
-            self._api.insert(Target(self._leases, LEASE_NAMESPACE), self._lease(node, spec), TRUSTED)
+            owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
+            meta = {"name": node.name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}
+            self._api.insert(Target(self._leases, LEASE_NAMESPACE), {"metadata": meta, "spec": spec}, TRUSTED)
             return
         lease = stored.object
         lease["spec"] = {**(lease.get("spec") or {}), **spec}
         self._api.replace(Target(self._leases, LEASE_NAMESPACE, node.name), lease, TRUSTED)
-
-    def _lease(self, node: KnownNode, spec: Object) -> Object:
-        owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
-        return {
-            "metadata": {"name": node.name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
-            "spec": spec,
-        }
 
     def _complete(self, node: KnownNode) -> None:
         """Write what a kubelet reports when it registers, where the node does not say it already."""
