@@ -56,10 +56,8 @@ class ControllerHistory:
 
     def name_of(self, revision: Object) -> str:
         """What the pods of a revision bear as their label: its name, or just its hash."""
-        name: str = revision["metadata"]["name"]
-        if self._hash_label == REVISION_LABEL:
-            name = revision["metadata"]["labels"][REVISION_LABEL]
-        return name
+        meta = revision["metadata"]
+        return str(meta["labels"][REVISION_LABEL] if self._hash_label == REVISION_LABEL else meta["name"])
 
     def _revision(self, workload: WorkloadObject, known: list[Object], collisions: int) -> Object:
         template = deepcopy(workload.spec["template"])

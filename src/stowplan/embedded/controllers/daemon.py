@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stowplan.embedded.controllers.controller_history import REVISION_LABEL, ControllerHistory
@@ -35,14 +35,17 @@ _TOLERATED = (
 _TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", NO_SCHEDULE)
 
 
+#: The pods of one set by the node they are on, or were made for.
+PodsByNode = Mapping[str, Sequence[KnownPod]]
+
+
 @dataclass(slots=True)
 class _DaemonView:
     """One set as it is now."""
 
     workload: WorkloadObject
     revision: str
-    #: The pods by the node they are on, or were made for.
-    pods: dict[str, list[KnownPod]]
+    pods: PodsByNode
     #: Where a pod should be.
     wanted: list[str]
     #: Where a pod is that may not stay, or that was made for a node that is gone.
@@ -126,9 +129,9 @@ class DaemonSetController(WorkloadController):
         strategy = view.workload.spec.get("updateStrategy") or {}
         if strategy.get("type", "RollingUpdate") != "RollingUpdate":
             return
-        nodes = [NodePods(name, view.pods.get(name, [])) for name in view.wanted]
+        pods = {name: view.pods.get(name, []) for name in view.wanted}
         rolling = strategy.get("rollingUpdate") or {}
-        step = next_step(nodes, view.revision, rolling, lambda pod: self._is_available(view, pod))
+        step = next_step(pods, view.revision, rolling, lambda pod: self._is_available(view, pod))
         for pod in step.deleted:
             self._pods.delete(view.workload, pod)
         for node in step.doubled:
@@ -171,14 +174,6 @@ class DaemonSetController(WorkloadController):
             self._queue.add_after(key, _REST_SECONDS)
 
 
-@dataclass(frozen=True, slots=True)
-class NodePods:
-    """The pods of one set on one node."""
-
-    node: str
-    pods: Sequence[KnownPod]
-
-
 @dataclass(slots=True)
 class UpdateStep:
     """What to do now."""
@@ -187,46 +182,40 @@ class UpdateStep:
     doubled: list[str] = field(default_factory=list)
 
 
-def next_step(
-    nodes: Sequence[NodePods], revision: str, rolling: Object, is_available: Callable[[KnownPod], bool]
-) -> UpdateStep:
+def next_step(pods: PodsByNode, revision: str, rolling: Object, is_available: Callable[[KnownPod], bool]) -> UpdateStep:
     """Decide a step; `rolling` is the `rollingUpdate` of the strategy."""
-    surge = scaled_value(rolling.get("maxSurge", 0), len(nodes), rounds_up=True)
+    surge = scaled_value(rolling.get("maxSurge", 0), len(pods), rounds_up=True)
     if surge:
-        return _with_surge(nodes, revision, surge, is_available)
-    missing = scaled_value(rolling.get("maxUnavailable", 1), len(nodes), rounds_up=True)
-    return _in_place(nodes, revision, max(1, missing), is_available)
+        return _with_surge(pods, revision, surge, is_available)
+    missing = scaled_value(rolling.get("maxUnavailable", 1), len(pods), rounds_up=True)
+    return _in_place(pods, revision, max(1, missing), is_available)
 
 
-def _in_place(
-    nodes: Sequence[NodePods], revision: str, allowed: int, is_available: Callable[[KnownPod], bool]
-) -> UpdateStep:
+def _in_place(pods: PodsByNode, revision: str, allowed: int, is_available: Callable[[KnownPod], bool]) -> UpdateStep:
     """Delete old pods: those that do not serve at once, others as far as nodes may go without."""
     step, candidates = UpdateStep(), []
-    for node in nodes:
-        serving = [pod for pod in node.pods if is_available(pod)]
+    for on_node in pods.values():
+        serving = [pod for pod in on_node if is_available(pod)]
         allowed -= not serving
-        old = [pod for pod in node.pods if not _is_new(pod, revision) and not pod.is_terminating]
+        old = [pod for pod in on_node if not _is_new(pod, revision) and not pod.is_terminating]
         step.deleted += [pod for pod in old if pod not in serving]
         candidates += [pod for pod in old if pod in serving]
     step.deleted += candidates[: max(0, allowed)]
     return step
 
 
-def _with_surge(
-    nodes: Sequence[NodePods], revision: str, surge: int, is_available: Callable[[KnownPod], bool]
-) -> UpdateStep:
+def _with_surge(pods: PodsByNode, revision: str, surge: int, is_available: Callable[[KnownPod], bool]) -> UpdateStep:
     """Give some nodes a new pod beside the old one, and delete the old one when the new one serves."""
     step, candidates = UpdateStep(), []
-    for node in nodes:
-        old = [pod for pod in node.pods if not _is_new(pod, revision) and not pod.is_terminating]
-        new = [pod for pod in node.pods if _is_new(pod, revision) and not pod.is_terminating]
+    for node, on_node in pods.items():
+        old = [pod for pod in on_node if not _is_new(pod, revision) and not pod.is_terminating]
+        new = [pod for pod in on_node if _is_new(pod, revision) and not pod.is_terminating]
         if old and new:
             surge -= 1
             if is_available(new[0]):
                 step.deleted += old
         elif old:
-            candidates.append(node.node)
+            candidates.append(node)
             # A pod that serves nobody is not waited for.
             step.deleted += [pod for pod in old if not is_available(pod)]
     step.doubled = candidates[: max(0, surge)]

@@ -121,29 +121,27 @@ class GarbageCollector(Controller):
     def _collect(self, resource: Resource, obj: Object) -> None:
         """Delete an object that no owner is left of, or whose last owner waits for it; drop references to the gone."""
         references = obj["metadata"].get("ownerReferences") or []
-        states = [(reference, self._owner_of(obj, reference)) for reference in references]
-        solid = [reference for reference, owner in states if owner is not None and not _waits(owner, FOREGROUND)]
-        waiting = [reference for reference, owner in states if owner is not None and _waits(owner, FOREGROUND)]
+        owners = [(reference, self._owner_of(obj, reference)) for reference in references]
+        found = [(reference, _waits_for_dependents(owner)) for reference, owner in owners if owner is not None]
+        solid = [reference for reference, is_waiting in found if not is_waiting]
         if solid:
             if len(solid) < len(references):
                 obj["metadata"]["ownerReferences"] = solid
                 self._update(resource, obj)
             return
-        has_dependents = self._by_owner.count(obj["metadata"]["uid"]) > 0
-        policy = "Foreground" if waiting and has_dependents else "Background"
-        if "finalizers" in obj["metadata"] and not waiting:
+        meta = obj["metadata"]
+        dependents = self._by_owner.find(meta["uid"])
+        # Owners that are left wait for their dependents.
+        policy = "Foreground" if found and dependents else "Background"
+        if "finalizers" in meta and not found:
             policy = _asked_policy(obj)
-        if policy == "Foreground" and self._is_in_circle(obj):
-            # The owner waits for this one, which would wait for the owner.
+        if policy == "Foreground" and any(dependent.waits_for == FOREGROUND for dependent in dependents):
+            # A circle: the owner waits for this one, which would wait for the owner.
             for reference in references:
                 reference["blockOwnerDeletion"] = False
             self._update(resource, obj)
-        self._delete(resource, obj, policy)
-
-    def _is_in_circle(self, obj: Object) -> bool:
-        """Whether a dependent of an object waits for dependents of its own, as an owner of it does."""
-        dependents = self._by_owner.find(obj["metadata"]["uid"])
-        return any(dependent.waits_for == FOREGROUND for dependent in dependents)
+        options = {"propagationPolicy": policy, "preconditions": {"uid": meta["uid"]}}
+        self._api.delete(resource, meta.get("namespace", ""), meta["name"], options)
 
     def _owner_of(self, obj: Object, reference: Object) -> Object | None:
         """Find an owner by its reference; an object of another uid is not it."""
@@ -177,11 +175,6 @@ class GarbageCollector(Controller):
     def _remove_finalizer(self, resource: Resource, obj: Object, finalizer: str) -> None:
         if remove_finalizer(obj, finalizer):
             self._update(resource, obj)
-
-    def _delete(self, resource: Resource, obj: Object, policy: str) -> None:
-        meta = obj["metadata"]
-        options = {"propagationPolicy": policy, "preconditions": {"uid": meta["uid"]}}
-        self._api.delete(resource, meta.get("namespace", ""), meta["name"], options)
 
     def _on_change(self, before: Dependent | None, after: Dependent | None) -> None:
         self._by_owner.update(before, after)
@@ -230,8 +223,8 @@ def _owner_uids(known: Dependent) -> list[str]:
     return [owner.uid for owner in known.owners]
 
 
-def _waits(obj: Object, finalizer: str) -> bool:
-    return is_terminating(obj) and finalizer in (obj["metadata"].get("finalizers") or [])
+def _waits_for_dependents(obj: Object) -> bool:
+    return is_terminating(obj) and FOREGROUND in (obj["metadata"].get("finalizers") or [])
 
 
 def _asked_policy(obj: Object) -> str:

@@ -51,9 +51,9 @@ class JobController(WorkloadController):
         if is_finished(workload.obj) or workload.is_terminating:
             return self._after_end(workload)
         pods = self._count(workload, self._claimed(workload))
-        verdict = find_end(workload.obj, pods, self._now())
-        if verdict is not None:
-            return self._end(workload, pods, verdict)
+        end = find_end(workload.obj, pods, self._now())
+        if end is not None:
+            return self._end(workload, pods, end)
         if workload.spec.get("suspend"):
             self._suspend(workload, pods)
             return None
@@ -62,7 +62,8 @@ class JobController(WorkloadController):
             again_seconds = self._match(workload, pods)
         finally:
             self._report(workload, self._claimed(workload))
-        return _sooner(again_seconds, self._seconds_to_deadline(workload.obj))
+        waits = (again_seconds, _seconds_to_deadline(workload.obj, self._now()))
+        return min((max(0.0, seconds) for seconds in waits if seconds is not None), default=None)
 
     def _claimed(self, workload: WorkloadObject) -> list[KnownPod]:
         self._context.pods.catch_up()
@@ -160,22 +161,22 @@ class JobController(WorkloadController):
         noted.failed, noted.succeeded = failed, succeeded
         return max(0.0, noted.until - now)
 
-    def _end(self, workload: WorkloadObject, pods: Sequence[KnownPod], verdict: JobEnd) -> float | None:
+    def _end(self, workload: WorkloadObject, pods: Sequence[KnownPod], end: JobEnd) -> float | None:
         """Say how the Job ends, end what still runs, and when all is quiet say that it has ended."""
         status, moment = workload.obj["status"], self._moment()
-        _put(status, (verdict.target, "True", verdict.reason, verdict.message), moment)
+        _put(status, (end.target, "True", end.reason, end.message), moment)
         self._report(workload, pods)
         self._drop(workload, [pod for pod in pods if pod.is_active])
         pods = self._claimed(workload)
         if any(pod.is_terminating and not job_tracking.has_ended(pod) for pod in pods):
             return None
         status = workload.obj["status"]
-        _put(status, (verdict.kind, "True", verdict.reason, verdict.message), moment)
-        if verdict.is_success:
+        _put(status, (end.kind, "True", end.reason, end.message), moment)
+        if end.is_success:
             status["completionTime"] = moment
             self._normal(workload, "Completed", "Job completed")
         else:
-            self._warning(workload, verdict.reason, verdict.message)
+            self._warning(workload, end.reason, end.message)
         self._report(workload, pods)
         self._backoffs.pop(workload.uid, None)
         return 0.0
@@ -196,13 +197,6 @@ class JobController(WorkloadController):
         self._api.delete(workload.resource, workload.namespace, workload.name, options)
         return None
 
-    def _seconds_to_deadline(self, job: Object) -> float | None:
-        limit = job["spec"].get("activeDeadlineSeconds")
-        if limit is None or "startTime" not in job["status"]:
-            return None
-        age = (self._now() - parse_time(job["status"]["startTime"])).total_seconds()
-        return max(0.0, float(limit - age))
-
     def _report(self, workload: WorkloadObject, pods: Sequence[KnownPod]) -> None:
         """Write the status with the counts of the pods that are there."""
         active = [pod for pod in pods if pod.is_active]
@@ -215,11 +209,6 @@ class JobController(WorkloadController):
         status |= {key: value for key, value in counts.items() if value or key != "active"}
         workload.obj["status"] = status
         workload.save_status(self._api)
-
-
-def _sooner(first: float | None, second: float | None) -> float | None:
-    waits = [seconds for seconds in (first, second) if seconds is not None]
-    return min(waits, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +248,8 @@ def find_end(job: Object, pods: Sequence[KnownPod], now: datetime) -> JobEnd | N
             return JobEnd(is_success, announced["reason"], announced["message"])
     if outcome(status, "failed") > job["spec"].get("backoffLimit", 6) or _restarts_too_often(job, pods):
         return _TOO_OFTEN
-    if _is_too_old(job, now):
+    seconds_left = _seconds_to_deadline(job, now)
+    if seconds_left is not None and seconds_left <= 0:
         return _TOO_LONG
     return _REACHED if _has_enough(job, pods) else None
 
@@ -277,12 +267,12 @@ def _restarts_too_often(job: Object, pods: Sequence[KnownPod]) -> bool:
     return restarts > 0 if limit == 0 else restarts >= limit
 
 
-def _is_too_old(job: Object, now: datetime) -> bool:
-    limit = job["spec"].get("activeDeadlineSeconds")
-    began = job["status"].get("startTime")
+def _seconds_to_deadline(job: Object, now: datetime) -> float | None:
+    """How long a Job may still take; None where there is no limit, and while it is suspended."""
+    limit, began = job["spec"].get("activeDeadlineSeconds"), job["status"].get("startTime")
     if limit is None or began is None or job["spec"].get("suspend"):
-        return False
-    return bool((now - parse_time(began)).total_seconds() >= limit)
+        return None
+    return float(limit - (now - parse_time(began)).total_seconds())
 
 
 def _has_enough(job: Object, pods: Sequence[KnownPod]) -> bool:

@@ -145,8 +145,9 @@ def is_indexed(job: Object) -> bool:
 
 def make_pod(workload: WorkloadObject, index: int | None) -> Object:
     """Make the next pod, of an index where the Job has indexes."""
-    job = workload.name
-    naming = PodNaming(labels=labels_of(workload))
+    job, uid = workload.name, workload.uid
+    labels = {"controller-uid": uid, "job-name": job}
+    naming = PodNaming(labels={**{f"batch.kubernetes.io/{key}": value for key, value in labels.items()}, **labels})
     if index is not None:
         naming.prefix = f"{job}-{index}"
         naming.annotations[COMPLETION_INDEX] = str(index)
@@ -159,17 +160,6 @@ def make_pod(workload: WorkloadObject, index: int | None) -> Object:
             if kind in pod["spec"]:
                 pod["spec"][kind] = [_told_index(container) for container in pod["spec"][kind]]
     return pod
-
-
-def labels_of(workload: WorkloadObject) -> dict[str, str]:
-    """The labels by which the pods of a Job are found."""
-    name = workload.name
-    return {
-        "batch.kubernetes.io/controller-uid": workload.uid,
-        "batch.kubernetes.io/job-name": name,
-        "controller-uid": workload.uid,
-        "job-name": name,
-    }
 
 
 def _told_index(container: Object) -> Object:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from stowplan.embedded.controllers import bootstrap
 from stowplan.embedded.controllers.bootstrap import (
@@ -34,7 +34,7 @@ from stowplan.embedded.controllers.statefulset import StatefulSetController
 from stowplan.embedded.controllers.tainteviction import TaintEvictionController
 from stowplan.embedded.controllers.volume_protection import VolumeProtectionController
 from stowplan.embedded.controllers.volume_provisioning import ProvisioningController
-from stowplan.embedded.informers.controller import ControllerContext
+from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.informer import SharedInformer
 from stowplan.embedded.kubelet.heartbeats import Heartbeats
 from stowplan.embedded.kubelet.kubelet import Kubelet, KubeletTiming
@@ -65,10 +65,7 @@ class ClusterOptions:
     precedence: Precedence | None = None
 
 
-class Runnable(Protocol):
-    """Something that works for ever."""
-
-    def work(self) -> list[Coroutine[Any, Any, None]]: ...
+Runnable = Controller | EventTTLController
 
 
 def start_all(api: Api, options: ClusterOptions) -> list[asyncio.Task[None]]:

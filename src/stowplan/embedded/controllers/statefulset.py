@@ -45,11 +45,6 @@ class _StatefulView:
     def is_rolling(self) -> bool:
         return bool(self.strategy.get("type", "RollingUpdate") == "RollingUpdate")
 
-    @property
-    def min_ready_seconds(self) -> int:
-        seconds: int = self.workload.spec.get("minReadySeconds", 0)
-        return seconds
-
 
 class StatefulSetController(WorkloadController):
     """The StatefulSet controller."""
@@ -70,7 +65,7 @@ class StatefulSetController(WorkloadController):
         in_use = {_revision(pod) for pod in (*view.pods.values(), *view.condemned)}
         self._history.clean_up(workload, in_use | {view.current["metadata"]["name"], view.update["metadata"]["name"]})
         now = self._now()
-        waits = [pod.available_in(view.min_ready_seconds, now) for pod in view.pods.values()]
+        waits = [pod.available_in(view.workload.spec.get("minReadySeconds", 0), now) for pod in view.pods.values()]
         return min((wait for wait in waits if wait), default=None)
 
     def _view(self, workload: WorkloadObject) -> _StatefulView:
@@ -179,7 +174,7 @@ class StatefulSetController(WorkloadController):
     def _is_available(self, view: _StatefulView, pod: KnownPod) -> bool:
         if pod.is_terminating or pod.phase != "Running":
             return False
-        return pod.available_in(view.min_ready_seconds, self._now()) == 0
+        return pod.available_in(view.workload.spec.get("minReadySeconds", 0), self._now()) == 0
 
     def _report(self, view: _StatefulView) -> None:
         pods = [*view.pods.values(), *view.condemned]

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowplan.embedded.controllers.daemon import NodePods, counted_pod, next_step
+from stowplan.embedded.controllers.daemon import counted_pod, next_step
 from stowplan.embedded.informers.pods import KnownPod
 from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.known_pods import PLAIN
@@ -125,7 +125,7 @@ def pod(name: str, revision: str, is_ready: bool = True) -> KnownPod:
 
 
 @pytest.mark.parametrize(
-    ("crews", "rolling", "expected"),
+    ("pods_by_node", "rolling", "expected"),
     [
         pytest.param([[pod("a", "old")], [pod("b", "old")]], {}, (["a"], []), id="one at a time by default"),
         pytest.param([[pod("a", "old")], [pod("b", "old")]], {"maxUnavailable": "100%"}, (["a", "b"], []), id="or all"),
@@ -138,11 +138,9 @@ def pod(name: str, revision: str, is_ready: bool = True) -> KnownPod:
     ],
 )
 def test_a_step_of_an_update(
-    crews: list[list[KnownPod]], rolling: Object, expected: tuple[list[str], list[str]]
+    pods_by_node: list[list[KnownPod]], rolling: Object, expected: tuple[list[str], list[str]]
 ) -> None:
-    step = next_step(
-        [NodePods(str(at), pods) for at, pods in enumerate(crews)], "new", rolling, lambda pod: pod.is_ready
-    )
+    step = next_step({str(at): pods for at, pods in enumerate(pods_by_node)}, "new", rolling, lambda pod: pod.is_ready)
     assert ([pod.name for pod in step.deleted], step.doubled) == expected
 
 
