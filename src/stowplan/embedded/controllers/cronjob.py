@@ -54,7 +54,7 @@ class CronJobController(WorkloadController):
         try:
             schedule = parse(spec["schedule"], spec.get("timeZone") or "")
         except ScheduleError as error:
-            self._warning(workload, "UnparseableSchedule", f"unparseable schedule: {spec['schedule']} : {error}")
+            self._warning(workload.obj, "UnparseableSchedule", f"unparseable schedule: {spec['schedule']} : {error}")
             return None
         return None if spec.get("suspend") else schedule
 
@@ -71,7 +71,7 @@ class CronJobController(WorkloadController):
                 if ended > status.get("lastSuccessfulTime", ""):
                     status["lastSuccessfulTime"] = ended
                 kind = "Complete" if conditions.is_true(job["status"], "Complete") else "Failed"
-                self._normal(workload, "SawCompletedJob", f"Saw completed job: {name}, condition: {kind}")
+                self._normal(workload.obj, "SawCompletedJob", f"Saw completed job: {name}, condition: {kind}")
         status["active"] = [self._reference(job) for job in jobs if job["metadata"]["uid"] in running]
 
     def _tidy(self, workload: WorkloadObject, jobs: Sequence[Object]) -> None:
@@ -92,11 +92,10 @@ class CronJobController(WorkloadController):
         due = self._latest_due(workload, schedule)
         if due is None:
             return
-        active = workload.obj["status"]["active"]
-        policy = workload.spec.get("concurrencyPolicy", "Allow")
+        active, policy = workload.obj["status"]["active"], workload.spec.get("concurrencyPolicy", "Allow")
         if policy == "Forbid" and active:
             message = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            self._normal(workload, "JobAlreadyActive", message)
+            self._normal(workload.obj, "JobAlreadyActive", message)
             return
         if policy == "Replace" and active:
             uids = {reference["uid"] for reference in active}
@@ -108,27 +107,23 @@ class CronJobController(WorkloadController):
 
     def _latest_due(self, workload: WorkloadObject, schedule: Schedule) -> datetime | None:
         """Find the latest moment of the schedule since the last Job that is not too long ago."""
-        now, spec = self._now(), workload.spec
-        since = parse_time(
-            workload.obj["status"].get("lastScheduleTime") or workload.obj["metadata"]["creationTimestamp"]
-        )
-        deadline = spec.get("startingDeadlineSeconds")
+        now, deadline = self._now(), workload.spec.get("startingDeadlineSeconds")
+        since = parse_time(workload.status.get("lastScheduleTime") or workload.obj["metadata"]["creationTimestamp"])
         # A deadline of millions of years is none, and no date.
         if deadline is not None and (now - since).total_seconds() > deadline:
             since = now - timedelta(seconds=deadline)
         return latest_between(schedule, since, now)
 
     def _create(self, workload: WorkloadObject, due: datetime) -> None:
-        job = self._job_from(workload, due)
         try:
-            created = self._api.create(self._job, workload.namespace, job)
+            created = self._api.create(self._job, workload.namespace, self._job_from(workload, due))
         except StatusError as error:
             if error.reason == "AlreadyExists":
                 workload.obj["status"]["lastScheduleTime"] = format_time(due)
                 return
-            self._warning(workload, "FailedCreate", f"Error creating job: {error.message}")
+            self._warning(workload.obj, "FailedCreate", f"Error creating job: {error.message}")
             raise
-        self._normal(workload, "SuccessfulCreate", f"Created job {created['metadata']['name']}")
+        self._normal(workload.obj, "SuccessfulCreate", f"Created job {created['metadata']['name']}")
         workload.obj["status"]["active"].append(self._reference(created))
         workload.obj["status"]["lastScheduleTime"] = format_time(due)
 
@@ -152,7 +147,7 @@ class CronJobController(WorkloadController):
             return
         options = {"propagationPolicy": "Background", "preconditions": {"uid": meta["uid"]}}
         self._api.delete(self._job, meta["namespace"], meta["name"], options)
-        self._normal(workload, "SuccessfulDelete", f"Deleted job {meta['name']}")
+        self._normal(workload.obj, "SuccessfulDelete", f"Deleted job {meta['name']}")
 
     def _reference(self, job: Object) -> Object:
         return object_reference(self._job.api_version, self._job.kind, job)

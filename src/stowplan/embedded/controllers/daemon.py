@@ -111,7 +111,7 @@ class DaemonSetController(WorkloadController):
         found, attempt = ("failed", "kill") if has_failed else ("succeeded", "delete")
         message = f"Found {found} daemon pod {pod.namespace}/{pod.name} on node {pod.node}, will try to {attempt} it"
         record = self._warning if has_failed else self._normal
-        record(view.workload, f"{found.capitalize()}DaemonPod", message)
+        record(view.workload.obj, f"{found.capitalize()}DaemonPod", message)
         self._pods.delete(view.workload, pod)
 
     def _create(self, view: _DaemonView, node: str) -> None:

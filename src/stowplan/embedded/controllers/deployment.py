@@ -130,11 +130,11 @@ class DeploymentController(WorkloadController):
         except StatusError as error:
             message = f"Failed to create new replica set: {error.message}"
             self._save_progress(workload, "False", "ReplicaSetCreateError", message)
-            self._warning(workload, "ReplicaSetCreateError", message)
+            self._warning(workload.obj, "ReplicaSetCreateError", message)
             raise
         name = new["metadata"]["name"]
         if replicas(new):
-            self._tell_scaled(workload, name, (0, replicas(new)))
+            self._tell_scaled(workload, name, 0, replicas(new))
         if _has_deadline(workload.obj):
             self._save_progress(workload, "True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
         return new, old
@@ -148,13 +148,12 @@ class DeploymentController(WorkloadController):
         """Resize a ReplicaSet, and note on it what the Deployment wants; return whether its size changed."""
         before = replicas(replica_set)
         if self._revisions.resize(workload.obj, replica_set, size) and before != size:
-            self._tell_scaled(workload, replica_set["metadata"]["name"], (before, size))
+            self._tell_scaled(workload, replica_set["metadata"]["name"], before, size)
         return before != size
 
-    def _tell_scaled(self, workload: WorkloadObject, name: str, sizes: tuple[int, int]) -> None:
-        before, after = sizes
-        direction = "up" if after > before else "down"
-        self._normal(workload, "ScalingReplicaSet", f"Scaled {direction} replica set {name} from {before} to {after}")
+    def _tell_scaled(self, workload: WorkloadObject, name: str, before: int, after: int) -> None:
+        scaled = "Scaled up" if after > before else "Scaled down"
+        self._normal(workload.obj, "ScalingReplicaSet", f"{scaled} replica set {name} from {before} to {after}")
 
     def _note_pause(self, workload: WorkloadObject) -> None:
         """Note that a Deployment was paused or resumed, so that the time in between does not count against it."""

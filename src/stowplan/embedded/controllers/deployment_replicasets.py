@@ -201,9 +201,7 @@ def size_of_new(deployment: Object, new: Object, everyone: Sequence[Object]) -> 
     if not is_rolling(deployment):
         return wanted
     room = wanted + limits(deployment)[0] - total(everyone)
-    if room <= 0:
-        return replicas(new)
-    return replicas(new) + min(room, wanted - replicas(new))
+    return replicas(new) + (min(room, wanted - replicas(new)) if room > 0 else 0)
 
 
 def sizes_of_old(deployment: Object, new: Object, old: Sequence[Object]) -> dict[str, int]:

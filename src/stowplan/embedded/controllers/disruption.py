@@ -47,7 +47,7 @@ class DisruptionController(Controller):
         obj = stored.object
         pods = self._context.pods.in_namespace(stored.namespace, selector_of(obj))
         if not pods:
-            self._recorder.normal(self._resource, obj, "NoPods", "No matching pods found")
+            self._normal(obj, "NoPods", "No matching pods found")
         try:
             expected, desired = self._expectation(obj, pods)
         except LookupError as error:
@@ -83,7 +83,7 @@ class DisruptionController(Controller):
                 'undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an '
                 "integer value."
             )
-            self._recorder.warning(self._resource, budget, "UnmanagedPods", message)
+            self._warning(budget, "UnmanagedPods", message)
         return sum(dict(self._scale_of(pod) for pod in owners.values()).values())
 
     def _scale_of(self, pod: KnownPod) -> tuple[str, int]:
@@ -122,7 +122,7 @@ class DisruptionController(Controller):
     def _report_failure(self, budget: Object, problem: str) -> None:
         """Allow nothing while it is unknown how many pods there should be."""
         message = f"Failed to calculate the number of expected pods: {problem}"
-        self._recorder.warning(self._resource, budget, "CalculateExpectedPodCountFailed", message)
+        self._warning(budget, "CalculateExpectedPodCountFailed", message)
         zeros = dict.fromkeys(("currentHealthy", "desiredHealthy", "expectedPods"), 0)
         status = {**zeros, **(budget.get("status") or {}), "disruptionsAllowed": 0}
         self._write(budget, status, ("SyncFailed", problem))

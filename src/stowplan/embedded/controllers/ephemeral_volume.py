@@ -32,7 +32,7 @@ class EphemeralVolumeController(Controller):
             problem = self._ensure(pod, volume)
             if problem:
                 message = f"ephemeral volume {volume['name']}: {problem}"
-                self._recorder.warning(self._resource, pod, "FailedBinding", message)
+                self._warning(pod, "FailedBinding", message)
                 raise StatusError(409, "Conflict", f"pod {'/'.join(key)}: {message}")
 
     def _ensure(self, pod: Object, volume: Object) -> str:

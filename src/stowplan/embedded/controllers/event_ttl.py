@@ -16,7 +16,6 @@ from typing import Any, Final
 from stowplan.embedded.informers.controller import ControllerContext
 from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.storage.stored import Stored
 
 KEPT: Final = timedelta(hours=1)
 _EVERY_SECONDS: Final = 60.0
@@ -30,8 +29,7 @@ class EventTTLController:
     """Looks every minute for events that nobody wrote for an hour."""
 
     def __init__(self, context: ControllerContext) -> None:
-        self._api = context.api
-        self._now = context.now
+        self._api, self._now = context.api, context.now
         self._events = find_resource(context.api, "v1", "Event")
         #: When the store had which version, oldest first.
         self._marks: deque[tuple[datetime, int]] = deque()
@@ -48,20 +46,17 @@ class EventTTLController:
         self._marks.append((self._now(), self._api.store.version))
         border = self._version_an_hour_ago()
         old = [each for each in self._api.store.list(self._events) if each.version <= border]
-        for number, each in enumerate(old, start=1):
-            found = self._api.store.get(self._events, *each.key)
+        for number, event in enumerate(old, start=1):
+            found = self._api.store.get(self._events, *event.key)
             # It may have been written or removed while others had their turn.
-            if found is not None and found.version == each.version:
-                self._remove(each)
+            if found is not None and found.version == event.version:
+                try:
+                    self._api.delete(self._events, *event.key)
+                except StatusError as error:
+                    # Say on a full disk: no reason to end anything else.
+                    _log.warning("event %s/%s has expired but stays: %s", *event.key, error.message)
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
-
-    def _remove(self, event: Stored) -> None:
-        try:
-            self._api.delete(self._events, *event.key)
-        except StatusError as error:
-            # Say on a full disk: no reason to end anything else.
-            _log.warning("event %s/%s has expired but stays: %s", *event.key, error.message)
 
     def _version_an_hour_ago(self) -> int:
         """The latest version that is known to be an hour old, and 0 if there is none that was not asked for before."""

@@ -100,7 +100,7 @@ class JobController(WorkloadController):
         status, moment = workload.obj["status"], self._moment()
         if conditions.is_true(status, "Suspended"):
             _put(status, ("Suspended", "False", "JobResumed", "Job resumed"), moment)
-            self._normal(workload, "Resumed", "Job resumed")
+            self._normal(workload.obj, "Resumed", "Job resumed")
             status["startTime"] = moment
         status.setdefault("startTime", moment)
 
@@ -110,7 +110,7 @@ class JobController(WorkloadController):
         status = workload.obj["status"]
         if not conditions.is_true(status, "Suspended"):
             _put(status, ("Suspended", "True", "JobSuspended", "Job suspended"), self._moment())
-            self._normal(workload, "Suspended", "Job suspended")
+            self._normal(workload.obj, "Suspended", "Job suspended")
         status.pop("startTime", None)
         self._report(workload, self._claimed(workload))
 
@@ -174,9 +174,9 @@ class JobController(WorkloadController):
         _put(status, (end.kind, "True", end.reason, end.message), moment)
         if end.is_success:
             status["completionTime"] = moment
-            self._normal(workload, "Completed", "Job completed")
+            self._normal(workload.obj, "Completed", "Job completed")
         else:
-            self._warning(workload, end.reason, end.message)
+            self._warning(workload.obj, end.reason, end.message)
         self._report(workload, pods)
         self._backoffs.pop(workload.uid, None)
         return 0.0

@@ -17,6 +17,7 @@ from stowplan.embedded.controllers.workload import KnownWorkload, WorkloadInform
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.metadata import ObjectKey, remove_finalizer
 from stowplan.embedded.informers.pods import COMPLETION_INDEX, KnownPod
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
 
@@ -83,8 +84,7 @@ def note_indexes(status: Object, pods: Sequence[KnownPod]) -> None:
 
 def outcome(status: Object, kind: str) -> int:
     """How many pods succeeded, or failed, those noted included."""
-    total: int = status.get(kind, 0) + len(_noted(status)[kind])
-    return total
+    return reading.count(status, kind) + len(_noted(status)[kind])
 
 
 def _noted(status: Object) -> dict[str, list[str]]:

@@ -109,8 +109,7 @@ class PersistentVolumeClaimController(Controller):
         if not claim.class_name:
             self._tell(claim, "FailedBinding", _NO_CLASS)
         elif storage_class is None:
-            missing = f'storageclass.storage.k8s.io "{claim.class_name}" not found'
-            self._warn(claim, "ProvisioningFailed", missing)
+            self._warn(claim, "ProvisioningFailed", f'storageclass.storage.k8s.io "{claim.class_name}" not found')
         elif storage_class.provisioner == NO_PROVISIONER:
             self._warn(claim, "ProvisioningFailed", f"no volume plugin matched name: {NO_PROVISIONER}")
         elif claim.provisioner != storage_class.provisioner:
@@ -130,14 +129,13 @@ class PersistentVolumeClaimController(Controller):
         elif volume.claim is None or volume.is_for(claim):
             self._bind(claim, volume)
         else:
-            misbound = "Two claims are bound to the same volume, this one is bound incorrectly"
-            self._lose(claim, "ClaimMisbound", misbound)
+            self._lose(claim, "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly")
 
     def _lose(self, claim: KnownClaim, reason: str, message: str) -> None:
         obj = self._api.get(self._resource, *claim.key)
         if volume_binding.report_claim_without(obj, "Lost"):
             self._update(self._resource, obj, "status")
-            self._recorder.warning(self._resource, obj, reason, message)
+            self._warning(obj, reason, message)
 
     def _bind(self, claim: KnownClaim, volume: KnownVolume) -> None:
         """Write both ends, the volume's first; what is written already is left alone."""
@@ -158,10 +156,10 @@ class PersistentVolumeClaimController(Controller):
         self._update(self._resource, obj)
 
     def _tell(self, claim: KnownClaim, reason: str, message: str) -> None:
-        self._recorder.normal(self._resource, self._api.get(self._resource, *claim.key), reason, message)
+        self._normal(self._api.get(self._resource, *claim.key), reason, message)
 
     def _warn(self, claim: KnownClaim, reason: str, message: str) -> None:
-        self._recorder.warning(self._resource, self._api.get(self._resource, *claim.key), reason, message)
+        self._warning(self._api.get(self._resource, *claim.key), reason, message)
 
     def _forget(self, key: ObjectKey) -> None:
         for waiting in self._waiting.values():
@@ -233,7 +231,7 @@ class PersistentVolumeController(Controller):
             problem = f'error getting deleter volume plugin for volume "{volume.name}": {plugin}'
             self._report(volume, "Failed", problem)
             obj = self._api.get(self._resource, *volume.key)
-            self._recorder.warning(self._resource, obj, "VolumeFailedDelete", problem)
+            self._warning(obj, "VolumeFailedDelete", problem)
 
     def _give_back(self, volume: KnownVolume) -> None:
         obj = self._api.get(self._resource, *volume.key)

@@ -122,8 +122,7 @@ class PodControl:
         except StatusError as error:
             if error.code in (404, 409):
                 return
-            message = f"Error deleting: {error.message}"
-            self._recorder.warning(workload.resource, workload.obj, "FailedDelete", message)
+            self._recorder.warning(workload.resource, workload.obj, "FailedDelete", f"Error deleting: {error.message}")
             raise
         self._recorder.normal(workload.resource, workload.obj, "SuccessfulDelete", f"Deleted pod: {pod.name}")
 

@@ -13,6 +13,7 @@ from stowplan.embedded.informers.claims import (
     ConsumerReference,
     KnownResourceClaim,
     PodResourceClaim,
+    may_run,
 )
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.metadata import ObjectKey, controller_reference, find_resource, remove_finalizer
@@ -41,7 +42,7 @@ class PodResourceClaimController(Controller):
     def reconcile(self, key: ObjectKey) -> None:
         """Make the claims that a pod lacks, write them into its status, and reserve what it runs with."""
         pod = self._pods.get(key)
-        if pod is None or pod.is_terminating or not pod.may_run or not pod.devices:
+        if pod is None or pod.is_terminating or not may_run(pod) or not pod.devices:
             return
         made = {entry.name: self._ensure(pod, entry) for entry in pod.devices if entry.template and entry.made != ""}
         if any(entry.name in made and made[entry.name] != entry.made for entry in pod.devices):
@@ -63,7 +64,7 @@ class PodResourceClaimController(Controller):
         except StatusError as error:
             message = f"PodResourceClaim {entry.name}: {error.message}"
             obj = self._api.get(self._resource, *pod.key)
-            self._recorder.warning(self._resource, obj, "FailedResourceClaimCreation", message)
+            self._warning(obj, "FailedResourceClaimCreation", message)
             raise
 
     def _make(self, pod: ClaimingPod, entry: PodResourceClaim) -> str:
@@ -174,12 +175,12 @@ class ResourceClaimController(Controller):
         if not consumer.is_pod:
             return True
         pod = self._pods.get((claim.namespace, consumer.name))
-        return pod is not None and pod.uid == consumer.uid and pod.may_run
+        return pod is not None and pod.uid == consumer.uid and may_run(pod)
 
     def _is_left_over(self, claim: KnownResourceClaim) -> bool:
         """Whether a claim was made for a pod that has ended; what is gone altogether is garbage already."""
         pod = self._pods.get((claim.namespace, claim.pod)) if claim.pod else None
-        return pod is not None and pod.uid == claim.pod_uid and not pod.may_run
+        return pod is not None and pod.uid == claim.pod_uid and not may_run(pod)
 
     def _release(self, claim: KnownResourceClaim, uids: set[str]) -> None:
         """Write down who still has the claim; if that is nobody, its devices are free again."""
@@ -199,7 +200,7 @@ class ResourceClaimController(Controller):
 
     def _on_pod(self, before: ClaimingPod | None, after: ClaimingPod | None) -> None:
         """A pod that went or ended needs its claims no more."""
-        if before is not None and (after is None or after.uid != before.uid or not after.may_run):
+        if before is not None and (after is None or after.uid != before.uid or not may_run(after)):
             for key in before.device_claims:
                 self._queue.add(key)
             self._enqueue_all(self._claims.by_pod.find(before.uid))

@@ -57,8 +57,9 @@ class StatefulSetController(WorkloadController):
         """Make, delete or update pods, then write the status."""
         view = self._view(workload)
         try:
-            if not workload.is_terminating:
-                self._act(view)
+            # First the pods that should be there, then those that should not, then those of an old template.
+            if not workload.is_terminating and self._complete(view) and self._shrink(view):
+                self._roll(view)
         finally:
             # What was done is seen at the next look; what there was before is reported even if the API refused.
             self._report(view)
@@ -84,11 +85,6 @@ class StatefulSetController(WorkloadController):
             current=known.get(current_name or "", update),
             update=update,
         )
-
-    def _act(self, view: _StatefulView) -> None:
-        """First the pods that should be there, then those that should not, then those of an old template."""
-        if self._complete(view) and self._shrink(view):
-            self._roll(view)
 
     def _complete(self, view: _StatefulView) -> bool:
         """Make what is missing; return whether nothing stands in the way of the next step."""
@@ -143,9 +139,9 @@ class StatefulSetController(WorkloadController):
             self._api.create(self._context.pods.resource, view.workload.namespace, pod)
         except StatusError as error:
             # A pod of that name which is not ours has to go first.
-            self._warning(view.workload, "FailedCreate", f"{subject} failed error: {error.message}")
+            self._warning(view.workload.obj, "FailedCreate", f"{subject} failed error: {error.message}")
             raise
-        self._normal(view.workload, "SuccessfulCreate", f"{subject} successful")
+        self._normal(view.workload.obj, "SuccessfulCreate", f"{subject} successful")
 
     def _create_claim(self, view: _StatefulView, volume_claim: Object, ordinal: int) -> None:
         resource = self._context.volumes.claims.resource
@@ -154,7 +150,7 @@ class StatefulSetController(WorkloadController):
             return
         self._api.create(resource, view.workload.namespace, volume_claim)
         message = f"create Claim {name} Pod {owner}-{ordinal} in StatefulSet {owner} success"
-        self._normal(view.workload, "SuccessfulCreate", message)
+        self._normal(view.workload.obj, "SuccessfulCreate", message)
 
     def _revision_for(self, view: _StatefulView, ordinal: int) -> Object:
         """Which template a missing pod is made from: during an update the first ones keep the current one."""
@@ -169,7 +165,7 @@ class StatefulSetController(WorkloadController):
         if not pod.is_terminating:
             self._api.delete(self._context.pods.resource, *pod.key, {"preconditions": {"uid": pod.uid}})
             message = f"delete Pod {pod.name} in StatefulSet {view.workload.name} successful"
-            self._normal(view.workload, "SuccessfulDelete", message)
+            self._normal(view.workload.obj, "SuccessfulDelete", message)
 
     def _is_available(self, view: _StatefulView, pod: KnownPod) -> bool:
         if pod.is_terminating or pod.phase != "Running":

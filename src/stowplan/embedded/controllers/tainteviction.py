@@ -37,16 +37,14 @@ class TaintEvictionController(Controller):
         allowed = tolerated_seconds(pod, taints)
         if allowed is None:
             return None
-        left = since + allowed - now
-        if left > 0:
-            return left
+        if since + allowed > now:
+            return since + allowed - now
         self._evict(pod)
         return None
 
     def _evict(self, pod: KnownPod) -> None:
         obj = self._api.get(self._resource, *pod.key)
-        message = f"Marking for deletion Pod {pod.namespace}/{pod.name}"
-        self._recorder.normal(self._resource, obj, "TaintManagerEviction", message)
+        self._normal(obj, "TaintManagerEviction", f"Marking for deletion Pod {pod.namespace}/{pod.name}")
         note_disruption(obj, _REASON, _MESSAGE, self._moment())
         self._update(self._resource, obj, "status")
         self._api.delete(self._resource, *pod.key, {"preconditions": {"uid": pod.uid}})

@@ -62,15 +62,15 @@ class ProvisioningController(Controller):
         claim_obj = self._api.get(self._resource, *claim.key)
         volume = volume_for(claim_obj, storage_class, self._segment(claim, storage_class, node))
         said = f'External provisioner is provisioning volume for claim "{claim.namespace}/{claim.name}"'
-        self._recorder.normal(self._resource, claim_obj, "Provisioning", said)
+        self._normal(claim_obj, "Provisioning", said)
         try:
             self._api.create(self._volumes.volumes.resource, "", volume)
         except StatusError as error:
             message = f'failed to provision volume with StorageClass "{claim.class_name}": {error.message}'
-            self._recorder.warning(self._resource, claim_obj, "ProvisioningFailed", message)
+            self._warning(claim_obj, "ProvisioningFailed", message)
             raise
         said = f"Successfully provisioned volume {volume['metadata']['name']}"
-        self._recorder.normal(self._resource, claim_obj, "ProvisioningSucceeded", said)
+        self._normal(claim_obj, "ProvisioningSucceeded", said)
 
     def _segment(self, claim: KnownClaim, storage_class: Object, node: KnownNode | None) -> Segment:
         """Where the volume is reached from: by what its driver says of the node, or its class, or what is usual."""
@@ -92,7 +92,7 @@ class ProvisioningController(Controller):
         self._update(self._resource, obj)
         problem = f'the volume cannot be made for node "{claim.selected_node}"'
         message = f'failed to provision volume with StorageClass "{claim.class_name}": {problem}'
-        self._recorder.warning(self._resource, obj, "ProvisioningFailed", message)
+        self._warning(obj, "ProvisioningFailed", message)
 
     def _on_claim(self, _: KnownClaim | None, after: KnownClaim | None) -> None:
         if after is not None and _is_asked(after):

@@ -101,12 +101,6 @@ class WorkloadController(Controller):
             workload.obj["status"] = status
             workload.save_status(self._api)
 
-    def _normal(self, workload: WorkloadObject, reason: str, message: str) -> None:
-        self._recorder.normal(workload.resource, workload.obj, reason, message)
-
-    def _warning(self, workload: WorkloadObject, reason: str, message: str) -> None:
-        self._recorder.warning(workload.resource, workload.obj, reason, message)
-
     def _on_workload(self, before: KnownWorkload | None, after: KnownWorkload | None) -> None:
         # Its own reports are no news to a controller.
         if after is not None and (before is None or _wish(before) != _wish(after)):

@@ -9,7 +9,7 @@ import msgspec
 
 from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
 from stowplan.embedded.informers.metadata import ObjectKey, controller_of, find_resource
-from stowplan.embedded.informers.pods import may_run
+from stowplan.embedded.informers.pods import FINISHED_PHASES, KnownPod
 from stowplan.embedded.objects import reading
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
@@ -57,14 +57,14 @@ class ClaimingPod(Extract, frozen=True, gc=False):
         names = [entry.claim or entry.made for entry in self.devices]
         return tuple((self.namespace, name) for name in (*names, self.extended_claim) if name)
 
-    @property
-    def may_run(self) -> bool:
-        """Whether it has, or may come to have, use for devices."""
-        return may_run(self.phase, self.node, self.is_terminating)
-
     def uses(self, claim: str) -> bool:
         """Whether the volume of a claim is in use as long as this pod is there."""
         return claim in self.claims or (claim in self.ephemeral_claims and not self.is_shut_down)
+
+
+def may_run(pod: KnownPod | ClaimingPod) -> bool:
+    """Whether a pod has, or may come to have, use for devices: it has not ended, nor been given up without a node."""
+    return pod.phase not in FINISHED_PHASES and not (pod.is_terminating and not pod.node)
 
 
 class ClaimingPodInformer(SharedInformer[ClaimingPod]):

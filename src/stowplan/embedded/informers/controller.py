@@ -86,6 +86,13 @@ class Controller(ABC):
         meta = obj["metadata"]
         return self._api.update(resource, meta.get("namespace", ""), meta["name"], obj, subresource=subresource)
 
+    def _normal(self, obj: Object, reason: str, message: str) -> None:
+        """Tell in an event on an object of the resource what was done."""
+        self._recorder.normal(self._resource, obj, reason, message)
+
+    def _warning(self, obj: Object, reason: str, message: str) -> None:
+        self._recorder.warning(self._resource, obj, reason, message)
+
     def _moment(self) -> str:
         """The time as objects have it."""
         return format_time(self._now())

@@ -39,7 +39,6 @@ class NodeInformer(SharedInformer[KnownNode]):
 
 def _read(stored: Stored) -> KnownNode:
     node = _DECODER.decode(stored.body)
-    address = next((a.address for a in node.status.addresses or () if a.type == "InternalIP"), "")
     return KnownNode(
         namespace="",
         name=node.metadata.name,
@@ -48,7 +47,7 @@ def _read(stored: Stored) -> KnownNode:
         taints=node.spec.taints or (),
         is_unschedulable=bool(node.spec.unschedulable),
         conditions={condition.type: condition.status for condition in node.status.conditions or ()},
-        address=address,
+        address=next((each.address for each in node.status.addresses or () if each.type == "InternalIP"), ""),
     )
 
 

@@ -73,11 +73,6 @@ class KnownPod(Extract, frozen=True, gc=False):
         """Whether the pod counts as a replica: it neither finished nor is on its way out."""
         return not self.is_terminating and self.phase not in FINISHED_PHASES
 
-    @property
-    def may_run(self) -> bool:
-        """Whether it has, or may come to have, use for devices."""
-        return may_run(self.phase, self.node, self.is_terminating)
-
     def available_in(self, min_ready_seconds: int, now: datetime) -> float | None:
         """After how many seconds the pod counts as available, None while it is not ready."""
         if not self.is_ready:
@@ -132,11 +127,6 @@ class PodInformer(SharedInformer[KnownPod]):
             finalizers=self._interned.value(meta.finalizers or ()),
             tolerations=self._interned.value(pod.spec.tolerations or ()),
         )
-
-
-def may_run(phase: str, node: str, is_terminating: bool) -> bool:
-    """Whether a pod runs or may come to run: it has not ended, and was not deleted before it had a node."""
-    return phase not in FINISHED_PHASES and not (is_terminating and not node)
 
 
 def matching(selector: Selector, pods: Collection[KnownPod]) -> list[KnownPod]:

@@ -95,7 +95,7 @@ class Kubelet(Controller):
         if missing is not None:
             if pod_status.hold(obj, node.address, self._moment()):
                 self._write(obj)
-                self._recorder.warning(self._resource, obj, *missing)
+                self._warning(obj, *missing)
             return _LOOK_AGAIN_SECONDS
         # The version of the store is never the same twice, so neither is the address.
         own = node.address if obj["spec"].get("hostNetwork") else addresses.of_pod(self._api.store.version)
@@ -119,7 +119,7 @@ class Kubelet(Controller):
         stored = self._api.store.get(self._resource, *pod.key) if told else None
         if stored is not None:
             for reason, message in told:
-                self._recorder.warning(self._resource, stored.object, reason, message)
+                self._warning(stored.object, reason, message)
 
     def _carry_on(self, pod: KnownPod, node: KnownNode) -> float | None:
         """Keep the readiness of a running pod, and end it when its time has come."""
@@ -234,7 +234,7 @@ class Kubelet(Controller):
                 ("Created", f"Container created: {name}"),
                 ("Started", f"Container started: {name}"),
             ):
-                self._recorder.normal(self._resource, obj, reason, message)
+                self._normal(obj, reason, message)
 
     def _seconds(self, pod: KnownPod) -> float | None:
         """How long a pod runs; None for ever."""

@@ -34,7 +34,7 @@ def hold(pod: Object, node_address: str, moment: str) -> bool:
     }
     _put(status, "PodReadyToStartContainers", "False", moment)
     _put(status, "Initialized", "True", moment)
-    _set_containers_ready(pod, moment, "False")
+    _set_unready(pod, moment)
     return True
 
 
@@ -94,7 +94,7 @@ def crash(pod: Object, exit_code: int, moment: str, wait_seconds: float) -> None
         message = f"back-off {wait_seconds:.0f}s restarting failed container={each['name']}"
         each["state"] = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
         each["ready"] = each["started"] = False
-    _set_containers_ready(pod, moment, "False")
+    _set_unready(pod, moment)
 
 
 def restart(pod: Object, exit_code: int, moment: str) -> None:
@@ -106,7 +106,8 @@ def restart(pod: Object, exit_code: int, moment: str) -> None:
         each["state"] = {"running": {"startedAt": moment}}
         each["ready"] = each["started"] = True
         each["containerID"] = _container_id(pod, each["name"], each["restartCount"])
-    _set_containers_ready(pod, moment, "True")
+    _put(pod["status"], "ContainersReady", "True", moment)
+    refresh_readiness(pod, moment)
 
 
 def _containers(pod: Object) -> list[Object]:
@@ -115,15 +116,11 @@ def _containers(pod: Object) -> list[Object]:
     return found
 
 
-def _set_containers_ready(pod: Object, moment: str, value: str) -> None:
-    if value == "True":
-        _put(pod["status"], "ContainersReady", value, moment)
-        refresh_readiness(pod, moment)
-        return
+def _set_unready(pod: Object, moment: str) -> None:
     names = [each["name"] for each in _containers(pod)]
     why = ("ContainersNotReady", f"containers with unready status: [{' '.join(names)}]")
     for kind in ("ContainersReady", "Ready"):
-        _put(pod["status"], kind, value, moment, why)
+        _put(pod["status"], kind, "False", moment, why)
 
 
 def _put(status: Object, kind: str, value: str, moment: str, why: tuple[str, str] = ("", "")) -> bool:
