@@ -250,14 +250,14 @@ def _read(stored: Stored) -> Dependent | None:
     return Dependent(stored.namespace, stored.name, stored.resource.qualified, stored.uid, owners, waits_for)
 
 
-class _Meta(Part, frozen=True, kw_only=True):
+class _OwnedMeta(Part, frozen=True, kw_only=True):
     owner_references: tuple[OwnerReference, ...] | None = None
     deletion_timestamp: str | None = None
     finalizers: tuple[str, ...] | None = None
 
 
-class _Any(Part, frozen=True, kw_only=True):
-    metadata: _Meta = _Meta()
+class _Owned(Part, frozen=True, kw_only=True):
+    metadata: _OwnedMeta = _OwnedMeta()
 
 
-_DECODER = msgspec.json.Decoder(_Any)
+_DECODER = msgspec.json.Decoder(_Owned)

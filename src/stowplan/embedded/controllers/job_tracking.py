@@ -146,8 +146,8 @@ def is_indexed(job: Object) -> bool:
 def make_pod(workload: WorkloadObject, index: int | None) -> Object:
     """Make the next pod, of an index where the Job has indexes."""
     job, uid = workload.name, workload.uid
-    labels = {"controller-uid": uid, "job-name": job}
-    naming = PodNaming(labels={**{f"batch.kubernetes.io/{key}": value for key, value in labels.items()}, **labels})
+    labels = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": job}
+    naming = PodNaming(labels={**labels, "controller-uid": uid, "job-name": job})
     if index is not None:
         naming.prefix = f"{job}-{index}"
         naming.annotations[COMPLETION_INDEX] = str(index)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from stowplan.embedded.informers.claims import (
     FINALIZER,
     POD_CLAIM_NAME,
+    ClaimEntry,
     ClaimingPod,
     ConsumerReference,
     KnownResourceClaim,
-    PodResourceClaim,
     may_run,
 )
 from stowplan.embedded.informers.controller import Controller, ControllerContext
@@ -50,7 +50,7 @@ class PodResourceClaimController(Controller):
         elif pod.node:
             self._reserve_all(pod)
 
-    def _ensure(self, pod: ClaimingPod, entry: PodResourceClaim) -> str:
+    def _ensure(self, pod: ClaimingPod, entry: ClaimEntry) -> str:
         """Find or make the claim of an entry; return its name."""
         known = self._claims.get((pod.namespace, entry.made)) if entry.made else None
         if known is not None and known.pod_uid == pod.uid:
@@ -67,7 +67,7 @@ class PodResourceClaimController(Controller):
             self._warning(obj, "FailedResourceClaimCreation", message)
             raise
 
-    def _make(self, pod: ClaimingPod, entry: PodResourceClaim) -> str:
+    def _make(self, pod: ClaimingPod, entry: ClaimEntry) -> str:
         template_key = (pod.namespace, entry.template)
         if template_key not in self._templates.known:
             self._waiting.setdefault(template_key, {})[pod.key] = None

@@ -43,7 +43,7 @@ from stowplan.embedded.registry.precedence import Precedence
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterOptions:
+class ControllerOptions:
     """What the rest of a cluster may be told."""
 
     now: Callable[[], datetime]
@@ -68,7 +68,7 @@ class ClusterOptions:
 Runnable = Controller | EventTTLController
 
 
-def start_all(api: Api, options: ClusterOptions) -> list[asyncio.Task[None]]:
+def start_all(api: Api, options: ControllerOptions) -> list[asyncio.Task[None]]:
     """Make what a new cluster has, and start everybody; cancel the tasks to stop them."""
     bootstrap.ensure(api)
     context = ControllerContext(api, options.now)
@@ -86,13 +86,13 @@ def start_all(api: Api, options: ClusterOptions) -> list[asyncio.Task[None]]:
     return _start([informer.run() for informer in informers], runnables, options)
 
 
-def announce(api: Api, options: ClusterOptions, host: str, port: int) -> list[asyncio.Task[None]]:
+def announce(api: Api, options: ControllerOptions, host: str, port: int) -> list[asyncio.Task[None]]:
     """Let the cluster know where its API is; cancel the tasks to stop."""
     return _start([], [KubernetesServiceController(ControllerContext(api, options.now), host, port)], options)
 
 
 def _start(
-    works: list[Coroutine[Any, Any, None]], runnables: list[Runnable], options: ClusterOptions
+    works: list[Coroutine[Any, Any, None]], runnables: list[Runnable], options: ControllerOptions
 ) -> list[asyncio.Task[None]]:
     for runnable in runnables:
         works += runnable.work()
@@ -100,7 +100,7 @@ def _start(
     return [asyncio.create_task(work if precedence is None else precedence.behind(work)) for work in works]
 
 
-def _controllers(context: ControllerContext, options: ClusterOptions) -> list[Runnable]:
+def _controllers(context: ControllerContext, options: ControllerOptions) -> list[Runnable]:
     """Make every controller; none has begun to work."""
     replica_sets = ReplicaSetController(context, "apps/v1", "ReplicaSet")
     jobs = JobController(context)

@@ -1,7 +1,8 @@
-"""The two ends of a binding as they are written: a volume names its claim, the claim its volume, and both say so.
+"""Which volume suits a claim, and how the two ends of a binding are written. Pure; `persistentvolume` acts on it.
 
-Each function changes the object it is given and returns whether it did. Who set the name first is noted: what a user
-reserved is never taken back.
+A claim gets the volume that is reserved for it, else the smallest free one with the fewest access modes. A volume names
+its claim, the claim its volume, and both say so: each function that writes changes the object it is given and returns
+whether it did. Who set the name first is noted: what a user reserved is never taken back.
 """
 
 from __future__ import annotations
@@ -15,6 +16,56 @@ from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
 _YES = "yes"
+
+
+def find_reserved(claim: KnownClaim, volumes: Iterable[KnownVolume]) -> KnownVolume | None:
+    """The volume that names this claim and is large enough for it."""
+    fitting = (volume for volume in volumes if volume.is_for(claim) and _is_usable(claim, volume))
+    return min(fitting, key=_rank, default=None)
+
+
+def find_best(claim: KnownClaim, volumes: Iterable[KnownVolume]) -> KnownVolume | None:
+    """The free volume that a claim gets if nobody said which."""
+    class_name = claim.class_name or ""
+    fitting = (
+        volume
+        for volume in volumes
+        if volume.is_free
+        and volume.class_name == class_name
+        and claim.selector.matches(volume.labels)
+        and _is_usable(claim, volume)
+    )
+    return min(fitting, key=_rank, default=None)
+
+
+def find_mismatch(claim: KnownClaim, volume: KnownVolume) -> str:
+    """Say why a claim cannot have the very volume it asks for; "" if it can."""
+    if volume.size < claim.size:
+        return "requested PV is too small"
+    if volume.class_name != (claim.class_name or ""):
+        return "storageClassName does not match"
+    if volume.volume_mode != claim.volume_mode:
+        return "incompatible volumeMode"
+    if not _offers_modes(claim, volume):
+        return "incompatible accessMode"
+    return ""
+
+
+def _is_usable(claim: KnownClaim, volume: KnownVolume) -> bool:
+    return (
+        not volume.is_terminating
+        and volume.volume_mode == claim.volume_mode
+        and _offers_modes(claim, volume)
+        and claim.size <= volume.size
+    )
+
+
+def _offers_modes(claim: KnownClaim, volume: KnownVolume) -> bool:
+    return set(claim.modes) <= set(volume.modes)
+
+
+def _rank(volume: KnownVolume) -> tuple[int, int, str]:
+    return (len(set(volume.modes)), volume.size.value, volume.name)
 
 
 def point_volume(volume: Object, claim: Object) -> bool:
@@ -94,53 +145,3 @@ def _annotate(obj: Object, key: str) -> bool:
     is_new = key not in annotations
     annotations.setdefault(key, _YES)
     return is_new
-
-
-def find_reserved(claim: KnownClaim, volumes: Iterable[KnownVolume]) -> KnownVolume | None:
-    """The volume that names this claim and is large enough for it."""
-    fitting = (volume for volume in volumes if volume.is_for(claim) and _is_usable(claim, volume))
-    return min(fitting, key=_rank, default=None)
-
-
-def find_best(claim: KnownClaim, volumes: Iterable[KnownVolume]) -> KnownVolume | None:
-    """The free volume that a claim gets if nobody said which."""
-    class_name = claim.class_name or ""
-    fitting = (
-        volume
-        for volume in volumes
-        if volume.is_free
-        and volume.class_name == class_name
-        and claim.selector.matches(volume.labels)
-        and _is_usable(claim, volume)
-    )
-    return min(fitting, key=_rank, default=None)
-
-
-def find_mismatch(claim: KnownClaim, volume: KnownVolume) -> str:
-    """Say why a claim cannot have the very volume it asks for; "" if it can."""
-    if volume.size < claim.size:
-        return "requested PV is too small"
-    if volume.class_name != (claim.class_name or ""):
-        return "storageClassName does not match"
-    if volume.volume_mode != claim.volume_mode:
-        return "incompatible volumeMode"
-    if not _offers_modes(claim, volume):
-        return "incompatible accessMode"
-    return ""
-
-
-def _is_usable(claim: KnownClaim, volume: KnownVolume) -> bool:
-    return (
-        not volume.is_terminating
-        and volume.volume_mode == claim.volume_mode
-        and _offers_modes(claim, volume)
-        and claim.size <= volume.size
-    )
-
-
-def _offers_modes(claim: KnownClaim, volume: KnownVolume) -> bool:
-    return set(claim.modes) <= set(volume.modes)
-
-
-def _rank(volume: KnownVolume) -> tuple[int, int, str]:
-    return (len(set(volume.modes)), volume.size.value, volume.name)

@@ -20,7 +20,7 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 _MARKS = (b'"persistentVolumeClaim"', b'"ephemeral"', b'"resourceClaims"', b'"extendedResourceClaimStatus"')
 
 
-class PodResourceClaim(msgspec.Struct, frozen=True, gc=False):
+class ClaimEntry(msgspec.Struct, frozen=True, gc=False):
     """One entry of `spec.resourceClaims`: a claim by name, or the template that one is made from."""
 
     name: str
@@ -43,7 +43,7 @@ class ClaimingPod(Extract, frozen=True, gc=False):
     claims: tuple[str, ...]
     #: The claims for volumes that live as long as the pod.
     ephemeral_claims: tuple[str, ...]
-    devices: tuple[PodResourceClaim, ...]
+    devices: tuple[ClaimEntry, ...]
     #: The claim that the scheduler made for extended resources.
     extended_claim: str
 
@@ -122,7 +122,7 @@ def _read_pod(stored: Stored) -> ClaimingPod | None:
     statuses = reading.entries(obj, "status", "resourceClaimStatuses")
     made = {each.get("name"): each.get("resourceClaimName") or "" for each in statuses}
     devices = tuple(
-        PodResourceClaim(
+        ClaimEntry(
             name=(name := reading.text(each, "name")),
             claim=reading.text(each, "resourceClaimName"),
             template=reading.text(each, "resourceClaimTemplateName"),

@@ -41,9 +41,9 @@ def _read(stored: Stored) -> KnownNode:
     node = _DECODER.decode(stored.body)
     return KnownNode(
         namespace="",
-        name=node.metadata.name,
-        uid=node.metadata.uid,
-        labels=node.metadata.labels or {},
+        name=stored.name,
+        uid=stored.uid,
+        labels=dict(stored.labels),
         taints=node.spec.taints or (),
         is_unschedulable=bool(node.spec.unschedulable),
         conditions={condition.type: condition.status for condition in node.status.conditions or ()},
@@ -51,36 +51,29 @@ def _read(stored: Stored) -> KnownNode:
     )
 
 
-class _Meta(Part, frozen=True, kw_only=True):
-    name: str = ""
-    uid: str = ""
-    labels: dict[str, str] | None = None
-
-
-class _Spec(Part, frozen=True, kw_only=True):
+class _NodeSpec(Part, frozen=True, kw_only=True):
     unschedulable: bool | None = None
     taints: tuple[Taint, ...] | None = None
 
 
-class _Condition(Part, frozen=True, kw_only=True):
+class _NodeCondition(Part, frozen=True, kw_only=True):
     type: str = ""
     status: str = ""
 
 
-class _Address(Part, frozen=True, kw_only=True):
+class _NodeAddress(Part, frozen=True, kw_only=True):
     type: str = ""
     address: str = ""
 
 
-class _Status(Part, frozen=True, kw_only=True):
-    conditions: tuple[_Condition, ...] | None = None
-    addresses: tuple[_Address, ...] | None = None
+class _NodeStatus(Part, frozen=True, kw_only=True):
+    conditions: tuple[_NodeCondition, ...] | None = None
+    addresses: tuple[_NodeAddress, ...] | None = None
 
 
 class _Node(Part, frozen=True, kw_only=True):
-    metadata: _Meta = _Meta()
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
+    spec: _NodeSpec = _NodeSpec()
+    status: _NodeStatus = _NodeStatus()
 
 
 _DECODER = msgspec.json.Decoder(_Node)

@@ -108,9 +108,9 @@ class PodInformer(SharedInformer[KnownPod]):
         ready = next((condition for condition in status.conditions or () if condition.type == "Ready"), None)
         kept = {key: value for key, value in (meta.annotations or {}).items() if key in _KEPT_ANNOTATIONS}
         return KnownPod(
-            namespace=meta.namespace,
-            name=meta.name,
-            uid=meta.uid,
+            namespace=stored.namespace,
+            name=stored.name,
+            uid=stored.uid,
             labels=self._interned.mapping(meta.labels or {}),
             annotations=self._interned.mapping(kept),
             owner=None if owner is None else self._interned.value(owner),
@@ -180,10 +180,7 @@ class _Interned:
         return self._mappings.setdefault(frozenset(mapping.items()), mapping)
 
 
-class _Meta(Part, frozen=True, kw_only=True):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
+class _PodMeta(Part, frozen=True, kw_only=True):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: tuple[ControllerReference, ...] | None = None
@@ -193,33 +190,33 @@ class _Meta(Part, frozen=True, kw_only=True):
     finalizers: tuple[str, ...] | None = None
 
 
-class _Spec(Part, frozen=True, kw_only=True):
+class _PodSpec(Part, frozen=True, kw_only=True):
     node_name: str | None = None
     affinity: msgspec.Raw = msgspec.Raw()
     tolerations: tuple[Toleration, ...] | None = None
 
 
-class _Condition(Part, frozen=True, kw_only=True):
+class _PodCondition(Part, frozen=True, kw_only=True):
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
 
 
-class _Container(Part, frozen=True, kw_only=True):
+class _PodContainer(Part, frozen=True, kw_only=True):
     restart_count: int = 0
 
 
-class _Status(Part, frozen=True, kw_only=True):
+class _PodStatus(Part, frozen=True, kw_only=True):
     phase: str | None = None
     start_time: datetime | None = None
-    conditions: tuple[_Condition, ...] | None = None
-    container_statuses: tuple[_Container, ...] | None = None
+    conditions: tuple[_PodCondition, ...] | None = None
+    container_statuses: tuple[_PodContainer, ...] | None = None
 
 
 class _Pod(Part, frozen=True, kw_only=True):
-    metadata: _Meta = _Meta()
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
+    metadata: _PodMeta = _PodMeta()
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
 
 
 _DECODER = msgspec.json.Decoder(_Pod)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.informers.informer import SharedInformer
+from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.storage.store import Store
@@ -134,5 +134,45 @@ def test_who_fails_at_one_object_hears_of_the_others_and_others_hear_of_it() -> 
         ((name, kind, reason, message),) = events_in(store)
         assert (name, kind, reason) == ("odd", "Warning", "FailedSync")
         assert message == "ValueError: invalid literal for int() with base 10: 'x'"
+
+    in_loop(story)
+
+
+class Piece(Extract, frozen=True):
+    """An extract that is found by the words of its value."""
+
+    words: tuple[str, ...]
+
+
+def test_an_index_finds_extracts_by_what_they_are_now() -> None:
+    index = Index[Piece](lambda piece: piece.words)
+    before, after, other = (
+        Piece("ns", "a", ("red", "big")),
+        Piece("ns", "a", ("big", "blue")),
+        Piece("ns", "b", ("big",)),
+    )
+    index.update(None, before)
+    index.update(None, other)
+    assert (index.find("red"), index.find("big"), index.count("blue")) == ([before], [before, other], 0)
+    index.update(before, after)
+    assert (index.find("red"), index.find("big"), index.find("blue")) == ([], [other, after], [after])
+    index.update(after, None)
+    assert (list(index.collection("big")), index.count("blue")) == ([other], 0)
+
+
+def test_an_index_follows_its_informer() -> None:
+    async def story() -> None:
+        store = Store()
+        api = Api(store, Catalogue(), lambda: datetime(2026, 1, 1, tzinfo=UTC), random.Random(1).getrandbits)
+        pieces = SharedInformer(
+            api, CONFIG_MAPS, lambda stored: Piece(stored.namespace, stored.name, tuple(stored.object["data"]))
+        )
+        index = Index[Piece](lambda piece: piece.words, pieces)
+        put(store, "a", "1")
+        pieces.catch_up()
+        assert [piece.key for piece in index.find("value")] == [("default", "a")]
+        store.remove(CONFIG_MAPS, "default", "a")
+        pieces.catch_up()
+        assert index.find("value") == []
 
     in_loop(story)

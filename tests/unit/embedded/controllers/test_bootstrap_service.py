@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.controllers.start import ClusterOptions, announce
+from stowplan.embedded.controllers.start import ControllerOptions, announce
 from tests.unit.embedded.controllers.small_cluster import SmallCluster, tell
 from tests.unit.embedded.given import resource
 
@@ -17,7 +17,7 @@ SLICES = resource("endpointslices.discovery.k8s.io")
 
 
 async def announced(cluster: SmallCluster, host: str) -> list[asyncio.Task[None]]:
-    tasks = announce(cluster.api, ClusterOptions(now=cluster.now), host, 6443)
+    tasks = announce(cluster.api, ControllerOptions(now=cluster.now), host, 6443)
     await cluster.pass_time(1)
     return tasks
 
