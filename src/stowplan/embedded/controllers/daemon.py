@@ -1,4 +1,7 @@
-"""DaemonSets: one pod on every node that the template allows, updated node by node."""
+"""DaemonSets: one pod on every node that the template allows, updated node by node.
+
+Pods are made so that the scheduler has no choice but to put them on their node.
+"""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class WorkloadInformer(SharedInformer[KnownWorkload]):
 
     def selecting(self, pod: KnownPod) -> Iterable[KnownWorkload]:
         """Name the objects that would adopt a pod."""
-        for label in (*pod.labels.items(), ("", "")) if pod.labels else ():
+        for label in (*pod.labels.items(), ("", "")) if pod.labels and self.known else ():
             for known in self._by_label.collection((pod.namespace, *label)):
                 if known.selector.matches(pod.labels):
                     yield known
