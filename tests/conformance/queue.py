@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from stowplan.app.cluster import Cluster
-from stowplan.engine.event_handlers import Intake
+from stowplan.engine.event_handlers import EventHandlers
 from stowplan.framework.contract import Awaited
 from stowplan.framework.profile import Profile, awaited_by, complete
 from stowplan.model import decode
@@ -53,7 +53,7 @@ class Replay:
             QueueRules(profile.run_pre_enqueue, self._sort_key),
             awaited_by={profile.name: self._awaited_by(profile)},
         )
-        self._intake = Intake(self._cluster.cache, self._queue, self._cluster.profiles)
+        self._intake = EventHandlers(self._cluster.cache, self._queue, self._cluster.profiles)
         self._seen: dict[tuple[str, str, str], Any] = {}
         self._taken: dict[str, QueuedPod] = {}
         self._operations: Mapping[str, Callable[[Case, int], list[Difference]]] = {

@@ -82,7 +82,7 @@ class Inspection:
 
     def _explain(self, query: ExplainQuery, now_ns: int, hearing: ExtenderReports | None) -> Answer:
         pod = self._find(query.pod)
-        cluster, cache = self._replica.cluster, self._replica.parts.cache
+        cluster, cache = self._replica.cluster, self._replica.scheduler.state.cache
         placed = cache.placed(pod)
         view = self._view()
         story = PodHistory(
@@ -118,13 +118,13 @@ class Inspection:
     def _view(self) -> QueueView:
         replica = self._replica
         awaited = {name: awaited_by(profile) for name, profile in replica.cluster.profiles.items()}
-        parts, extended = replica.parts, replica.parts.extended
-        questions_about = extended.questions.of if extended is not None else lambda pod: ()
-        return QueueView(parts.queue, replica.limits, parts.waiting, replica.timeline, awaited, questions_about)
+        state, extenders = replica.scheduler.state, replica.scheduler.policy.extenders
+        questions_about = extenders.questions.of if extenders is not None else lambda pod: ()
+        return QueueView(state.queue, replica.limits, state.waiting, replica.timeline, awaited, questions_about)
 
     def _nodes(self, query: NodesQuery) -> dict[str, Any]:
-        _check_sort(self._replica.parts.cache, query.sort)
-        found = node_usage(self._replica.parts.cache, query.wants)
+        _check_sort(self._replica.scheduler.state.cache, query.sort)
+        found = node_usage(self._replica.scheduler.state.cache, query.wants)
         if query.sort == "name":
             found.sort(key=lambda one: one.name)
         elif query.sort:

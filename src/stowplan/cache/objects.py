@@ -254,7 +254,8 @@ class Groups:
 
     def put_pod(self, pod: Pod) -> None:
         """Take in a pod or a new version of one."""
-        self.remove_pod(pod)
+        if pod_id(pod) in self._groups_of:
+            self.remove_pod(pod)
         keys = groups_of(pod)
         if not keys or pod.is_terminal or pod.is_terminating:
             return

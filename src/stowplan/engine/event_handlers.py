@@ -31,8 +31,8 @@ from stowplan.queue.queue import SchedulingQueue
 TAINT_RULE: Final = "DeviceTaintRule"
 
 
-@dataclass(frozen=True, slots=True)
-class Intake:
+@dataclass(slots=True)
+class EventHandlers:
     """Routes objects; `scheduler_names` are the profiles that are ours, `waiting` the pods that Permit holds."""
 
     cache: Cache
@@ -94,7 +94,7 @@ class Intake:
             return
         if pod.node_name:
             self._place(pod, now_ns)
-        elif self._is_ours(pod):
+        elif pod.spec.scheduler_name in self.scheduler_names:
             self.queue.add(pod, now_ns)
 
     def _update_pod(self, old: Pod, new: Pod, now_ns: int) -> None:
@@ -114,9 +114,9 @@ class Intake:
                 # Another bound it elsewhere than we were about to.
                 self._take_off(placed, now_ns)
             self._place(new, now_ns)
-            if self._is_ours(old):
+            if old.spec.scheduler_name in self.scheduler_names:
                 self.queue.delete(old)
-        elif self._is_ours(old):
+        elif old.spec.scheduler_name in self.scheduler_names:
             self._update_pending(old, new, now_ns)
 
     def _delete_pod(self, pod: Pod, now_ns: int) -> None:
@@ -126,7 +126,7 @@ class Intake:
         if pod.node_name:
             self.cache.remove_pod(pod)
             self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, pod, None), now_ns)
-        elif self._is_ours(pod):
+        elif pod.spec.scheduler_name in self.scheduler_names:
             self._delete_pending(pod, now_ns)
 
     def _place(self, pod: Pod, now_ns: int) -> None:
@@ -171,8 +171,7 @@ class Intake:
     def _take_off(self, placed: CachedPod, now_ns: int) -> None:
         """Take an assumed pod off its node, and tell those who may want the room."""
         self.cache.remove_pod(placed.pod)
-        spec = msgspec.structs.replace(placed.pod.spec, node_name=placed.node_name)
-        was_placed = msgspec.structs.replace(placed.pod, spec=spec)
+        was_placed = placed_on(placed.pod, placed.node_name)
         self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, was_placed, None), now_ns)
 
     def _free_nomination(self, pod: Pod, now_ns: int) -> None:
@@ -187,9 +186,6 @@ class Intake:
             waiting.reject("", "removed")
         return waiting is not None
 
-    def _is_ours(self, pod: Pod) -> bool:
-        return pod.spec.scheduler_name in self.scheduler_names
-
     # Other objects
 
     def _tell(self, kind: str, action: Action, versions: tuple[Any, Any], now_ns: int) -> None:
@@ -199,3 +195,8 @@ class Intake:
                 self._tell(found.kind, Action.UPDATE, (found, found), now_ns)
             return
         self.queue.on_change(Event(Change(changes.resource_of(kind), action), *versions), now_ns)
+
+
+def placed_on(pod: Pod, node_name: str) -> Pod:
+    """Return an assumed pod as if the cluster had bound it."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))

@@ -71,7 +71,8 @@ class Resource(msgspec.Struct, frozen=True):
 
     def path_of(self, namespace: str, name: str) -> str:
         """One object; namespace "" for those that have none."""
-        return f"{self.path_in(namespace) if namespace else self.path}/{quote(name, safe='')}"
+        within = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
+        return f"{self.prefix}/{within}{self.plural}/{quote(name, safe='')}"
 
     def decode(self, data: bytes) -> Any:
         """Read one object; raise MalformedObject if it cannot be read."""

@@ -19,8 +19,7 @@ from stowplan.embedded.registry.api import Api
 from stowplan.embedded.requests.request import TRUSTED, Target
 from stowplan.engine.ports import Note, Writer
 from stowplan.framework.handle import ObjectWriter
-from stowplan.kube.events import Occurrence, reference_to
-from stowplan.kube.series import SeriesBook
+from stowplan.kube.events import Occurrence, SeriesBook, reference_to
 from stowplan.model import decode
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stowplan.engine.extended import in_words
+from stowplan.engine.extenders import in_words
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 from stowplan.observe.extender_reports import ExtenderReport

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final, assert_never
+from functools import cache
+from typing import Any, Final, assert_never
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 from prometheus_client.registry import Collector
@@ -27,7 +28,10 @@ from stowplan.engine.ports import (
     Report,
     Trouble,
 )
-from stowplan.model.pod import pod_id
+from stowplan.framework import changes
+from stowplan.framework.changes import Action, Change
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod, pod_id
 from stowplan.observe import component_metrics
 from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
 from stowplan.observe.metric_list import SCHEDULER
@@ -262,3 +266,22 @@ class StateMetrics:
         size.set(len(self._cache.table), "nodes")
         size.set(len(placed), "pods")
         size.set(sum(placed), "assumed_pods")
+
+
+def event_label(old: Any | None, new: Any | None) -> str:
+    """Return what upstream calls a change in its metrics, such as `AssignedPodDelete` or `NodeUpdate`."""
+    found = new if new is not None else old
+    action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
+    match found:
+        case Pod():
+            resource = changes.ASSIGNED_POD if found.node_name else changes.UNSCHEDULABLE_POD
+        case Node():
+            resource = changes.NODE
+        case _:
+            resource = changes.resource_of(found.kind) if found is not None else ""
+    return _label(resource, action)
+
+
+@cache
+def _label(resource: str, action: Action) -> str:
+    return Change(resource, action).label

@@ -1,13 +1,21 @@
-"""A pod that waits, with what the queue has to remember about it; and such pods in order."""
+"""A pod that waits, with what the queue has to remember about it; such pods in order; and those being tried.
+
+A pod that comes back refused is shown what happened while it was tried before it is put away: it may be just what it
+needs. One list of events serves all pods; each remembers where in the list it started, and events older than the oldest
+start are forgotten.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 from typing import Any, Final
 
+from stowplan.framework.changes import Event
 from stowplan.model.pod import Pod, pod_id
 
 
@@ -68,10 +76,11 @@ class QueuedPod:
     taken_at_ns: int = 0
     #: Marks its item in the heap it is in; an older item is dead.
     ticket: int = field(default=0, repr=False)
+    #: Of all versions of the pod.
+    id: str = field(init=False, repr=False)
 
-    @property
-    def id(self) -> str:
-        return pod_id(self.pod)
+    def __post_init__(self) -> None:
+        self.id = pod_id(self.pod)
 
     @property
     def was_flushed(self) -> bool:
@@ -115,32 +124,113 @@ class PodHeap:
             self._size += 1
         entry.ticket = next(self._tickets)
         heapq.heappush(self._items, (key, entry.ticket, entry))
-        self._sweep()
+        if len(self._items) > FEW + 2 * self._size:
+            self._sweep()
 
     def remove(self, entry: QueuedPod) -> None:
         """Take out a pod that is in."""
         entry.ticket = 0
         self._size -= 1
-        self._sweep()
+        if len(self._items) > FEW + 2 * self._size:
+            self._sweep()
 
     def first(self) -> QueuedPod | None:
-        while self._items and not _is_alive(self._items[0]):
-            heapq.heappop(self._items)
-        return self._items[0][2] if self._items else None
+        """Return the first pod; None if there is none."""
+        items = self._items
+        while items:
+            _, ticket, entry = items[0]
+            if ticket == entry.ticket:
+                return entry
+            heapq.heappop(items)
+        return None
 
     def pop(self) -> QueuedPod | None:
         """Take out the first pod; None if there is none."""
-        entry = self.first()
-        if entry is not None:
-            heapq.heappop(self._items)
-            self.remove(entry)
-        return entry
+        while self._items:
+            _, ticket, entry = heapq.heappop(self._items)
+            if ticket == entry.ticket:
+                entry.ticket = 0
+                self._size -= 1
+                return entry
+        return None
 
     def _sweep(self) -> None:
-        if len(self._items) > FEW + 2 * self._size:
-            self._items = list(filter(_is_alive, self._items))
-            heapq.heapify(self._items)
+        self._items = list(filter(_is_alive, self._items))
+        heapq.heapify(self._items)
 
 
 def _is_alive(item: _Item) -> bool:
     return item[1] == item[2].ticket
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """One pod under way."""
+
+    entry: QueuedPod
+    # How many events had been recorded, in all, when it was taken.
+    start: int
+    #: The newest version of the pod that the queue was told of, if any.
+    update: Pod | None = None
+    #: Whether it was deleted, or bound by another, meanwhile.
+    is_gone: bool = False
+
+
+class InFlightPods:
+    """The pods under way, in the order taken."""
+
+    def __init__(self) -> None:
+        #: By the ids of the pods; read by others, changed here.
+        self.flights: dict[str, Flight] = {}
+        self._events: deque[Event] = deque()
+        # How many events have been recorded, and how many of them forgotten.
+        self._recorded = 0
+        self._forgotten = 0
+
+    def __len__(self) -> int:
+        return len(self.flights)
+
+    def __iter__(self) -> Iterator[Flight]:
+        return iter(self.flights.values())
+
+    @property
+    def event_count(self) -> int:
+        """How many events are remembered."""
+        return len(self._events)
+
+    @property
+    def events(self) -> Iterator[Event]:
+        """The events that are remembered, oldest first."""
+        return iter(self._events)
+
+    def get(self, pod_id: str) -> Flight | None:
+        return self.flights.get(pod_id)
+
+    def start(self, entry: QueuedPod, now_ns: int) -> None:
+        """Note that a pod is being tried, from now on."""
+        entry.attempts += 1
+        entry.taken_at_ns = now_ns
+        entry.unschedulable_plugins = entry.pending_plugins = frozenset()
+        entry.place = Place.IN_FLIGHT
+        self.flights[entry.id] = Flight(entry, self._recorded)
+
+    def record(self, events: Iterable[Event]) -> None:
+        """Remember what happened, if anybody is under way who may want to know."""
+        if self.flights:
+            before = len(self._events)
+            self._events.extend(events)
+            self._recorded += len(self._events) - before
+
+    def since(self, flight: Flight) -> Iterator[Event]:
+        """Go through what happened since a pod was taken."""
+        return islice(self._events, flight.start - self._forgotten, None)
+
+    def finish(self, flight: Flight) -> None:
+        """Note that a pod is no longer being tried, and forget what only it wanted to know."""
+        del self.flights[flight.entry.id]
+        flight.entry.place = Place.GONE
+        oldest = next(iter(self.flights.values()), None)
+        keep_from = self._recorded if oldest is None else oldest.start
+        while self._forgotten < keep_from:
+            self._events.popleft()
+            self._forgotten += 1

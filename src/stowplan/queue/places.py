@@ -77,9 +77,10 @@ class Places:
         """Let a pod be tried that has passed the gate."""
         self.entries[entry.id] = entry
         entry.place = Place.ACTIVE
-        note_ready(entry, now_ns)
-        self.active.put(entry, self._key(entry))
-        self.count(Place.ACTIVE, label)
+        if entry.ready_at_ns is None:
+            entry.ready_at_ns = now_ns
+        self.active.put(entry, self._rules.sort_key(entry.pod, entry.queued_at_ns))
+        self.incoming["active", label] += 1
 
     # A pod that is somewhere
 
@@ -145,7 +146,8 @@ class Places:
         entry.gated_by, entry.gate_reasons = (
             (rejection.plugin, rejection.reasons) if rejection is not None else ("", ())
         )
-        self._note_fault(entry, rejection)
+        if rejection is not None or entry.gate_fault:
+            self._note_fault(entry, rejection)
         if rejection is not None:
             entry.unschedulable_plugins |= {rejection.plugin}
         return rejection is not None

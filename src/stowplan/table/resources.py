@@ -53,12 +53,9 @@ class Resources:
         # The same as plain integers, of the rows that were asked about last.
         self._amounts_of: dict[int, tuple[list[int], list[int]]] = {}
         self._rows = 0
+        # How many resources have a row.
+        self._names = FIRST_SCALAR
         self._show()
-
-    @property
-    def _names(self) -> int:
-        """How many rows are somebody's."""
-        return FIRST_SCALAR + len(self.index_of) - len(FIXED)
 
     def find(self, name: str) -> int:
         """Return the row of a resource; `NOWHERE` if no node has it and no placed pod takes it."""
@@ -71,8 +68,8 @@ class Resources:
     def intern(self, name: str) -> int:
         index = self.index_of.get(name)
         if index is None:
-            index = self._names
-            self.index_of[name] = index
+            index = self.index_of[name] = self._names
+            self._names += 1
             if index == len(self._allocatable):
                 # One pod may name tens of thousands, so there is room for half as many again as there are.
                 more = np.zeros((1 + index // 2, self._allocatable.shape[1]), dtype=np.int64)
@@ -133,7 +130,8 @@ class Resources:
         if amounts is None:
             if len(self._amounts_of) >= MOST_AMOUNTS:
                 self._amounts_of.clear()
-            has, taken = (each[: self._names, row].tolist() for each in (self._allocatable, self._requested))
+            names = self._names
+            has, taken = self._allocatable[:names, row].tolist(), self._requested[:names, row].tolist()
             amounts = self._amounts_of[row] = (has, taken)
         return amounts
 

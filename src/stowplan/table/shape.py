@@ -69,7 +69,7 @@ def _bare(container: Container) -> Container:
 
 
 def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[Container, ...]) -> tuple[object, ...]:
-    spec, meta = pod.spec, pod.metadata
+    spec, meta, status = pod.spec, pod.metadata, pod.status
     return (
         meta.namespace,
         meta.labels,
@@ -85,9 +85,9 @@ def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[C
         spec.resources,
         (spec.os, spec.host_network, spec.host_users, spec.restart_policy, spec.priority),
         spec.resource_claims,
-        _volumes(pod),
-        _resize(pod.status),
-        pod.status.node_allocatable_resource_claim_statuses,
+        _volumes(pod) if spec.volumes else [],
+        _resize(status) if status.container_statuses or status.init_container_statuses or status.resources else None,
+        status.node_allocatable_resource_claim_statuses,
     )
 
 
@@ -98,9 +98,7 @@ def _volumes(pod: Pod) -> list[object]:
 
 
 def _resize(status: PodStatus) -> object:
-    """What a resize under way changes about the weight of a placed pod."""
-    if not (status.container_statuses or status.init_container_statuses or status.resources):
-        return None
+    """What a resize under way changes about the weight of a placed pod, whose kubelet has reported on it."""
     held = [
         (container.name, container.allocated_resources, container.resources)
         for container in (*status.init_container_statuses, *status.container_statuses)

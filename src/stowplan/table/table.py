@@ -194,12 +194,15 @@ class Table:
 
     def add_pod(self, row: int, shape: PodShape) -> None:
         """Count one pod of this shape on a row."""
-        self.resources.add(row, self.amounts_of(shape))
+        self.resources.add(row, shape.amounts if shape.amounts is not None else self.amounts_of(shape))
         shape.rows[row] = self.shapes_on[row][shape] = shape.rows.get(row, 0) + 1
-        for column, amount in self.counts.deltas(shape):
-            column.add(row, amount)
-        self.holdings.add(row, shape, 1)
-        self._count_terms(row, shape, 1)
+        if self.counts.columns:
+            for column, amount in self.counts.deltas(shape):
+                column.add(row, amount)
+        if self.holdings.by_rule:
+            self.holdings.add(row, shape, 1)
+        if shape.terms:
+            self._count_terms(row, shape, 1)
 
     def remove_pod(self, row: int, shape: PodShape) -> None:
         """Take back `add_pod`."""

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.cache.cache import Cache
-from stowplan.engine.event_handlers import Intake
+from stowplan.engine.event_handlers import EventHandlers
 from stowplan.framework.changes import Event
 from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.device_pool import DeviceTaint, DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
@@ -48,7 +48,7 @@ class Desk:
     def __init__(self) -> None:
         self.cache = Cache()
         self.queue = ListeningQueue()
-        self.intake = Intake(self.cache, self.queue, {"default-scheduler"})
+        self.intake = EventHandlers(self.cache, self.queue, {"default-scheduler"})
 
     def add(self, *objects: Any) -> None:
         for found in objects:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowplan.kube.series import Occurrence, SeriesBook, shortened
+from stowplan.kube.events import Occurrence, SeriesBook, shortened
 from stowplan.model.meta import ObjectReference
 
 START = datetime(2026, 5, 4, 3, 2, 1, 5, tzinfo=UTC)

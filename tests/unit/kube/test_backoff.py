@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from stowplan.kube.backoff import Backoff
-from stowplan.kube.rate import TokenBucket
+from stowplan.kube.backoff import RetryDelays
+from stowplan.kube.client import TokenBucket
 from stowplan.simulate import virtual_time
 
 
@@ -60,7 +60,7 @@ def test_a_burst_of_nothing_is_refused() -> None:
 
 
 def test_pauses_double_up_to_the_longest() -> None:
-    backoff = Backoff(lambda: 0.0)
+    backoff = RetryDelays(lambda: 0.0)
     now, pauses = 0.0, []
     for _ in range(8):
         pauses.append(backoff.delay(now))
@@ -69,7 +69,7 @@ def test_pauses_double_up_to_the_longest() -> None:
 
 
 def test_pauses_are_jittered_to_less_than_twice() -> None:
-    assert Backoff(lambda: 0.75).delay(0.0) == pytest.approx(1.4)
+    assert RetryDelays(lambda: 0.75).delay(0.0) == pytest.approx(1.4)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_pauses_are_jittered_to_less_than_twice() -> None:
     ],
 )
 def test_pauses_start_anew_once_things_went_well(next_failure: float, expected: float) -> None:
-    backoff = Backoff(lambda: 0.0)
+    backoff = RetryDelays(lambda: 0.0)
     backoff.delay(0.0)
     backoff.delay(0.8)
     assert backoff.delay(next_failure) == pytest.approx(expected)

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from stowplan.kube.answers import BrokenAnswerError
-from stowplan.kube.identity import Credentials
-from stowplan.kube.lanes import Lanes, NotConnectedError
-from stowplan.kube.tokens import Fixed
+from stowplan.kube.connections import BrokenAnswerError, ConnectionPool, NotConnectedError
+from stowplan.kube.identity import Credentials, Fixed
 from tests.integration.kube import hurry
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -25,7 +23,7 @@ def answer(body: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def lanes_to(serve: Serve) -> AsyncIterator[Lanes]:
+async def lanes_to(serve: Serve) -> AsyncIterator[ConnectionPool]:
     """Open lanes to a server that treats each connection so; it closes a connection when it has treated it."""
 
     async def treat(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -38,7 +36,7 @@ async def lanes_to(serve: Serve) -> AsyncIterator[Lanes]:
 
     server = await asyncio.start_server(treat, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    lanes = Lanes(Credentials(f"http://127.0.0.1:{port}", Fixed("")))
+    lanes = ConnectionPool(Credentials(f"http://127.0.0.1:{port}", Fixed("")))
     try:
         yield lanes
     finally:
@@ -62,7 +60,7 @@ class Counting:
             writer.write(answer(b"%d.%d" % (number, request)))
 
 
-def asked(serve: Serve, work: Callable[[Lanes], Awaitable[Any]]) -> Any:
+def asked(serve: Serve, work: Callable[[ConnectionPool], Awaitable[Any]]) -> Any:
     async def inside() -> Any:
         async with lanes_to(serve) as lanes:
             return await work(lanes)
@@ -70,12 +68,12 @@ def asked(serve: Serve, work: Callable[[Lanes], Awaitable[Any]]) -> Any:
     return hurry.run(inside())
 
 
-async def ask(lanes: Lanes) -> str:
+async def ask(lanes: ConnectionPool) -> str:
     return (await lanes.exchange(ASK)).body.decode()
 
 
 def test_a_connection_is_used_again_and_each_request_at_a_time_has_its_own() -> None:
-    async def work(lanes: Lanes) -> list[str]:
+    async def work(lanes: ConnectionPool) -> list[str]:
         alone = [await ask(lanes), await ask(lanes)]
         together = await asyncio.gather(ask(lanes), ask(lanes))
         return [*alone, *sorted(together)]
@@ -86,7 +84,7 @@ def test_a_connection_is_used_again_and_each_request_at_a_time_has_its_own() -> 
 def test_a_connection_that_the_server_closed_meanwhile_is_not_used_again() -> None:
     server = Counting(requests_a_connection=1)
 
-    async def work(lanes: Lanes) -> list[str]:
+    async def work(lanes: ConnectionPool) -> list[str]:
         first = await ask(lanes)
         await asyncio.sleep(1)
         return [first, await ask(lanes)]
@@ -95,7 +93,7 @@ def test_a_connection_that_the_server_closed_meanwhile_is_not_used_again() -> No
 
 
 def test_a_connection_that_was_idle_for_long_is_not_used_again() -> None:
-    async def work(lanes: Lanes) -> list[str]:
+    async def work(lanes: ConnectionPool) -> list[str]:
         first = await ask(lanes)
         await asyncio.sleep(61)
         return [first, await ask(lanes)]
@@ -116,7 +114,7 @@ def test_the_late_answer_to_a_request_that_was_given_up_is_nobody_elses() -> Non
         else:
             await server(reader, writer)
 
-    async def work(lanes: Lanes) -> str:
+    async def work(lanes: ConnectionPool) -> str:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(ask(lanes), 1)
         may_answer.set()
@@ -138,7 +136,7 @@ def test_an_answer_that_is_none_is_a_fault(said: bytes, fault: type[Exception]) 
         await reader.readuntil(b"\r\n\r\n")
         writer.write(said)
 
-    async def work(lanes: Lanes) -> None:
+    async def work(lanes: ConnectionPool) -> None:
         with pytest.raises(fault):
             await ask(lanes)
 
@@ -149,7 +147,7 @@ def test_closing_breaks_off_what_is_under_way() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async def work(lanes: Lanes) -> None:
+    async def work(lanes: ConnectionPool) -> None:
         underway = asyncio.create_task(ask(lanes))
         await asyncio.sleep(1)
         await lanes.close()

@@ -6,10 +6,8 @@ import asyncio
 
 import pytest
 
-from stowplan.kube.identity import Credentials
-from stowplan.kube.letterhead import Letterhead
-from stowplan.kube.tls import CredentialsError
-from stowplan.kube.tokens import Fixed
+from stowplan.kube.identity import Credentials, CredentialsError, Fixed
+from stowplan.kube.transport import RequestHead
 
 SERVER = "https://api.test:6443/clusters/a"
 
@@ -17,7 +15,7 @@ SERVER = "https://api.test:6443/clusters/a"
 def written(
     verb: str, path: str, body: bytes | None = None, credentials: Credentials | None = None, kind: str = "text/x"
 ) -> bytes:
-    letterhead = Letterhead(credentials or Credentials(SERVER, Fixed("")), {"User-Agent": "t"})
+    letterhead = RequestHead(credentials or Credentials(SERVER, Fixed("")), {"User-Agent": "t"})
     return asyncio.run(letterhead.write(verb, path, body, kind))
 
 
@@ -63,7 +61,7 @@ def test_a_renewed_token_is_shown_from_then_on() -> None:
             return next(self.tokens)
 
     async def work() -> list[bytes]:
-        letterhead = Letterhead(Credentials(SERVER, Renewing("")), {})
+        letterhead = RequestHead(Credentials(SERVER, Renewing("")), {})
         return [await letterhead.write("GET", "/x", None, "") for _ in range(2)]
 
     first, second = asyncio.run(work())

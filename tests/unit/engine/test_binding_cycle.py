@@ -20,7 +20,7 @@ def noted(pod: Pod, *faults: Fault) -> list[tuple[str, str, str, int]]:
         stage.faults.extend(faults)
         stage.book.create(NODE)
         stage.start()
-        stage.parts.note_point = lambda *note: points.append(note)
+        stage.scheduler.environment.note_point = lambda *note: points.append(note)
         stage.book.create(pod)
         await stage.wait(10)
         await stage.finish()

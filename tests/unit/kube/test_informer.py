@@ -2,7 +2,7 @@
 
 import asyncio
 
-from stowplan.kube.contact import Contact
+from stowplan.kube.informer import ServerContact
 from tests.limits import LIMIT_SECONDS
 
 REFUSED = "cannot connect: connection refused"
@@ -12,7 +12,7 @@ BACK = "the API server answers again"
 
 def test_an_outage_is_told_once_and_its_end_when_all_have_an_answer() -> None:
     told: list[str] = []
-    contact = Contact(told.append)
+    contact = ServerContact(told.append)
     for resource in ("pods", "nodes", "pods"):
         contact.lose(resource, REFUSED)
     contact.find("pods")
@@ -23,7 +23,7 @@ def test_an_outage_is_told_once_and_its_end_when_all_have_an_answer() -> None:
 
 def test_another_problem_is_news_and_so_is_the_next_outage() -> None:
     told: list[str] = []
-    contact = Contact(told.append)
+    contact = ServerContact(told.append)
     contact.lose("pods", REFUSED)
     contact.lose("pods", "the certificate has expired")
     contact.find("pods")
@@ -34,13 +34,13 @@ def test_another_problem_is_news_and_so_is_the_next_outage() -> None:
 
 def test_an_answer_that_nobody_missed_is_no_news() -> None:
     told: list[str] = []
-    Contact(told.append).find("pods")
+    ServerContact(told.append).find("pods")
     assert told == []
 
 
 def test_who_waits_for_an_answer_waits_until_another_gets_one() -> None:
     async def work() -> None:
-        contact = Contact(lambda text: None)
+        contact = ServerContact(lambda text: None)
         contact.lose("pods", REFUSED)
         contact.lose("nodes", REFUSED)
         waiting = asyncio.ensure_future(contact.pause("nodes", 3600))

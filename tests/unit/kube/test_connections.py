@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.kube.answers import Answer, AnswerReader, BrokenAnswerError
+from stowplan.kube.connections import AnswerReader, ApiAnswer, BrokenAnswerError
 
 CREATED = b"HTTP/1.1 201 Created\r\nRetry-After: 3\r\nContent-Length: 2\r\n\r\n{}"
 CHUNKED = (
@@ -15,7 +15,7 @@ CHUNKED = (
 )
 
 
-def read(*pieces: bytes) -> tuple[Answer | None, bool]:
+def read(*pieces: bytes) -> tuple[ApiAnswer | None, bool]:
     """Feed pieces; return the answer that the last completes, and whether the connection may be used again."""
     reader = AnswerReader()
     answer = None

@@ -9,17 +9,22 @@ from typing import Any
 
 import pytest
 
-from stowplan.engine.extended import Extended
+from stowplan.app.assembly import assemble
+from stowplan.app.cluster import Cluster
+from stowplan.engine import scheduling_cycle
+from stowplan.engine.extenders import Extenders
 from stowplan.engine.ports import ExtenderSaid
 from stowplan.engine.results import Chosen, Failed, Refused, Result
-from stowplan.engine.ties import RandomTie
+from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.contract import Filter, Normalize, Preemption, Reject, Score, reject
 from stowplan.framework.extender import Filtered, NodesByName
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.profile import EXTENDER
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.kinds import Binding
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.simulate.notebook import Notebook
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node, make_pod
@@ -88,12 +93,12 @@ class World:
         self.asked_pods: list[str] = []
 
     @property
-    def extended(self) -> Extended:
-        return Extended(self.stand.field, self.extenders, self._pods_on, self._hear, RandomTie(self._draw))
+    def asking(self) -> Extenders:
+        return Extenders(self.extenders, self._pods_on, self._hear, self._draw)
 
     def choose(self, pod: Pod = POD) -> Result:
         shape = self.stand.cache.table.shape_of(pod)
-        return asyncio.run(self.extended.choose(self.stand.profile, pod, shape))
+        return asyncio.run(scheduling_cycle.choose(self.stand.field, self.stand.profile, pod, shape, self.asking))
 
     def asked(self, number: int = 0) -> list[tuple[str, ...]]:
         return self.extenders[number].asked
@@ -387,13 +392,13 @@ def test_a_plugin_that_fails_is_named_and_nothing_is_kept_of_what_it_was_about_t
 )
 def test_what_an_extender_makes_of_a_binding(extenders: list[FakeExtender], answer: Any, ignored: list[str]) -> None:
     world = World([node("a")], *extenders)
-    assert asyncio.run(world.extended.bind(POD, "a")) == answer
+    assert asyncio.run(world.asking.bind(POD, "a")) == answer
     assert world.ignored == ignored
 
 
 def test_an_extender_is_told_the_node() -> None:
     binder = FakeExtender(bound=True)
-    asyncio.run(World([node("a")], binder).extended.bind(POD, "a"))
+    asyncio.run(World([node("a")], binder).asking.bind(POD, "a"))
     assert binder.asked == [("bind", "a")]
 
 
@@ -403,14 +408,14 @@ def test_an_extender_is_told_the_node() -> None:
 def test_candidates_that_an_extender_drops_are_dropped() -> None:
     both = [Preemption("a", (VICTIM,)), Preemption("b", (VICTIM,), 1)]
     world = World([node("a"), node("b")], FakeExtender(agreed=[both[1]]))
-    assert list(asyncio.run(world.extended.agree(POD, both))) == [both[1]]
+    assert list(asyncio.run(world.asking.agree(POD, both))) == [both[1]]
     assert world.asked() == [("preempt", "a", "b")]
 
 
 def test_an_ignorable_extender_that_fails_about_candidates_is_told_of() -> None:
     candidates = [Preemption("a", (VICTIM,))]
     world = World([node("a")], FakeExtender(agreed=DOWN, is_ignorable=True))
-    assert list(asyncio.run(world.extended.agree(POD, candidates))) == candidates
+    assert list(asyncio.run(world.asking.agree(POD, candidates))) == candidates
     assert world.ignored == ["http://fake: refused"]
 
 
@@ -437,7 +442,7 @@ def test_it_is_told_who_failed_and_at_what() -> None:
 def test_it_is_told_who_leaves_fewer_nodes_to_preempt_on() -> None:
     both = [Preemption("a", (VICTIM,)), Preemption("b", (VICTIM,))]
     world = World([node("a"), node("b")], FakeExtender("http://one", agreed=[both[1]]))
-    asyncio.run(world.extended.agree(POD, both))
+    asyncio.run(world.asking.agree(POD, both))
     assert world.said == [("http://one", "preempt", "1 of the nodes offered may be preempted on")]
 
 
@@ -454,3 +459,68 @@ def test_nodes_that_were_not_looked_at_are_not_spoken_of() -> None:
     result = world.choose()
     assert isinstance(result, Refused)
     assert result.message == "0/120 nodes are available: 100 no."
+
+
+class Book(Notebook):
+    """A cluster that notes every binding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bindings: list[tuple[str, str]] = []
+
+    async def bind(self, binding: Binding) -> None:
+        self.bindings.append((binding.metadata.name, binding.target.name))
+
+
+def assembled(extenders: Sequence[FakeExtender]) -> tuple[Scheduler, Book]:
+    cluster, book = Cluster(), Book()
+    scheduler = assemble(cluster, book, lambda: 0)
+    for name in ("a", "b"):
+        scheduler.event_handlers.add(make_node(name).capacity(cpu=4, memory="8Gi", pods=9).build(), 0)
+    if extenders:
+        scheduler.policy.extenders = Extenders(extenders, lambda name: None, lambda said: None, lambda below: 0)
+    return scheduler, book
+
+
+@pytest.mark.parametrize(
+    ("extenders", "node"),
+    [
+        pytest.param([], "a", id="without extenders the plugins decide"),
+        pytest.param([FakeExtender(filtered=Filtered(("b",)))], "b", id="an extender has a say"),
+    ],
+)
+def test_who_chooses(extenders: list[FakeExtender], node: str) -> None:
+    scheduler, _ = assembled(extenders)
+    # Something on b, so that the plugins would rather have a.
+    scheduler.event_handlers.add(make_pod("there").requests(cpu="1").on("b").build(), 0)
+    policy, shape = scheduler.policy, scheduler.state.cache.table.shape_of(POD)
+    profile = policy.profiles["default-scheduler"]
+    result = asyncio.run(scheduling_cycle.choose(policy.field, profile, POD, shape, policy.extenders))
+    assert isinstance(result, Chosen)
+    assert result.node_name == node
+
+
+@pytest.mark.parametrize(
+    ("extenders", "rejection", "bindings"),
+    [
+        pytest.param([], None, [("web", "a")], id="without extenders the plugins bind"),
+        pytest.param([FakeExtender(bound=True)], None, [], id="an extender binds, so nobody else does"),
+        pytest.param([FakeExtender(scores={})], None, [("web", "a")], id="an extender that does not bind"),
+        pytest.param([FakeExtender(bound=True, wants=False)], None, [("web", "a")], id="one that does not care"),
+        pytest.param(
+            [FakeExtender(bound=DOWN)],
+            Rejection(("http://fake: refused",), Code.ERROR),
+            [],
+            id="an extender that fails to bind is not stood in for",
+        ),
+    ],
+)
+def test_who_binds(extenders: list[FakeExtender], rejection: Rejection | None, bindings: list[tuple[str, str]]) -> None:
+    scheduler, book = assembled(extenders)
+    found = asyncio.run(_bind(scheduler))
+    assert (found, book.bindings) == (rejection, bindings)
+
+
+async def _bind(scheduler: Scheduler) -> Rejection | None:
+    profile = scheduler.policy.profiles["default-scheduler"]
+    return await scheduler._binding.bind(profile, POD, "a")

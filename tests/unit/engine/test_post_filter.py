@@ -6,6 +6,10 @@ import asyncio
 
 import pytest
 
+from stowplan.app.cluster import Cluster
+from stowplan.engine import scheduling_cycle
+from stowplan.engine.post_filter import find_room
+from stowplan.engine.results import Refused
 from stowplan.framework.contract import Preemption
 from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.pod import Pod
@@ -41,16 +45,15 @@ def test_the_pod_is_held_until_the_last_victim_is_gone() -> None:
             Fault("evict", "last", hang=5),
             Fault("evicted", "last", hang=5),
         ]
-        work = stage.cluster.evictions.begin(stage.parts, HIGH, Preemption("n", (FIRST, LAST)))
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (FIRST, LAST)))
         assert work is not None
         seen = [held(stage)]
-        task = asyncio.create_task(work)
         # Both there; the first gone; both gone; the answer about the last one has come.
         for _ in range(3):
             await asyncio.sleep(4.9 if len(seen) == 1 else 5)
             stage.scheduler.apply_changes()
             seen.append(held(stage))
-        await task
+        await work
         assert stage.book.evicted == ["default/first", "default/last"]
         assert len(stage.cluster.evictions) == 0
         return seen
@@ -62,13 +65,12 @@ def test_the_pod_is_held_no_longer_when_the_last_victim_is_going() -> None:
     async def main() -> bool:
         stage = await staged(LAST, grace=60)
         stage.faults.append(Fault("evicted", hang=5))
-        work = stage.cluster.evictions.begin(stage.parts, HIGH, Preemption("n", (LAST,)))
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (LAST,)))
         assert work is not None
-        task = asyncio.create_task(work)
         await asyncio.sleep(1)
         stage.scheduler.apply_changes()
         is_held = held(stage)
-        await task
+        await work
         return is_held
 
     assert virtual_time.run(main()) is False
@@ -79,7 +81,7 @@ def test_victims_that_are_going_already_are_not_evicted_again() -> None:
         stage = await staged(LAST)
         stage.book.terminate(LAST)
         going = stage.book.pods["default/last"]
-        assert stage.cluster.evictions.begin(stage.parts, HIGH, Preemption("n", (going,))) is None
+        assert stage.scheduler.evictor.start(HIGH, Preemption("n", (going,))) is None
         assert not held(stage)
 
     virtual_time.run(main())
@@ -95,11 +97,11 @@ def test_victims_that_are_going_already_are_not_evicted_again() -> None:
 def test_a_failed_eviction_lets_the_pod_try_again(failing: str, evicted: list[str]) -> None:
     async def main() -> None:
         stage = await staged(FIRST, LAST, HIGH)
-        entry = stage.parts.queue.try_pop(0)
+        entry = stage.scheduler.state.queue.try_pop(0)
         assert entry is not None
-        stage.parts.queue.give_back(entry, 0, ["NodeResourcesFit"])
+        stage.scheduler.state.queue.give_back(entry, 0, ["NodeResourcesFit"])
         stage.faults.append(Fault("evict", failing, text="forbidden"))
-        work = stage.cluster.evictions.begin(stage.parts, HIGH, Preemption("n", (FIRST, LAST)))
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (FIRST, LAST)))
         assert work is not None
         await work
         assert stage.book.evicted == evicted
@@ -115,9 +117,8 @@ def test_room_made_twice_for_one_pod_is_kept_apart() -> None:
         stage = await staged(FIRST, LAST)
         stage.faults += [Fault("evict", "first", hang=5), Fault("evict", "last", hang=10)]
         for victim in (FIRST, LAST):
-            work = stage.cluster.evictions.begin(stage.parts, HIGH, Preemption("n", (victim,)))
+            work = stage.scheduler.evictor.start(HIGH, Preemption("n", (victim,)))
             assert work is not None
-            asyncio.create_task(work)  # noqa: RUF006
         await asyncio.sleep(6)
         assert held(stage)
         await asyncio.sleep(5)
@@ -131,11 +132,11 @@ def test_less_important_pods_lose_the_node_they_were_nominated_to() -> None:
     async def main() -> None:
         low, equal = make_pod("low").priority(5).nominated_to("n").build(), make_pod("equal").priority(9).build()
         stage = await staged(LAST, low, equal)
-        stage.parts.queue.nominations.put(equal, "n")
-        work = stage.cluster.evictions.begin(stage.parts, HIGH, Preemption("n", (LAST,)))
+        stage.scheduler.state.queue.nominations.put(equal, "n")
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (LAST,)))
         assert work is not None
         await work
-        assert [pod.name for pod in stage.parts.queue.nominations.on("n")] == ["equal"]
+        assert [pod.name for pod in stage.scheduler.state.queue.nominations.on("n")] == ["equal"]
         assert stage.book.pods["default/low"].status.nominated_node_name == ""
 
     virtual_time.run(main())
@@ -146,8 +147,8 @@ def test_a_victim_held_by_permit_is_refused_in_memory() -> None:
         victim = make_pod("victim").build()
         stage = await staged(victim)
         waiting = WaitingPod(victim, "n", {"A": 60})
-        stage.parts.waiting.add(waiting)
-        work = stage.cluster.evictions.begin(stage.parts, HIGH, Preemption("n", (victim,)))
+        stage.scheduler.state.waiting.add(waiting)
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (victim,)))
         assert work is not None
         await work
         assert waiting.is_decided
@@ -174,7 +175,7 @@ def test_a_victim_on_its_way_is_cancelled_while_that_is_possible(is_bound_now: b
         evictions.set_out(victim, task)
         if is_bound_now:
             assert evictions.arrive(victim)
-        work = evictions.begin(stage.parts, HIGH, Preemption("n", (victim,)))
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (victim,)))
         assert work is not None
         await work
         await asyncio.sleep(0)
@@ -183,3 +184,21 @@ def test_a_victim_on_its_way_is_cancelled_while_that_is_possible(is_bound_now: b
         assert stage.book.evicted == evicted
 
     virtual_time.run(main())
+
+
+@pytest.mark.parametrize("keep_answers", [True, False], ids=["answers are kept", "nothing is kept"])
+def test_a_node_that_would_still_be_refused_says_why(keep_answers: bool) -> None:
+    cluster = Cluster(keep_answers=keep_answers)
+    cluster.add(make_node("full").capacity(cpu=2).label("kubernetes.io/hostname", "full").build())
+    cluster.add(make_node("tainted").taint("dedicated").build())
+    cluster.add(make_pod("db").label("app", "db").priority(100).on("full").build())
+    cluster.add(make_pod("low").requests(cpu=2).on("full").build())
+    pod = make_pod("p").requests(cpu=2).priority(10).anti_affinity("app", "db", "kubernetes.io/hostname").build()
+    profile = cluster.profile_of(pod)
+    refused = scheduling_cycle.choose_at_once(cluster.field, profile, pod, cluster.cache.table.shape_of(pod))
+    assert isinstance(refused, Refused)
+    made = asyncio.run(find_room(cluster.field, None, profile, refused))
+    assert made.message == (
+        "no new claims to deallocate, preemption: 0/2 nodes are available: 1 Preemption is not helpful for scheduling,"
+        " 1 node(s) didn't match pod anti-affinity rules."
+    )
