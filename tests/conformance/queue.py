@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from stowplan.app.cluster import Cluster
-from stowplan.engine.event_handlers import Intake
+from stowplan.engine.event_handlers import EventHandlers
 from stowplan.framework.profile import awaited_by, complete
 from stowplan.model import decode
 from stowplan.plugins import NOT_BUILT
 from stowplan.queue.backoff import SECOND
 from stowplan.queue.entry import Place, QueuedPod
-from stowplan.queue.places import Rules
+from stowplan.queue.places import QueueRules
 from stowplan.queue.queue import SchedulingQueue
 from stowplan.queue.validate import contents, validate
 from tests.conformance.recorded import leave_out_missing
@@ -49,10 +49,10 @@ class Replay:
         self._sort_key = profile.queue_sort[0].sort_key
         missing = {name: complete(()) for name in NOT_BUILT}
         self._queue = SchedulingQueue(
-            Rules(profile.run_pre_enqueue, self._sort_key),
+            QueueRules(profile.run_pre_enqueue, self._sort_key),
             awaited_by={profile.name: {**missing, **awaited_by(profile)}},
         )
-        self._intake = Intake(self._cluster.cache, self._queue, self._cluster.profiles)
+        self._intake = EventHandlers(self._cluster.cache, self._queue, self._cluster.profiles)
         self._seen: dict[tuple[str, str, str], Any] = {}
         self._taken: dict[str, QueuedPod] = {}
         self._operations: Mapping[str, Callable[[Case, int], list[Difference]]] = {

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from stowplan.cel import values, versions
-from stowplan.cel.values import Carrier
-from stowplan.cel.versions import VersionError
+from stowplan.cel import values
+from stowplan.cel.values import Carrier, VersionError
 from stowplan.model.device_pool import DeviceAttribute, DeviceCapacity
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import OfferedDevice
@@ -156,6 +155,6 @@ def _value_of(attribute: DeviceAttribute, has_lists: bool) -> Any:
 
 def _version_of(text: str) -> Carrier:
     try:
-        return values.of_version(versions.parse(text))
+        return values.of_version(values.parse_version(text))
     except VersionError as error:
         raise ValueError(f"parse semantic version: {error}") from error

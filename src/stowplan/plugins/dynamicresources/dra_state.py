@@ -16,8 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.model.device_pool import ResourceSlice
-from stowplan.model.device_taint_rules import TaintedSlices
+from stowplan.model.device_pool import ResourceSlice, TaintedSlices
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration
 from stowplan.model.node import Node

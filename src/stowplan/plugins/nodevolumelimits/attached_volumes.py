@@ -27,7 +27,7 @@ from stowplan.plugins.nodevolumelimits.csi_volumes import (
 )
 from stowplan.plugins.volumes.csi_migration import CSIVolume
 from stowplan.plugins.volumes.recent_changes import RecentChanges
-from stowplan.table.holdings import Holding
+from stowplan.table.counts import Holding
 
 NO_LIMIT: Final = 1 << 62
 #: Stands for the CSINode itself among the drivers that are registered there.

@@ -70,7 +70,7 @@ def _wanted(found: Iterable[Resolution]) -> DriverVolumes:
 
 @dataclass(frozen=True, slots=True)
 class CSIVolumeReferences:
-    """Names the claims and disks of a pod, in their order (`table.holdings.Held`)."""
+    """Names the claims and disks of a pod, in their order (`table.counts.Held`)."""
 
     def things(self, pod: Pod) -> list[ClaimReference | InlineDisk]:
         found = (_reference(pod, volume) for volume in pod.spec.volumes)

@@ -27,7 +27,7 @@ from stowplan.plugins.nodevolumelimits.csi_volumes import POD_VOLUMES, DriverVol
 from stowplan.plugins.volumes.claims import is_own_claim
 from stowplan.plugins.volumes.csi_migration import CSIVolume, plugin_of
 from stowplan.table.columns import Mask, Rows
-from stowplan.table.holdings import Holding
+from stowplan.table.counts import Holding
 from stowplan.table.nodes import Nodes
 
 LIMIT_REASON: Final = "node(s) exceed max volume count"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from stowplan.framework.handle import Listers
 from stowplan.model import selectors
 from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from stowplan.model.node_selector import CompiledNodeSelector, Term, compile_node_selector
+from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm, compile_node_selector
 from stowplan.model.selectors import Requirement
 from stowplan.model.storage import PersistentVolume
 from stowplan.plugins.volumes.csi_migration import (
@@ -58,7 +58,7 @@ def required(volume: PersistentVolume) -> CompiledNodeSelector | None:
 def by_labels(selector: NodeSelector) -> CompiledNodeSelector:
     """Compile a node selector to be asked of nothing but labels; equal ones share the result."""
     terms = compile_node_selector(selector).terms
-    return CompiledNodeSelector(tuple(Term(labels=term.labels, errors=term.errors) for term in terms))
+    return CompiledNodeSelector(tuple(CompiledTerm(labels=term.labels, errors=term.errors) for term in terms))
 
 
 def admitted(selector: CompiledNodeSelector | None, nodes: Nodes) -> Mask:
@@ -248,7 +248,7 @@ def _split(
     telling = max(by_value, key=lambda requirement: variety[requirement.key])
     rest = tuple(requirement for requirement in selector.terms[0].labels if requirement is not telling)
     values = tuple(dict.fromkeys(telling.values))
-    return telling.key, values, CompiledNodeSelector((Term(labels=rest),)) if rest else None
+    return telling.key, values, CompiledNodeSelector((CompiledTerm(labels=rest),)) if rest else None
 
 
 def _by_value(selector: CompiledNodeSelector) -> list[Requirement]:

@@ -28,7 +28,7 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.handle import PreparingHandle
 from stowplan.framework.verdict import Code, Rejection, WordedError
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 from stowplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from stowplan.plugins.shape_score import curve_of
 from stowplan.plugins.volumebinding import binder
@@ -168,18 +168,18 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         if reasons or not len(node):
             self._fail("assume")
             return refuse(*reasons or (f'node "{node_name}" not found',))
-        volumes = self._pod_volumes[_identity(pod)] = found.pod_volumes(0, node_name)
+        volumes = self._pod_volumes[pod_id(pod)] = found.pod_volumes(0, node_name)
         for change in volumes.changes():
             self._handle.assumptions.assume(change.wanted)
         return None
 
     def unreserve(self, pod: Pod, node_name: str) -> None:
-        volumes = self._pod_volumes.pop(_identity(pod), None)
+        volumes = self._pod_volumes.pop(pod_id(pod), None)
         for change in volumes.changes() if volumes is not None else ():
             self._handle.assumptions.restore(*key_of(change.found))
 
     def pre_bind_pre_flight(self, pod: Pod, node_name: str) -> Skip | None:
-        return None if _identity(pod) in self._pod_volumes else SKIP
+        return None if pod_id(pod) in self._pod_volumes else SKIP
 
     async def pre_bind(self, pod: Pod, node_name: str) -> Rejection | None:
         with self._stage("bind"):
@@ -189,7 +189,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         return rejection
 
     async def _bind(self, pod: Pod) -> Rejection | None:
-        volumes = self._pod_volumes.get(_identity(pod))
+        volumes = self._pod_volumes.get(pod_id(pod))
         if volumes is None:
             return None
         check = BindingCheck(self._handle, self._binder.migrations, pod, volumes)
@@ -201,7 +201,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
             return Rejection((f"binding volumes: {error}",), Code.ERROR)
         if not is_in_time:
             return Rejection((f"binding volumes: {TOO_LATE}",), Code.ERROR)
-        self._pod_volumes.pop(_identity(pod), None)
+        self._pod_volumes.pop(pod_id(pod), None)
         return None
 
     # What goes wrong is counted by stage
@@ -223,10 +223,6 @@ def _conflicts(found: FoundVolumes) -> Iterator[tuple[Mask, str]]:
     yield found.lacks_volume, NO_VOLUME_REASON
     yield found.lacks_space, NO_SPACE_REASON
     yield found.lacks_bound, MISSING_REASON
-
-
-def _identity(pod: Pod) -> str:
-    return pod.uid or pod.key
 
 
 def _has_new_topologies(pod: Pod, old: StorageClass | None, new: StorageClass) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from stowplan.framework.handle import Listers
 from stowplan.model import selectors
 from stowplan.model.label_syntax import SelectorError
-from stowplan.model.node_selector import CompiledNodeSelector, Term
+from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm
 from stowplan.model.selectors import compile_label_selector
 from stowplan.model.storage import CSIStorageCapacity, PersistentVolumeClaim, TopologySelectorTerm
 from stowplan.plugins.volumebinding.available_volumes import STORAGE, request_of
@@ -144,16 +144,16 @@ def largest_volume(report: CSIStorageCapacity) -> int:
     return limit.value if limit is not None else NO_ROOM
 
 
-def _term(topology: TopologySelectorTerm) -> Term:
+def _term(topology: TopologySelectorTerm) -> CompiledTerm:
     """Compile an allowed topology; one without conditions, or that nobody understands, allows nothing."""
     conditions = topology.match_label_expressions
     if not conditions:
-        return Term(errors=("a topology without labels allows no node",))
+        return CompiledTerm(errors=("a topology without labels allows no node",))
     try:
         made = (selectors.make_requirement(each.key, selectors.IN, each.values or None) for each in conditions)
-        return Term(labels=selectors.select(made).requirements)
+        return CompiledTerm(labels=selectors.select(made).requirements)
     except SelectorError as error:
-        return Term(errors=error.messages)
+        return CompiledTerm(errors=error.messages)
 
 
 def _key(report: CSIStorageCapacity) -> ReportKey:
@@ -166,4 +166,4 @@ def _segment(report: CSIStorageCapacity) -> CompiledNodeSelector:
         selector = compile_label_selector(report.node_topology)
     except SelectorError:
         return CompiledNodeSelector()
-    return CompiledNodeSelector(() if selector.is_nothing else (Term(labels=selector.requirements),))
+    return CompiledNodeSelector(() if selector.is_nothing else (CompiledTerm(labels=selector.requirements),))
