@@ -3,7 +3,7 @@
 `DRAState` is brought up to date before it is used; a `StateVersion` is where it stood at some moment, to tell later
 what moved. What allocating the same requests came to is kept by node and asked again only where something moved. Nodes
 are told apart by name and labels, which is all that allocation reads of them; such a pair has a code (`Nodes.coded`),
-and answers stand in arrays by code. `state_data.py` makes rejections and scores of them.
+and answers stand in arrays by code. `pod_claims.py` makes rejections and scores of them.
 """
 
 from __future__ import annotations
