@@ -11,28 +11,28 @@ from typing import Any, Final
 from stowplan.embedded.errors import bad_request
 from stowplan.embedded.patching import strategic_lists
 from stowplan.embedded.patching.plain import describe, unprocessable, without_nulls
-from stowplan.embedded.patching.shapes import Shape, Strategy
 from stowplan.embedded.patching.strategic_lists import DIRECTIVE, token
 from stowplan.embedded.resource import Object
+from stowplan.embedded.types.schema import PatchStrategy, Schema
 
 _RETAIN_KEYS: Final = "$retainKeys"
 _DELETE_FROM: Final = "$deleteFromPrimitiveList"
 _ORDER: Final = "$setElementOrder"
 
 
-def merged(original: Object, patch: Object, shape: Shape) -> Object:
+def merged(original: Object, patch: Object, schema: Schema) -> Object:
     """Lay a patch over an object; raises StatusError 400 or 422. Neither is changed."""
     if DIRECTIVE in patch:
         return _directed(patch)
     result = _retained(original, patch)
-    ordered = _apply_orders(result, patch, shape)
+    ordered = _apply_orders(result, patch, schema)
     for name, value in patch.items():
         if name == _RETAIN_KEYS or name in ordered or name.startswith(_ORDER):
             continue
         if name.startswith(_DELETE_FROM):
             _delete_members(result, _named(name, "primitive list"), value)
         else:
-            _merge_member(result, name, value, shape.at(name))
+            _merge_member(result, name, value, schema.at(name))
     return result
 
 
@@ -70,7 +70,7 @@ def _named(directive: str, of_what: str) -> str:
     return name
 
 
-def _apply_orders(result: Object, patch: Object, shape: Shape) -> set[str]:
+def _apply_orders(result: Object, patch: Object, schema: Schema) -> set[str]:
     """Merge the lists that the patch gives an order, and name them."""
     done: set[str] = set()
     for directive, order in patch.items():
@@ -88,50 +88,50 @@ def _apply_orders(result: Object, patch: Object, shape: Shape) -> set[str]:
         if new is None and name in patch:
             result.pop(name)
             continue
-        result[name] = _in_order(original, new, order, shape.at(name))
+        result[name] = _in_order(original, new, order, schema.at(name))
     return done
 
 
-def _in_order(original: list[Any] | None, new: list[Any] | None, order: list[Any], shape: Shape) -> list[Any]:
-    strategic_lists.check_order(new or [], order, shape.merge_key)
+def _in_order(original: list[Any] | None, new: list[Any] | None, order: list[Any], schema: Schema) -> list[Any]:
+    strategic_lists.check_order(new or [], order, schema.merge_key)
     if new is None:
         together = original or []
     elif original is None:
         together = strategic_lists.without_directives(without_nulls(new))
     else:
-        together = _merged_lists(original, new, shape)
-    basis = strategic_lists.basis(original or [], new or [], shape.merge_key)
-    return strategic_lists.ordered(together, order, basis, shape.merge_key)
+        together = _merged_lists(original, new, schema)
+    basis = strategic_lists.basis(original or [], new or [], schema.merge_key)
+    return strategic_lists.ordered(together, order, basis, schema.merge_key)
 
 
-def _merge_member(result: Object, name: str, value: Any, shape: Shape) -> None:
+def _merge_member(result: Object, name: str, value: Any, schema: Schema) -> None:
     if value is None:
         result.pop(name, None)
         return
     before = result.get(name)
     if isinstance(before, dict) and isinstance(value, dict):
-        result[name] = value if shape.strategy is Strategy.REPLACE else merged(before, value, shape)
+        result[name] = value if schema.strategy is PatchStrategy.REPLACE else merged(before, value, schema)
     elif isinstance(before, list) and isinstance(value, list):
-        result[name] = _merged_lists(before, value, shape)
+        result[name] = _merged_lists(before, value, schema)
     elif isinstance(value, dict) and DIRECTIVE in value:
         result.pop(name, None)
     else:
         result[name] = strategic_lists.without_directives(without_nulls(value))
 
 
-def _merged_lists(original: list[Any], patch: list[Any], shape: Shape) -> list[Any]:
-    if shape.strategy is not Strategy.MERGE:
+def _merged_lists(original: list[Any], patch: list[Any], schema: Schema) -> list[Any]:
+    if schema.strategy is not PatchStrategy.MERGE:
         return patch
     if not original and not patch:
         return original
     if not strategic_lists.are_maps(original, patch):
         together = strategic_lists.without_doubles([*original, *patch])
         return strategic_lists.ordered(together, patch, original, "")
-    return _merged_maps(original, patch, shape)
+    return _merged_maps(original, patch, schema)
 
 
-def _merged_maps(original: list[Any], patch: list[Any], shape: Shape) -> list[Any]:
-    key = shape.merge_key
+def _merged_maps(original: list[Any], patch: list[Any], schema: Schema) -> list[Any]:
+    key = schema.merge_key
     if not key:
         raise unprocessable("patch", "cannot merge lists without merge key")
     kept, new = strategic_lists.directed(original, patch, key)
@@ -140,7 +140,7 @@ def _merged_maps(original: list[Any], patch: list[Any], shape: Shape) -> list[An
     for item in new:
         mark = strategic_lists.key_of(item, key)
         if mark in places:
-            together[places[mark]] = merged(together[places[mark]], item, shape.of_items)
+            together[places[mark]] = merged(together[places[mark]], item, schema.of_items)
         else:
             places[mark] = len(together)
             together.append(strategic_lists.without_directives(without_nulls(item)))

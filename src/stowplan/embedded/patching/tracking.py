@@ -8,8 +8,8 @@ from stowplan.embedded.patching import field_sets, managed_fields, owning
 from stowplan.embedded.patching.field_sets import FieldSet, Path
 from stowplan.embedded.patching.managed_fields import Managed, Owner, Share
 from stowplan.embedded.patching.owning import Difference
-from stowplan.embedded.patching.shapes import Shape
 from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.types.schema import Schema
 
 #: What the API itself sets, or what is the same for everybody, has no owner.
 OWNERLESS: Final[FieldSet] = frozenset(
@@ -44,9 +44,9 @@ def _out_of_reach(resource: Resource, subresource: str) -> tuple[Path, ...]:
     return (managed, ("f:status",)) if "status" in resource.subresources else (managed,)
 
 
-def everything(obj: Object, shape: Shape, resource: Resource) -> FieldSet:
+def everything(obj: Object, schema: Schema, resource: Resource) -> FieldSet:
     """All fields that somebody may own of an object that nobody was known to own."""
-    found = owning.difference({}, obj, shape)
+    found = owning.difference({}, obj, schema)
     return owned(frozenset(found.added), resource, "")
 
 

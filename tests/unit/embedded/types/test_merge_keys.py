@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.patching import merge_keys
-from stowplan.embedded.patching.shapes import ListKind, Shape, Strategy
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.types import release
+from stowplan.embedded.types.schema import ListType, PatchStrategy, Schema
 
-KINDS = {
-    "Pod": "",
-    "Node": "",
-    "Service": "",
-    "ServiceAccount": "",
-    "ConfigMap": "",
+PACKAGES = {
     "Deployment": "apps",
     "StatefulSet": "apps",
     "CronJob": "batch",
     "Job": "batch",
-    "ResourceClaim": "resource.k8s.io",
-    "CSINode": "storage.k8s.io",
+    "ResourceClaim": "resource",
+    "CSINode": "storage",
     "PodDisruptionBudget": "policy",
-    "MutatingWebhookConfiguration": "admissionregistration.k8s.io",
-    "ValidatingAdmissionPolicy": "admissionregistration.k8s.io",
-    "APIService": "apiregistration.k8s.io",
+    "MutatingWebhookConfiguration": "admissionregistration",
+    "ValidatingAdmissionPolicy": "admissionregistration",
 }
 
 
-def shape_at(path: str) -> Shape:
-    """The shape of a field such as `Pod.spec.containers[].env`."""
+def schema_at(path: str) -> Schema:
+    """The type of a field such as `Pod.spec.containers[].env`."""
     kind, *names = path.replace("[]", ".[]").split(".")
-    shape = merge_keys.shape_of(Resource(KINDS[kind], "v1", kind, "", ""))
+    schema = release.type_named(f"io.k8s.api.{PACKAGES.get(kind, 'core')}.v1.{kind}")
     for name in names:
-        shape = shape.of_items if name == "[]" else shape.at(name)
-    return shape
+        schema = schema.of_items if name == "[]" else schema.at(name)
+    return schema
 
 
 @pytest.mark.parametrize(
@@ -43,7 +36,6 @@ def shape_at(path: str) -> Shape:
         ("MutatingWebhookConfiguration.webhooks", "name", ("name",)),
         ("MutatingWebhookConfiguration.webhooks[].matchConditions", "name", ("name",)),
         ("ValidatingAdmissionPolicy.spec.variables", "name", ("name",)),
-        ("APIService.status.conditions", "type", ("type",)),
         ("Pod.spec.initContainers", "name", ("name",)),
         ("Pod.spec.ephemeralContainers", "name", ("name",)),
         ("Pod.spec.containers[].ports", "containerPort", ("containerPort", "protocol")),
@@ -81,15 +73,21 @@ def shape_at(path: str) -> Shape:
     ],
 )
 def test_a_list_is_merged_by(path: str, merge_key: str, keys: tuple[str, ...]) -> None:
-    shape = shape_at(path)
-    strategy = Strategy.MERGE if merge_key else Strategy.USUAL
-    list_kind = ListKind.MAP if keys else ListKind.ATOMIC
-    assert (shape.merge_key, shape.strategy, shape.keys, shape.list_kind) == (merge_key, strategy, keys, list_kind)
+    schema = schema_at(path)
+    strategy = PatchStrategy.MERGE if merge_key else PatchStrategy.USUAL
+    list_type = ListType.MAP if keys else ListType.ATOMIC
+    assert (schema.merge_key, schema.strategy, schema.keys, schema.list_type) == (merge_key, strategy, keys, list_type)
+
+
+def test_the_conditions_of_a_service_of_another_server_are_merged_by_their_type() -> None:
+    service = release.type_named("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService")
+    assert service.at("status").at("conditions").merge_key == "type"
+    assert service.at("status").at("conditions").keys == ("type",)
 
 
 @pytest.mark.parametrize("path", ["Pod.metadata.finalizers", "Node.spec.podCIDRs"])
 def test_a_list_is_a_set(path: str) -> None:
-    assert (shape_at(path).list_kind, shape_at(path).strategy) == (ListKind.SET, Strategy.MERGE)
+    assert (schema_at(path).list_type, schema_at(path).strategy) == (ListType.SET, PatchStrategy.MERGE)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +102,9 @@ def test_a_list_is_a_set(path: str) -> None:
     ],
 )
 def test_a_map_is_owned_as_a_whole(path: str) -> None:
-    assert shape_at(path).is_atomic
+    assert schema_at(path).is_atomic
 
 
 def test_a_port_is_tcp_unless_it_says_otherwise() -> None:
-    assert shape_at("Pod.spec.containers[].ports").key_defaults == {"protocol": "TCP"}
-    assert shape_at("Service.spec.ports").key_defaults == {"protocol": "TCP"}
+    assert schema_at("Pod.spec.containers[].ports").key_defaults == {"protocol": "TCP"}
+    assert schema_at("Service.spec.ports").key_defaults == {"protocol": "TCP"}
