@@ -188,8 +188,14 @@ def test_patches_declare_field_validation_so_that_kubectl_leaves_it_to_the_serve
     patch = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
     assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
     assert {"dryRun", "fieldValidation"} <= {parameter["name"] for parameter in patch["parameters"]}
-    # Declared, kubectl would look for merge keys in the schema.
-    assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
+    assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
+
+
+def test_the_schema_says_what_lists_are_merged_by_so_that_kubectl_need_not_know() -> None:
+    schemas = document(Catalogue(), "", "v1")["components"]["schemas"]
+    ports = schemas["io.k8s.api.core.v1.Container"]["properties"]["ports"]
+    assert (ports["x-kubernetes-patch-strategy"], ports["x-kubernetes-patch-merge-key"]) == ("merge", "containerPort")
+    assert ports["x-kubernetes-list-map-keys"] == ["containerPort", "protocol"]
 
 
 def test_every_reference_of_a_document_leads_somewhere() -> None:
@@ -206,12 +212,14 @@ def test_the_schema_of_a_kind_is_found_by_the_kind() -> None:
     schemas = document(Catalogue(), "", "v1")["components"]["schemas"]
     kinds = {"group": "", "version": "v1", "kind": "Pod"}
     (pod,) = [each for each in schemas.values() if each.get("x-kubernetes-group-version-kind") == [kinds]]
-    assert pod["properties"]["spec"]["allOf"] == [{"$ref": "#/components/schemas/v1.PodSpec"}]
-    spec = schemas["v1.PodSpec"]
+    assert pod["properties"]["spec"]["allOf"] == [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}]
+    spec = schemas["io.k8s.api.core.v1.PodSpec"]
     assert spec["required"] == ["containers"]
-    assert spec["properties"]["nodeSelector"]["additionalProperties"] == {"type": "string"}
+    assert spec["properties"]["nodeSelector"]["additionalProperties"]["type"] == "string"
     assert spec["properties"]["activeDeadlineSeconds"]["type"] == "integer"
-    assert spec["properties"]["containers"]["items"] == {"allOf": [{"$ref": "#/components/schemas/v1.Container"}]}
+    assert spec["properties"]["containers"]["items"]["allOf"] == [
+        {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}
+    ]
     assert spec["properties"]["nodeName"]["description"].startswith("NodeName indicates in which node")
 
 
@@ -222,7 +230,13 @@ def test_a_custom_resource_is_described_by_its_definition_and_changes_the_hash()
     catalogue.add(widget)
     schema = document(catalogue, "example.com", "v1")["components"]["schemas"]["com.example.v1.Widget"]
     assert schema["properties"]["spec"]["properties"] == {"size": {"type": "integer"}}
-    assert schema["properties"]["metadata"] == {"allOf": [{"$ref": "#/components/schemas/v1.ObjectMeta"}]}
+    assert schema["properties"]["metadata"] == {
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]
+    }
+    patch = document(catalogue, "example.com", "v1")["paths"][
+        "/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"
+    ]
+    assert "application/strategic-merge-patch+json" not in patch["patch"]["requestBody"]["content"]
     before = documents.index(catalogue)["paths"]["apis/example.com/v1"]
     changed = json.loads(json.dumps(WIDGET_DEFINITION).replace('"integer"}}', '"string"}}'))
     catalogue.add(resources_of(changed)[0])
@@ -235,11 +249,35 @@ def test_the_index_names_where_each_document_is() -> None:
     assert paths["apis/apps/v1"]["serverRelativeURL"].startswith("/openapi/v3/apis/apps/v1?hash=")
 
 
+def test_the_old_description_has_the_types_in_its_own_words() -> None:
+    catalogue = Catalogue()
+    catalogue.add(resources_of(WIDGET_DEFINITION)[0])
+    content = legacy.document(catalogue)
+    assert content["swagger"] == "2.0"
+    taint = content["definitions"]["io.k8s.api.core.v1.Taint"]
+    assert taint["required"] == ["key", "effect"]
+    assert taint["properties"]["key"] == {
+        "description": "Required. The taint key to be applied to a node.",
+        "type": "string",
+    }
+    assert taint["properties"]["timeAdded"]["$ref"] == "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.Time"
+    widget = content["definitions"]["com.example.v1.Widget"]
+    assert widget["properties"]["spec"] == {"type": "object", "properties": {"size": {"type": "integer"}}}
+
+
 def test_the_old_description_can_be_read_as_the_message_that_kubectl_asks_for() -> None:
     assert legacy.wants_protobuf("application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
     assert not legacy.wants_protobuf("application/json")
-    # Field 1: "2.0"; field 2: the title and the version; fields 8 and 9, paths and definitions: empty.
-    assert legacy.protobuf() == (
-        b"\x0a\x032.0" + b"\x12\x1e" + b"\x0a\x0aKubernetes" + b"\x12\x10v1.36.4+stowplan" + b"\x42\x00" + b"\x4a\x00"
+    catalogue = Catalogue()
+    before = len(legacy.protobuf(catalogue))
+    catalogue.add(resources_of(WIDGET_DEFINITION)[0])
+    message = legacy.protobuf(catalogue)
+    # Field 1: "2.0"; field 2: the title and the version; fields 8 and 9: no paths, and definitions.
+    assert message.startswith(
+        b"\x0a\x032.0" + b"\x12\x1e" + b"\x0a\x0aKubernetes" + b"\x12\x10v1.36.4+stowplan" + b"\x42\x00" + b"\x4a"
     )
-    assert legacy.document()["swagger"] == "2.0"
+    # A field of a definition: its name, and its schema, of which field 22 is the type.
+    size = b"\x0a\x14" + b"\x0a\x04size" + b"\x12\x0c" + b"\xb2\x01\x09" + b"\x0a\x07integer"
+    assert size in message
+    assert b"com.example.v1.Widget" in message
+    assert len(message) > before

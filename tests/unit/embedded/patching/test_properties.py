@@ -20,8 +20,8 @@ from stowplan.embedded.patching import (
 )
 from stowplan.embedded.patching.owning import MalformedValueError, difference
 from stowplan.embedded.patching.plain import without_nulls
-from stowplan.embedded.types import release
 from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.types import release
 from stowplan.model import merge_patch
 from tests.examples import examples
 from tests.unit.embedded.patching.resources import DEPLOYMENT, POD, WIDGET, applying, make, owners
