@@ -123,12 +123,12 @@ def openapi_schema(name: str, release: str = RELEASE) -> Object:
 def _field(schema: Object, resolve: openapi.Resolve, go: str) -> Schema:
     spelled, _, options = go.partition(",")
     found = openapi.read(schema, resolve, spelled.lstrip("*"))
-    default = schema.get("default")
+    is_pointer, default = spelled.startswith("*"), schema.get("default")
     return replace(
         found,
-        is_pointer=spelled.startswith("*"),
+        is_pointer=is_pointer,
         is_omitted_empty=bool(options) and found.form in (JsonForm.LIST, JsonForm.MAP),
-        default=None if default in _ZERO else default,
+        default=default if is_pointer or default not in _ZERO else None,
     )
 
 

@@ -60,13 +60,14 @@ def complete_spec(spec: Object) -> None:
 def tolerate_short_outages(spec: Object) -> None:
     """Let a pod stay for five minutes on a node that fails, unless it says otherwise."""
     tolerations = spec.get("tolerations") or []
-    missing = [key for key in (NOT_READY, UNREACHABLE) if not any(_covers(each, key) for each in tolerations)]
+    missing = [NOT_READY, UNREACHABLE]
+    for toleration in tolerations:
+        if toleration.get("effect", "") in ("", "NoExecute"):
+            # One without a key tolerates everything.
+            covered = toleration.get("key", "")
+            missing = [key for key in missing if covered and covered != key]
     if missing:
         spec["tolerations"] = tolerations + [_brief_toleration(key) for key in missing]
-
-
-def _covers(toleration: Object, key: str) -> bool:
-    return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
 
 
 def _brief_toleration(key: str) -> Object:
