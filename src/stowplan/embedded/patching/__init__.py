@@ -15,9 +15,22 @@ from functools import lru_cache
 from typing import Any
 
 from stowplan.embedded.errors import StatusError, bad_request
-from stowplan.embedded.patching import json_patch, managed_fields, owning, strategic, tracking
-from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Author, Patch
-from stowplan.embedded.patching.plain import as_object, copied, describe, read_json, read_yaml, tidied, without_nulls
+from stowplan.embedded.patching import json_patch, managed_fields, owning, strategic
+from stowplan.embedded.patching.patch import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Author,
+    Patch,
+    as_object,
+    copied,
+    describe,
+    read_json,
+    read_yaml,
+    tidied,
+    without_nulls,
+)
 from stowplan.embedded.patching.server_side_apply import Application, applied
 from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.types import release
@@ -80,7 +93,7 @@ def note_creation(resource: Resource, obj: Object, author: Author) -> None:
     """Record, in a new object, that whoever made it owns all of it."""
     obj["metadata"].pop("managedFields", None)
     try:
-        fields = tracking.everything(obj, _schema_of(resource, author.schema), resource)
+        fields = managed_fields.everything(obj, _schema_of(resource, author.schema), resource)
     except RecursionError:
         # Validation has more to say about it.
         return
@@ -174,7 +187,7 @@ def _owners_after(
     resource: Resource, objects: tuple[Object, Object], author: Author, owners: managed_fields.Managed
 ) -> managed_fields.Managed:
     found = owning.difference(*objects, _schema_of(resource, author.schema))
-    changes = tracking.within_reach(found, resource, author.subresource)
+    changes = managed_fields.within_reach(found, resource, author.subresource)
     by = managed_fields.updater(author.manager, resource.api_version, author.subresource)
-    taken = tracking.owned(frozenset(changes.added | changes.changed), resource, author.subresource)
-    return tracking.updated(owners, changes, by, taken, managed_fields.stamp(author.time))
+    taken = managed_fields.owned(frozenset(changes.added | changes.changed), resource, author.subresource)
+    return managed_fields.updated(owners, changes, by, taken, managed_fields.stamp(author.time))

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stowplan.embedded.errors import StatusError, bad_request
-from stowplan.embedded.patching import field_sets, managed_fields, merging, owning, tracking
+from stowplan.embedded.patching import field_sets, managed_fields, merging, owning
 from stowplan.embedded.patching.field_sets import EMPTY, FieldSet
 from stowplan.embedded.patching.managed_fields import APPLY, Managed, Owner, Share
 from stowplan.embedded.patching.owning import MalformedValueError
-from stowplan.embedded.patching.plain import without_nulls
+from stowplan.embedded.patching.patch import without_nulls
 from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.types.schema import Schema
 
@@ -92,7 +92,7 @@ def _without_managed(obj: Object) -> Object:
 
 
 def _before_first_apply(application: Application, live: Object) -> Managed:
-    fields = tracking.everything(live, application.schema, application.resource)
+    fields = managed_fields.everything(live, application.schema, application.resource)
     version = application.resource.api_version
     client_side = EMPTY
     if _annotations(live).get(_LAST_APPLIED):
@@ -109,19 +109,19 @@ def _outcome(application: Application, live: Object, managed: Managed) -> tuple[
     schema, owner, resource = application.schema, application.owner, application.resource
     last = managed.get(owner)
     fields = owning.fields_of(application.wanted, schema)
-    own = Share(tracking.owned(fields, resource, application.subresource), resource.api_version, application.time)
+    own = Share(managed_fields.owned(fields, resource, application.subresource), resource.api_version, application.time)
     others = {other: share for other, share in managed.items() if other != owner}
     laid_over = merging.merged(live, application.wanted, schema)
     if last is not None:
-        everybodys = tracking.OWNERLESS.union(own.fields, *(share.fields for share in others.values()))
+        everybodys = managed_fields.OWNERLESS.union(own.fields, *(share.fields for share in others.values()))
         laid_over = _pruned(laid_over, last.fields, everybodys, schema)
     found = owning.difference(live, laid_over, schema)
     outcome: Object = without_nulls(laid_over)
-    changes = tracking.within_reach(found, resource, application.subresource)
+    changes = managed_fields.within_reach(found, resource, application.subresource)
     conflicts = {o: s.fields & (changes.changed | changes.added) for o, s in others.items()}
     if not application.is_forced:
         _refuse_conflicts(application, live, {o: frozenset(paths) for o, paths in conflicts.items() if paths})
-    owners = tracking.handed_over(others, changes)
+    owners = managed_fields.handed_over(others, changes)
     if own.fields:
         is_same = last is not None and last.fields == own.fields and outcome == live
         owners[owner] = last if last is not None and is_same else own

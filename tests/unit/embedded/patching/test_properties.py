@@ -19,7 +19,7 @@ from stowplan.embedded.patching import (
     field_sets,
 )
 from stowplan.embedded.patching.owning import MalformedValueError, difference
-from stowplan.embedded.patching.plain import without_nulls
+from stowplan.embedded.patching.patch import without_nulls
 from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.types import release
 from stowplan.model import merge_patch
