@@ -173,9 +173,8 @@ class _Package:
             if not file.name.startswith(("zz_generated", "generated.")) and not file.name.endswith("_test.go"):
                 source = file.read_text(encoding="utf-8")
                 for alias, path in _IMPORT.findall(source):
-                    self.imports[alias or path.rpartition("/")[2]] = "io." + path.replace("k8s.io/", "k8s.", 1).replace(
-                        "/", "."
-                    )
+                    package = path.replace("k8s.io/", "io.k8s.").replace("/", ".")
+                    self.imports[alias or package.rpartition(".")[2]] = package
                 self.structs |= {name: _MEMBER.findall(body) for name, body in _STRUCT.findall(source)}
         protobuf = folder / "generated.proto"
         if protobuf.exists():
