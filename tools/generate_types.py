@@ -5,6 +5,8 @@ FOLDER has a go.mod that pins `k8s.io/kubernetes` and its staging modules; its r
 
 - the OpenAPI documents (`api/openapi-spec/v3`): fields, types, required ones, defaults, merge keys, list types, and
   what a field means;
+- the source of those that an API server serves (`pkg/generated/openapi`): the values that a field may have, which the
+  documents leave out;
 - `generated.proto`: the numbers that fields have on the wire;
 - the Go structs (`types.go`), which say what neither document does: what Go calls a type in an error, which fields are
   pointers, which are left out of JSON when they are empty, and which have their own fields where they stand themselves.
@@ -43,6 +45,10 @@ _IMPORT: Final = re.compile(r'^\t(?:(\w+) )?"([\w./-]+)"$', re.MULTILINE)
 _MESSAGE: Final = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _NUMBERED: Final = re.compile(r"^  (?:optional|repeated|map<).* (\w+) = (\d+);$", re.MULTILINE)
 _GO_TYPE: Final = re.compile(r"(?:(\w+)\.)?([A-Z]\w*)")
+_DEFINITION: Final = re.compile(r"^func schema_(\w+)\(.*?^\}", re.MULTILINE | re.DOTALL)
+_PROPERTY: Final = re.compile(r'^\t{5}"([^"]+)": \{\n(.*?)^\t{5}\},', re.MULTILINE | re.DOTALL)
+_DESCRIPTION: Final = re.compile(r'Description: +("(?:[^"\\]|\\.)*")')
+_ENUM: Final = re.compile(r"Enum: +\[\]interface\{\}\{(.*)\},$", re.MULTILINE)
 _KINDS: Final = "x-kubernetes-group-version-kind"
 
 
@@ -111,7 +117,22 @@ class Release:
             # What every group has is of no one kind.
             if len(schema.get(_KINDS, ())) > 1:
                 del schema[_KINDS]
+        self._add_enums(found)
         return found
+
+    def _add_enums(self, schemas: dict[str, Json]) -> None:
+        """Add the values that fields may have, and what each of those means."""
+        generated = self._folders["k8s.io/kubernetes"] / "pkg" / "generated" / "openapi" / "zz_generated.openapi.go"
+        functions = {match[1]: match[0] for match in _DEFINITION.finditer(generated.read_text(encoding="utf-8"))}
+        for name, schema in schemas.items():
+            # A function is named after the last four parts of the package, and the type.
+            path = name.replace("io.k8s.", "k8sio.").split(".")
+            for field, text in _PROPERTY.findall(functions.get("_".join(path[-5:]), "")):
+                if enum := _ENUM.search(text):
+                    described = schema["properties"][field]
+                    described["description"] = json.loads(_DESCRIPTION.findall(text)[0])
+                    valued = described.get("items") or described.get("additionalProperties") or described
+                    valued["enum"] = json.loads(f"[{enum[1]}]")
 
     def _type(self, name: str, schema: Json) -> Json:
         package, _, struct = name.rpartition(".")

@@ -22,7 +22,7 @@ _TITLE: Final = "Kubernetes"
 _EXTENSION: Final = "x-"
 #: What version 2 says in the same words, and the numbers of the fields in the message.
 _TEXTS: Final = {"$ref": 1, "format": 2, "title": 3, "description": 4, "pattern": 13}
-_REQUIRED, _MEMBERS, _TYPE, _ITEMS, _PROPERTIES, _EXTENSIONS = 19, 21, 22, 23, 25, 31
+_REQUIRED, _ENUM, _MEMBERS, _TYPE, _ITEMS, _PROPERTIES, _EXTENSIONS = 19, 20, 21, 22, 23, 25, 31
 
 
 def document(catalogue: Catalogue) -> Object:
@@ -62,7 +62,7 @@ def _converted(schema: Object) -> Object:
     kept = {name: value for name, value in schema.items() if name in _TEXTS or name.startswith(_EXTENSION)}
     if name := openapi.referenced(schema):
         return {**kept, "$ref": f"#/definitions/{name}"}
-    kept |= {name: schema[name] for name in ("type", "required") if name in schema}
+    kept |= {name: schema[name] for name in ("type", "required", "enum") if name in schema}
     if "oneOf" in schema and "type" not in schema:
         # A number or text.
         kept["type"] = "string"
@@ -78,6 +78,7 @@ def _message(schema: Object) -> bytes:
     """Write the message `Schema`."""
     parts = [_field(number, str(schema[name]).encode()) for name, number in _TEXTS.items() if name in schema]
     parts += [_field(_REQUIRED, name.encode()) for name in schema.get("required", ())]
+    parts += [_field(_ENUM, _yaml(value)) for value in schema.get("enum", ())]
     if "additionalProperties" in schema:
         parts.append(_field(_MEMBERS, _field(1, _message(schema["additionalProperties"]))))
     if "type" in schema:
@@ -86,7 +87,9 @@ def _message(schema: Object) -> bytes:
         parts.append(_field(_ITEMS, _field(1, _message(schema["items"]))))
     if "properties" in schema:
         parts.append(_field(_PROPERTIES, _named(schema["properties"])))
-    parts += [_extension(name, value) for name, value in schema.items() if name.startswith(_EXTENSION)]
+    for name, value in schema.items():
+        if name.startswith(_EXTENSION):
+            parts.append(_field(_EXTENSIONS, _field(1, name.encode()) + _field(2, _yaml(value))))
     return b"".join(parts)
 
 
@@ -97,9 +100,9 @@ def _named(described: dict[str, Object]) -> bytes:
     )
 
 
-def _extension(name: str, value: Any) -> bytes:
-    """Write what is in YAML there, of which JSON is a part."""
-    return _field(_EXTENSIONS, _field(1, name.encode()) + _field(2, _field(2, msgspec.json.encode(value))))
+def _yaml(value: Any) -> bytes:
+    """Write the message `Any`, which has YAML in it; JSON is a part of that."""
+    return _field(2, msgspec.json.encode(value))
 
 
 def _field(number: int, content: bytes) -> bytes:
