@@ -141,14 +141,15 @@ class Release:
             return {"schema": schema}
         return {"schema": schema, "go": members, "wire": self._wire(package, struct)}
 
-    def _members(self, package: str, struct: str) -> Iterator[tuple[str, str]]:
-        """The JSON name and the Go type of each field, those of embedded structs included."""
+    def _members(self, package: str, struct: str, way: str = "") -> Iterator[tuple[str, str]]:
+        """The JSON name and the Go type of each field; one of an embedded struct is behind the way to it."""
         for spelled, name, options, _ in self._packages(package).structs.get(struct, ()):
             if "inline" in options:
-                yield from self._members(*self._resolved(package, spelled))
+                owner, embedded = self._resolved(package, spelled)
+                yield from self._members(owner, embedded, f"{way}{embedded}.")
             else:
                 omitted = ",omitempty" if "omitempty" in options or "omitzero" in options else ""
-                yield name, self._go_type(package, spelled) + omitted
+                yield name, f"{way} ".lstrip() + self._go_type(package, spelled) + omitted
 
     def _wire(self, package: str, struct: str) -> Json:
         """The JSON name by the number on the wire; of an embedded struct, its own fields by their numbers."""

@@ -1,8 +1,9 @@
 """The types of one release of Kubernetes, from the file that `make types` generates: `kubernetes-MAJOR.MINOR.zip`.
 
 Its `types.json` has the name of the type of each kind (`apps/v1/Deployment`), and each type as three things: `schema`
-is that of upstream's OpenAPI documents, `go` has the Go type of each field, behind `*` for a pointer and before
-`,omitempty` for what JSON leaves out when it is empty, and `wire` the fields by their numbers in the binary form.
+is that of upstream's OpenAPI documents, `go` has the Go type of each field, behind the way to it (`VolumeSource. `) for
+one of an embedded struct, behind `*` for a pointer and before `,omitempty` for what JSON leaves out when it is empty,
+and `wire` has the fields by their numbers in the binary form.
 `descriptions.json` says what types ("") and fields mean. A type is decoded when somebody asks for it.
 """
 
@@ -121,11 +122,13 @@ def openapi_schema(name: str, release: str = RELEASE) -> Object:
 
 
 def _field(schema: Object, resolve: openapi.Resolve, go: str) -> Schema:
-    spelled, _, options = go.partition(",")
+    told, _, options = go.partition(",")
+    embedded, _, spelled = told.rpartition(" ")
     found = openapi.read(schema, resolve, spelled.lstrip("*"))
     is_pointer, default = spelled.startswith("*"), schema.get("default")
     return replace(
         found,
+        embedded_in=embedded,
         is_pointer=is_pointer,
         is_omitted_empty=bool(options) and found.form in (JsonForm.LIST, JsonForm.MAP),
         default=default if is_pointer or default not in _ZERO else None,

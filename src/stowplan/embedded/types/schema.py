@@ -69,6 +69,8 @@ class Schema(msgspec.Struct, frozen=True, eq=False):
     fields: Mapping[str, Schema] = msgspec.field(default_factory=dict)
     #: Of a struct: empty for one that has no binary form.
     wire: Wire = msgspec.field(default_factory=dict)
+    #: Of a field: the embedded structs that Go's errors name on the way to it, such as `VolumeSource.`; often none.
+    embedded_in: str = ""
     #: Of a field that is a list or a map: whether it is left out where there is nothing in it.
     is_omitted_empty: bool = False
     #: Of a field: whether it may be absent, so that what is sent in binary form is meant even if it is empty.

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -44,20 +45,22 @@ class _ValueError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a value is: the struct and field names for Go's messages, and the path that a person would write."""
+    """Where a value is: the field as Go's messages call it, and the path that a person would write."""
 
+    #: The struct that the value is in.
     struct: str
-    names: tuple[str, ...] = ()
+    #: The way there, from the object on: `.spec.volumes.VolumeSource.emptyDir`.
+    field: str = ""
     path: str = ""
     #: Shared by all places of one walk.
-    unknown: list[str] = field(default_factory=list)
+    unknown: list[str] = dataclasses.field(default_factory=list)
 
-    def member(self, struct: str, name: str) -> _Place:
+    def member(self, struct: str, name: str, embedded_in: str) -> _Place:
         path = f"{self.path}.{name}" if self.path else name
-        return _Place(struct, (*self.names, name), path, self.unknown)
+        return _Place(struct, f"{self.field}.{embedded_in}{name}", path, self.unknown)
 
     def item(self, index: object) -> _Place:
-        return _Place(self.struct, self.names, f"{self.path}[{index}]", self.unknown)
+        return _Place(self.struct, self.field, f"{self.path}[{index}]", self.unknown)
 
 
 def heading(resource: Resource) -> str:
@@ -102,7 +105,7 @@ def _read_struct(value: Any, schema: Schema, place: _Place) -> Any:
         raise _cannot_unmarshal(value, schema, place)
     for name, member in list(value.items()):
         known = schema.fields.get(name)
-        where = place.member(schema.struct_name, name)
+        where = place.member(schema.struct_name, name, known.embedded_in if known else "")
         if known is None:
             place.unknown.append(where.path)
         if known is None or member is None:
@@ -194,7 +197,7 @@ def _number_text(value: float) -> str:
 
 
 def _cannot_unmarshal(value: Any, schema: Schema, place: _Place, found: str = "") -> _ValueError:
-    target = f"Go struct field {place.struct}.{'.'.join(place.names)}" if place.names else "Go value"
+    target = f"Go struct field {place.struct}{place.field}" if place.field else "Go value"
     return _ValueError(f"json: cannot unmarshal {found or _json_type(value)} into {target} of type {schema.go_name}")
 
 
