@@ -1,7 +1,8 @@
 """Writes what the embedded API server knows about the Kubernetes types: `python -m tools.generate_types [FOLDER]`.
 
 FOLDER has a go.mod that pins `k8s.io/kubernetes` and its staging modules; its release names the file that is written,
-`src/stowplan/embedded/types/kubernetes-MAJOR.MINOR.zip`. Each fact comes from the one place of a release that says it:
+`src/stowplan/embedded/types/kubernetes-MAJOR.MINOR.json.gz`. Each fact comes from the one place of a release that says
+it:
 
 - the OpenAPI documents (`api/openapi-spec/v3`): fields, types, required ones, defaults, merge keys, list types, and
   what a field means;
@@ -11,20 +12,19 @@ FOLDER has a go.mod that pins `k8s.io/kubernetes` and its staging modules; its r
 - the Go structs (`types.go`), which say what neither document does: what Go calls a type in an error, which fields are
   pointers, which are left out of JSON when they are empty, and which have their own fields where they stand themselves.
 
-The file has two members, `types.json` and `descriptions.json`, so that only `kubectl explain` pays for the latter.
+The file has two documents in JSON, types and descriptions, so that only `kubectl explain` pays for the latter.
 `stowplan.embedded.types.release` reads them, and says what is in them.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from functools import cache
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,26 +56,12 @@ def main(arguments: list[str]) -> None:
     """Write the file of a release, unless it is there already and says the same."""
     folder = Path(arguments[0]) if arguments else CONTROL_PLANE
     release = Release(folder)
-    members = release.members()
+    documents = release.documents()
     path = TYPES / release.file_name
-    if not path.exists() or read(path) != members:
-        path.write_bytes(_archive(members))
+    # Not every machine compresses alike.
+    if not path.exists() or gzip.decompress(path.read_bytes()) != b"".join(documents):
+        path.write_bytes(b"".join(gzip.compress(document, 9, mtime=0) for document in documents))
     print(f"{path.relative_to(_ROOT)}: {path.stat().st_size} bytes")
-
-
-def read(path: Path) -> dict[str, bytes]:
-    """The members of a file, which do not depend on how well a machine compresses."""
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def _archive(members: dict[str, bytes]) -> bytes:
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name, content in members.items():
-            # Without a time, so that the same content gives the same bytes.
-            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, 9)
-    return packed.getvalue()
 
 
 class Release:
@@ -87,11 +73,11 @@ class Release:
         modules = json.loads("[" + told.replace("}\n{", "},{") + "]")
         self._folders = {module["Path"]: Path(module["Dir"]) for module in modules}
         version = next(module["Version"] for module in modules if module["Path"] == "k8s.io/kubernetes")
-        self.file_name = f"kubernetes-{'.'.join(version[1:].split('.')[:2])}.zip"
+        self.file_name = f"kubernetes-{'.'.join(version[1:].split('.')[:2])}.json.gz"
         self._packages = cache(self._read_package)
 
-    def members(self) -> dict[str, bytes]:
-        """What the file of the release consists of."""
+    def documents(self) -> tuple[bytes, bytes]:
+        """What is written of the release: types, and what they mean."""
         schemas = self._schemas()
         descriptions = {name: _take_descriptions(schema) for name, schema in schemas.items()}
         types = {name: self._type(name, schema) for name, schema in schemas.items()}
@@ -100,10 +86,7 @@ class Release:
             for name, schema in schemas.items()
             for kind in schema.get(_KINDS, ())
         }
-        return {
-            "types.json": _encode({"kinds": kinds, "types": types}),
-            "descriptions.json": _encode(descriptions),
-        }
+        return _encode({"kinds": kinds, "types": types}), _encode(descriptions)
 
     def _schemas(self) -> dict[str, Json]:
         """Every type of the versions of groups that the API serves."""
@@ -211,7 +194,7 @@ def _take_descriptions(schema: Json) -> Json:
 
 
 def _encode(content: Json) -> bytes:
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode() + b"\n"
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
-"""The types of one release of Kubernetes, from the file that `make types` generates: `kubernetes-MAJOR.MINOR.zip`.
+"""The types of one release of Kubernetes, from the file that `make types` generates: `kubernetes-MAJOR.MINOR.json.gz`.
 
-Its `types.json` has the name of the type of each kind (`apps/v1/Deployment`), and each type as three things: `schema`
-is that of upstream's OpenAPI documents, `go` has the Go type of each field, behind the way to it (`VolumeSource. `) for
-one of an embedded struct, behind `*` for a pointer and before `,omitempty` for what JSON leaves out when it is empty,
-and `wire` has the fields by their numbers in the binary form.
-`descriptions.json` says what types ("") and fields mean. A type is decoded when somebody asks for it.
+It has two documents, each a line of JSON. The first has the name of the type of each kind (`apps/v1/Deployment`), and
+each type as three things: `schema` is that of upstream's OpenAPI documents, `go` has the Go type of each field, behind
+the way to it (`VolumeSource. `) for one of an embedded struct, behind `*` for a pointer and before `,omitempty` for
+what JSON leaves out when it is empty, and `wire` has the fields by their numbers in the binary form. The second says
+what types ("") and fields mean. Each is decoded when somebody asks for it, and so is each type.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
-from zipfile import ZipFile
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -41,7 +41,8 @@ _SPECIAL: Final = {
 #: What OpenAPI declares for every field that is no pointer says nothing.
 _ZERO: Final[tuple[Any, ...]] = ("", 0, {}, False)
 
-_T = TypeVar("_T")
+#: What tells zlib that there is a header of gzip around it.
+_GZIP: Final = 31
 
 
 class _Definition(msgspec.Struct, frozen=True):
@@ -145,14 +146,17 @@ def _definition(name: str, release: str) -> _Definition:
 
 @cache
 def _types(release: str) -> _Types:
-    return _read(release, "types.json", _Types)
+    return msgspec.json.decode(_documents(release)[0], type=_Types)
 
 
 @cache
 def _descriptions(release: str) -> Mapping[str, Mapping[str, str]]:
-    return _read(release, "descriptions.json", dict[str, dict[str, str]])
+    compressed = _documents(release)[1]
+    return msgspec.json.decode(zlib.decompress(compressed, _GZIP), type=dict[str, dict[str, str]])
 
 
-def _read(release: str, member: str, as_type: type[_T]) -> _T:
-    with ZipFile(Path(__file__).with_name(f"kubernetes-{release}.zip")) as archive:
-        return msgspec.json.decode(archive.read(member), type=as_type)
+def _documents(release: str) -> tuple[bytes, bytes]:
+    """The types of a release, and what they mean; the latter as it is in the file, for hardly anybody asks."""
+    first = zlib.decompressobj(_GZIP)
+    types = first.decompress(Path(__file__).with_name(f"kubernetes-{release}.json.gz").read_bytes())
+    return types, first.unused_data

@@ -112,7 +112,7 @@ def test_schemas_are_those_of_upstream_with_what_fields_mean() -> None:
 
 
 def test_a_release_that_is_not_there_is_not_found() -> None:
-    with pytest.raises(FileNotFoundError, match=r"kubernetes-1\.2\.zip"):
+    with pytest.raises(FileNotFoundError, match=r"kubernetes-1\.2\.json\.gz"):
         release.of_kind(PODS, "1.2")
 
 
