@@ -13,7 +13,7 @@ from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.discovery import RELEASE
 from stowplan.embedded.openapi import schemas
 from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.types import openapi
+from stowplan.embedded.types import structural
 
 _PATCHES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
 #: Not for custom resources.
@@ -102,7 +102,7 @@ def _operations(resource: Resource, actions: dict[str, tuple[str, str, tuple[str
 
 def _operation(resource: Resource, action: str, queries: tuple[str, ...]) -> Object:
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    content = {"application/json": {"schema": {"$ref": f"{openapi.REFERENCE}{schemas.name_of(resource)}"}}}
+    content = {"application/json": {"schema": {"$ref": f"{structural.REFERENCE}{schemas.name_of(resource)}"}}}
     operation: Object = {
         "parameters": [_parameter(name, "query") for name in queries],
         "responses": {"200": {"description": "OK", "content": content}},

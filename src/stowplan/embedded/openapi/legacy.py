@@ -14,7 +14,7 @@ from stowplan.embedded.catalogue import BUILT_IN, Catalogue
 from stowplan.embedded.discovery import RELEASE
 from stowplan.embedded.openapi import schemas
 from stowplan.embedded.resource import Object
-from stowplan.embedded.types import openapi
+from stowplan.embedded.types import structural
 
 #: What is asked for has an @ in the place of the dot, which is no valid media type.
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -60,7 +60,7 @@ def _custom(catalogue: Catalogue) -> dict[str, Object]:
 def _converted(schema: Object) -> Object:
     """A schema of version 3 as version 2 would have it: without choices, and with references as they are."""
     kept = {name: value for name, value in schema.items() if name in _TEXTS or name.startswith(_EXTENSION)}
-    if name := openapi.referenced(schema):
+    if name := structural.referenced(schema):
         return {**kept, "$ref": f"#/definitions/{name}"}
     kept |= {name: schema[name] for name in ("type", "required", "enum") if name in schema}
     if "oneOf" in schema and "type" not in schema:

@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.custom.resource import CustomResource
 from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.types import openapi, release
+from stowplan.embedded.types import release, structural
 
 KIND: Final = "x-kubernetes-group-version-kind"
 
@@ -37,7 +37,7 @@ def name_of(resource: Resource) -> str:
 
 
 def _references(schema: Object) -> Iterator[str]:
-    if name := openapi.referenced(schema):
+    if name := structural.referenced(schema):
         yield name
     for part in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
         if isinstance(part, dict):
@@ -47,7 +47,7 @@ def _references(schema: Object) -> Iterator[str]:
 def _custom(resource: CustomResource) -> Object:
     """What a definition says of a custom resource, and the fields that every object has."""
     text = {"type": "string"}
-    metadata = {"allOf": [{"$ref": f"{openapi.REFERENCE}{release.OBJECT_META}"}]}
+    metadata = {"allOf": [{"$ref": f"{structural.REFERENCE}{release.OBJECT_META}"}]}
     schema = {"type": "object", **resource.schema}
     return {
         **schema,

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.types import openapi
+from stowplan.embedded.types import structural
 from stowplan.embedded.types.schema import FREE, JsonForm, Schema, Wire
 
 #: The release that the API server serves.
@@ -106,7 +106,7 @@ def object_meta(release: str = RELEASE) -> Schema:
 
 def of_custom(schema: Object | None) -> Schema:
     """The type of a custom resource, by its `openAPIV3Schema`; without one, nothing but its metadata is known."""
-    whole = FREE if schema is None else openapi.read(schema, lambda _: FREE)
+    whole = FREE if schema is None else structural.read(schema, lambda _: FREE)
     return replace(whole, fields={**whole.fields, "metadata": object_meta()})
 
 
@@ -122,10 +122,10 @@ def openapi_schema(name: str, release: str = RELEASE) -> Object:
     return {"description": texts[""], **schema} if texts[""] else schema
 
 
-def _field(schema: Object, resolve: openapi.Resolve, go: str) -> Schema:
+def _field(schema: Object, resolve: structural.Resolve, go: str) -> Schema:
     told, _, options = go.partition(",")
     embedded, _, spelled = told.rpartition(" ")
-    found = openapi.read(schema, resolve, spelled.lstrip("*"))
+    found = structural.read(schema, resolve, spelled.lstrip("*"))
     is_pointer, default = spelled.startswith("*"), schema.get("default")
     return replace(
         found,
