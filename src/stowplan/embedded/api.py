@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from stowplan.embedded import admission, definitions, deletion, forms, metadata, parts, patching
 from stowplan.embedded.catalogue import Catalogue
-from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.deletion import DeleteOptions
 from stowplan.embedded.errors import StatusError, already_exists, not_found
 from stowplan.embedded.identity import Draw, make_name
@@ -242,7 +241,7 @@ class Api:
         return obj
 
     def _author(self, target: Target, options: Options) -> Author:
-        return Author(options.field_manager, target.subresource, self.now(), schema_of(target.resource))
+        return Author(options.field_manager, target.subresource, self.now())
 
     def _admit(self, resource: Resource, obj: Object, before: Object | None, options: Options) -> None:
         if not options.is_checked:

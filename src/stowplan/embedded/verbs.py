@@ -17,7 +17,6 @@ from stowplan.embedded.authentication import Authenticator
 from stowplan.embedded.authorization import escalation
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.catalogue import unserved_subresource
-from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.deletion import DeleteOptions
 from stowplan.embedded.errors import StatusError, bad_request, method_not_allowed, not_found
 from stowplan.embedded.incoming import Answer, Incoming, Later, refusal
@@ -193,7 +192,6 @@ class Verbs:
             request.flag("force"),
             target.subresource,
             self._api.now(),
-            schema_of(target.resource),
         )
         # Whether there is anything to patch is told only to those who send a patch.
         patching.check_options(target.resource, patch)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.errors import StatusError, bad_request
 from stowplan.embedded.patching import json_patch, managed_fields, owning, strategic
 from stowplan.embedded.patching.patch import (
@@ -93,7 +94,7 @@ def note_creation(resource: Resource, obj: Object, author: Author) -> None:
     """Record, in a new object, that whoever made it owns all of it."""
     obj["metadata"].pop("managedFields", None)
     try:
-        fields = managed_fields.everything(obj, _schema_of(resource, author.schema), resource)
+        fields = managed_fields.everything(obj, _schema_of(resource), resource)
     except RecursionError:
         # Validation has more to say about it.
         return
@@ -138,7 +139,7 @@ def _bad_option(field: str, reason: str, problem: str) -> StatusError:
 
 
 def _applied(resource: Resource, current: Object | None, patch: Patch) -> Object:
-    schema = _schema_of(resource, patch.schema)
+    schema = _schema_of(resource)
     if patch.media_type == APPLY_PATCH:
         return _apply(resource, current, patch, schema)
     if current is None:
@@ -179,14 +180,14 @@ def _apply(resource: Resource, current: Object | None, patch: Patch, schema: Sch
     return tidied(copied(applied(application, current)))
 
 
-def _schema_of(resource: Resource, schema: Object | None) -> Schema:
-    return release.of_kind(resource) or release.of_custom(schema)
+def _schema_of(resource: Resource) -> Schema:
+    return release.of_kind(resource) or release.of_custom(schema_of(resource))
 
 
 def _owners_after(
     resource: Resource, objects: tuple[Object, Object], author: Author, owners: managed_fields.Managed
 ) -> managed_fields.Managed:
-    found = owning.difference(*objects, _schema_of(resource, author.schema))
+    found = owning.difference(*objects, _schema_of(resource))
     changes = managed_fields.within_reach(found, resource, author.subresource)
     by = managed_fields.updater(author.manager, resource.api_version, author.subresource)
     taken = managed_fields.owned(frozenset(changes.added | changes.changed), resource, author.subresource)

@@ -34,8 +34,6 @@ class Patch:
     subresource: str = ""
     #: When the request came, for `managedFields`; those have no time without it.
     time: datetime | None = None
-    #: The `openAPIV3Schema` of a custom resource, which says what its lists are merged by.
-    schema: Object | None = None
 
     @property
     def media_type(self) -> str:
@@ -49,7 +47,6 @@ class Author:
     manager: str
     subresource: str = ""
     time: datetime | None = None
-    schema: Object | None = None
 
 
 def read_json(body: bytes) -> Any:
