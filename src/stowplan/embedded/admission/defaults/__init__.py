@@ -29,10 +29,9 @@ from stowplan.embedded.types.schema import JsonForm, Schema
 def complete(resource: Resource, obj: Object) -> None:
     """Fill in an object, in place. What is filled in already stays as it is."""
     fill = _BY_RESOURCE.get(resource.qualified)
-    schema = release.of_kind(resource)
-    if fill is not None and schema is not None:
+    if fill is not None and not resource.is_custom:
         fill(obj)
-        _fill_declared(obj, _declared(schema))
+        _fill_declared(obj, _declared_by(resource.api_version, resource.kind))
 
 
 class _Declared(NamedTuple):
@@ -61,6 +60,11 @@ def _fill_declared(struct: Object, fields: tuple[_Declared, ...]) -> None:
 
 
 @cache
+def _declared_by(api_version: str, kind: str) -> tuple[_Declared, ...]:
+    name = release.name_of(api_version, kind)
+    return () if name is None else _declared(release.type_named(name))
+
+
 def _declared(schema: Schema) -> tuple[_Declared, ...]:
     found = (
         _Declared(name, field.default, field.is_pointer, field.form is JsonForm.LIST, _declared(field.items or field))

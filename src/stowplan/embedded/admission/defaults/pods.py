@@ -6,8 +6,7 @@ class) is filled in by the modules of those names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from stowplan.embedded.admission.defaults import containers, volumes
 from stowplan.embedded.resource import Object
@@ -49,7 +48,9 @@ def complete_spec(spec: Object) -> None:
         containers.complete(container)
     for volume in spec.get("volumes", ()):
         volumes.complete(volume)
-    _fill(spec, (("restartPolicy", "Always"), ("dnsPolicy", "ClusterFirst"), ("schedulerName", "default-scheduler")))
+    spec["restartPolicy"] = spec.get("restartPolicy") or "Always"
+    spec["dnsPolicy"] = spec.get("dnsPolicy") or "ClusterFirst"
+    spec["schedulerName"] = spec.get("schedulerName") or "default-scheduler"
     grace = spec.setdefault("terminationGracePeriodSeconds", _GRACE_SECONDS)
     if grace < 0:
         spec["terminationGracePeriodSeconds"] = 1
@@ -72,12 +73,6 @@ def tolerate_short_outages(spec: Object) -> None:
 
 def _brief_toleration(key: str) -> Object:
     return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
-
-
-def _fill(spec: Object, defaults: Iterable[tuple[str, Any]]) -> None:
-    for name, value in defaults:
-        if not spec.get(name):
-            spec[name] = value
 
 
 def _name_account_twice(spec: Object) -> None:
