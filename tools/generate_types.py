@@ -28,7 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from stowplan.embedded.catalogue import BUILT_IN
+from stowplan.embedded.storage.catalogue import BUILT_IN
 
 Json = dict[str, Any]
 

@@ -1,25 +1,14 @@
 """Every in-tree plugin documents itself; its page in the manual is generated from the docstring."""
 
-import ast
+import inspect
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.architecture.source_tree import PACKAGE, label, parse
+from stowplan.framework.contract import Plugin
+from stowplan.plugins import in_tree
 
 EFFECTS = ("Rejects", "Scores", "Orders", "Binds", "Gates", "Preempts")
-
-
-def plugin_files() -> list[Path]:
-    """List the files of in-tree plugins."""
-    return sorted(path for path in (PACKAGE / "plugins").rglob("*.py") if path.name != "__init__.py")
-
-
-def headings(tree: ast.Module) -> list[set[str]]:
-    """Collect, for each public class, the headings of its docstring."""
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
-    return [heading_words(ast.get_docstring(node) or "") for node in classes]
 
 
 def heading_words(docstring: str) -> set[str]:
@@ -27,10 +16,11 @@ def heading_words(docstring: str) -> set[str]:
     return set(re.findall(r"^\s*([A-Z][a-z]+(?: [a-z]+)?)(?::|$)", docstring, flags=re.MULTILINE))
 
 
-@pytest.mark.parametrize("path", plugin_files(), ids=label)
-def test_a_plugin_says_what_it_does_and_what_it_mirrors(path: Path) -> None:
-    documented = [found for found in headings(parse(path)) if "Upstream" in found and found & set(EFFECTS)]
-    assert documented, f"{label(path)}: no class docstring with 'Upstream' and one of {', '.join(EFFECTS)}"
+@pytest.mark.parametrize("plugin", in_tree(), ids=lambda plugin: plugin.__name__)
+def test_a_plugin_says_what_it_does_and_what_it_mirrors(plugin: type[Plugin]) -> None:
+    found = heading_words(inspect.getdoc(plugin) or "")
+    assert "Upstream" in found, f"{plugin.__name__}: its docstring has no heading 'Upstream'"
+    assert found & set(EFFECTS), f"{plugin.__name__}: its docstring has none of {', '.join(EFFECTS)}"
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from stowplan.app.cluster import Cluster
-from stowplan.devices.reservation import Allocated
 from stowplan.model import decode
 from stowplan.model.affinity import NodeSelector
 from stowplan.model.dra import AllocationResult, DeviceConfiguration, DeviceRequestAllocationResult
-from stowplan.plugins.dynamic_resources import DynamicResources
+from stowplan.plugins.dynamicresources.plugin import DynamicResources
+from stowplan.plugins.dynamicresources.reservation import Allocated
 from tests.conformance.answers import Answer, Question
 
 _SHARED = "shared"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from stowplan.engine import choose
-from stowplan.engine.choose import Field
+from stowplan.engine import scheduling_cycle
+from stowplan.engine.scheduling_cycle import Field
 from stowplan.framework.contract import Attempt, Preemption
-from stowplan.framework.post_filtering import PostFiltered, attempt_of, run_post_filter
+from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter
 from stowplan.framework.verdict import Verdict
-from stowplan.plugins.default_preemption import DefaultPreemption
+from stowplan.plugins.defaultpreemption.plugin import DefaultPreemption
 from tests.conformance import cycle
 from tests.conformance.answers import Answer, Question, said
 
@@ -50,7 +50,7 @@ def answer(field: Field, question: Question) -> Answer:
     """Decide about a pod and write down everything that the corpus writes down."""
     profile, pod = question.profile, question.pod
     shape = field.table.shape_of(pod)
-    found = choose.find_feasible(field, profile, pod, shape)
+    found = scheduling_cycle.find_feasible(field, profile, pod, shape)
     if found.count:
         return SCHEDULABLE
     verdict = found.verdict or found.kept.filtering.verdict()

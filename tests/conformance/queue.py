@@ -1,6 +1,6 @@
 """Cases of kind `queue`: a sequence of operations, and who is where after each.
 
-The operations go the way that watch events go, through `engine.intake`; after each one the queue re-derives its
+The operations go the way that watch events go, through `engine.event_handlers`; after each one the queue re-derives its
 invariants. Plugins that are not built yet are stood in for by the changes they await.
 """
 
@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from stowplan.app.cluster import Cluster
-from stowplan.engine.intake import Intake
-from stowplan.framework import volume_changes
+from stowplan.engine.event_handlers import Intake
 from stowplan.framework.contract import Awaited
-from stowplan.framework.profile import Profile
-from stowplan.framework.requeueing import awaited_by, complete
+from stowplan.framework.profile import Profile, awaited_by, complete
 from stowplan.model import decode
 from stowplan.plugins import NOT_BUILT
+from stowplan.plugins.volumes import hints
 from stowplan.queue.backoff import SECOND
 from stowplan.queue.entry import Place, QueuedPod
 from stowplan.queue.places import Rules
@@ -141,9 +140,9 @@ class Replay:
 
     def _awaited_by(self, profile: Profile) -> dict[str, tuple[Awaited, ...]]:
         stand_ins: dict[str, tuple[Awaited, ...]] = {
-            "NodeVolumeLimits": volume_changes.for_node_volume_limits(),
-            "VolumeBinding": volume_changes.for_volume_binding(),
-            "VolumeZone": volume_changes.for_volume_zone(),
+            "NodeVolumeLimits": hints.for_node_volume_limits(),
+            "VolumeBinding": hints.for_volume_binding(),
+            "VolumeZone": hints.for_volume_zone(),
         }
         missing = {name: complete(stand_ins.get(name, ())) for name in NOT_BUILT}
         return {**missing, **awaited_by(profile)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.e2e.kubectl import Kubectl
 from tests.integration.embedded.running import running
 

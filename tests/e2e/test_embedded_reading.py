@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.catalogue import Catalogue
-from stowplan.embedded.store import Store
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.store import Store
 from tests.e2e.kubectl import Kubectl
 from tests.integration.embedded.running import Cluster, make_namespace, running
 

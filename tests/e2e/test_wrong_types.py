@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.catalogue import BUILT_IN
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import BUILT_IN
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema
 from tests.e2e.api import Api, ApiError

@@ -21,7 +21,7 @@ from stowplan.queue.validate import validate as validate_queue
 from stowplan.simulate.notebook import Notebook, no_fault
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 from stowplan.testing import make_node
-from tests.unit.devices.claim_objects import DRIVER, claim, device_class, given, slice_of, user_of
+from tests.unit.plugins.dynamicresources.claim_objects import DRIVER, claim, device_class, given, slice_of, user_of
 
 GPU = "example.com/gpu"
 

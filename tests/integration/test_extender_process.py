@@ -18,7 +18,7 @@ from stowplan.extender import chain
 from stowplan.extender.client import HttpExtender
 from stowplan.extender.connect import connect
 from stowplan.framework.contract import Preemption
-from stowplan.framework.extending import Filtered
+from stowplan.framework.extender import Filtered
 from stowplan.framework.handle import ExtenderError
 from stowplan.model.duration import Duration
 from stowplan.model.node import Node

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowplan.config.arguments import ResourceSpec, ScoringStrategy
-from stowplan.framework.asking import ask_filter
 from stowplan.framework.contract import Skip
+from stowplan.framework.kept.asking import ask_filter
 from stowplan.framework.verdict import Rejection, Vocabulary
 from stowplan.model.pod import Pod
-from stowplan.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from stowplan.plugins.node_resources_fit import Demands, NodeResourcesFit
+from stowplan.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
+from stowplan.plugins.noderesources.fit import Demands, NodeResourcesFit
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 from stowplan.testing import make_node, make_pod

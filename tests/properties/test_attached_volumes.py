@@ -19,21 +19,21 @@ from stowplan.cache.cache import Cache
 from stowplan.cache.objects import Objects
 from stowplan.cache.validate import validate
 from stowplan.config.feature_gates import DEFAULT_GATES
-from stowplan.framework.asking import PluginError
-from stowplan.framework.filtering import Filtering
+from stowplan.framework.kept.filtering import Filtering
+from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
-from stowplan.plugins.node_volume_limits import NodeVolumeLimits
+from stowplan.plugins.nodevolumelimits.attach_ledger import Ledger
+from stowplan.plugins.nodevolumelimits.attach_references import POD_VOLUMES, Attachment
+from stowplan.plugins.nodevolumelimits.attach_resolving import resolve
+from stowplan.plugins.nodevolumelimits.plugin import NodeVolumeLimits
+from stowplan.plugins.volumes.csi_migration import Attachable
 from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node
-from stowplan.volumes.attach_ledger import Ledger
-from stowplan.volumes.attach_migration import Attachable
-from stowplan.volumes.attach_references import POD_VOLUMES, Attachment
-from stowplan.volumes.attach_resolving import resolve
 from tests.examples import examples
-from tests.unit.volumes import storage
-from tests.unit.volumes.storage import EBS, EPHEMERAL, PD
+from tests.unit.plugins.volumes import storage
+from tests.unit.plugins.volumes.storage import EBS, EPHEMERAL, PD
 
 NODES = ("n0", "n1", "n2")
 DRIVERS = (EBS, PD)

@@ -10,11 +10,6 @@ from typing import Any, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stowplan.devices.allocator import Allocator
-from stowplan.devices.features import Features
-from stowplan.devices.identity import DeviceId, InUse
-from stowplan.devices.inventory import Inventory
-from stowplan.devices.selection import CelPrograms
 from stowplan.model.device_pool import Device, DeviceCounterConsumption, DeviceTaint, ResourceSlice
 from stowplan.model.dra import (
     AllocationResult,
@@ -24,7 +19,12 @@ from stowplan.model.dra import (
     ExactDeviceRequest,
     ResourceClaim,
 )
-from tests.unit.devices.offers import (
+from stowplan.plugins.dynamicresources.allocator import Allocator
+from stowplan.plugins.dynamicresources.features import Features
+from stowplan.plugins.dynamicresources.identity import DeviceId, InUse
+from stowplan.plugins.dynamicresources.inventory import Inventory
+from stowplan.plugins.dynamicresources.selection import CelPrograms
+from tests.unit.plugins.dynamicresources.offers import (
     ANY_CLASS,
     DRIVER,
     NODE,

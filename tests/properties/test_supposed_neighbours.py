@@ -11,7 +11,16 @@ from stowplan.framework.contract import SKIP
 from stowplan.model.affinity import PodAffinity, PodAffinityTerm
 from stowplan.model.meta import LabelSelector
 from stowplan.model.pod import Pod
-from tests.unit.plugins.affinity_cluster import HOST, NODES, ZONE, Cluster, Placed, make_pod, selector, weighted
+from tests.unit.plugins.affinity_cluster import (
+    HOST,
+    NODES,
+    ZONE,
+    Cluster,
+    Placed,
+    make_pod,
+    selector,
+    weighted,
+)
 
 NAMESPACES = {"default": {"team": "red"}, "other": {}}
 

@@ -11,18 +11,18 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowplan.framework.asking import ask_filter
+from stowplan.framework.kept.asking import ask_filter
 from stowplan.framework.verdict import Vocabulary
 from stowplan.model.node import Node
 from stowplan.model.quantity import Quantity
 from stowplan.model.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
-from stowplan.plugins.volume_binding import VolumeBinding
+from stowplan.plugins.volumebinding.plugin import VolumeBinding
+from stowplan.plugins.volumebinding.search import Wanted
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
-from stowplan.volumes.search import Wanted
 from tests.examples import examples
 from tests.unit.plugins.small_cluster import make_node
-from tests.unit.volumes.stored import (
+from tests.unit.plugins.volumes.stored import (
     DRIVER,
     SELECTED,
     affinity,

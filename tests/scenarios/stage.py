@@ -21,9 +21,9 @@ from stowplan.cache.validate import validate as validate_cache
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.types import Configuration
 from stowplan.engine.parts import Parts
-from stowplan.engine.patience import Patience
 from stowplan.engine.ports import GivenBack, Placed, Report, Trouble
 from stowplan.engine.scheduler import Scheduler
+from stowplan.engine.timeouts import Patience
 from stowplan.engine.timers import run_timers
 from stowplan.queue.validate import contents
 from stowplan.queue.validate import validate as validate_queue

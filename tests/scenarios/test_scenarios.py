@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from stowplan.config import feature_gates
-from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Dropped
+from stowplan.engine.timeouts import Patience
 from stowplan.simulate import virtual_time
 from tests.scenarios.reading import changed, read_object, scenarios
 from tests.scenarios.stage import Fault, Stage, configuration, configuration_of

@@ -11,15 +11,15 @@ from typing import Any
 
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import queue_limits
-from stowplan.engine.intake import Intake
+from stowplan.engine.event_handlers import Intake
 from stowplan.engine.parts import Parts
-from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Trouble, Writer
 from stowplan.engine.scheduler import Scheduler
-from stowplan.framework import raised
+from stowplan.engine.timeouts import Patience
+from stowplan.framework import plugin_faults
 from stowplan.framework.contract import Awaited
-from stowplan.framework.requeueing import awaited_by
-from stowplan.framework.stopwatch import Stopwatch
+from stowplan.framework.plugin_faults import Stopwatch
+from stowplan.framework.profile import awaited_by
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import Limits
@@ -83,9 +83,9 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> Sch
         plugin = next(iter(cluster.profiles.values())).queue_sort[0]
         try:
             return 0, plugin.sort_key(pod, queued_at_ns)
-        except raised.FAULTS as error:
+        except plugin_faults.FAULTS as error:
             cluster.stopwatch.trace(error, (plugin.name, "QueueSort", pod))
-            why = raised.spelled(error)
+            why = plugin_faults.spelled(error)
             tell(f"plugin {plugin.name!r} failed in QueueSort for pod {pod.key!r}, which comes last now: {why}")
             return 1, queued_at_ns
 
@@ -109,7 +109,7 @@ def _told_of(stopwatch: Stopwatch, plugin: str, awaited: tuple[Awaited, ...]) ->
         def ask(pod: Pod, old: Any, new: Any) -> bool:
             try:
                 return hint(pod, old, new)
-            except raised.FAULTS as error:
+            except plugin_faults.FAULTS as error:
                 stopwatch.trace(error, (plugin, "QueueingHint", pod))
                 raise
 

@@ -29,28 +29,26 @@ from stowplan.app.standalone import Standalone, Unmeasured
 from stowplan.cache.cache import Cache, Placed
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
-from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, rules_of
 from stowplan.config.types import Configuration
-from stowplan.devices.in_flight import InFlight
-from stowplan.engine import choose
-from stowplan.engine.choose import Field
+from stowplan.engine import scheduling_cycle
 from stowplan.engine.eviction import Evictions
 from stowplan.engine.extended import Extended
 from stowplan.engine.news import News
 from stowplan.engine.ports import ExtenderSaid, Note, Writer
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.sampling import ALL_NODES, Sampler
+from stowplan.engine.scheduling_cycle import Field
 from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
 from stowplan.extender.connect import connect
-from stowplan.framework import placing, raised
-from stowplan.framework.allocation import rules_of
-from stowplan.framework.extending import Extender
+from stowplan.framework import placing, plugin_faults
+from stowplan.framework.extender import Extender
 from stowplan.framework.handle import Binder, Measures, ObjectWriter
-from stowplan.framework.memo import Memo
+from stowplan.framework.kept.memo import Memo
+from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import Profile
-from stowplan.framework.stopwatch import Stopwatch
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.framework.waiting import WaitingPods
+from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model import decode
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.node import Node
@@ -58,6 +56,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
 from stowplan.observe.explain import Explanation, explain, feasible_nodes
 from stowplan.observe.hearing import hear
+from stowplan.plugins.dynamicresources.in_flight import InFlight
 from stowplan.queue.nominations import Nominations
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
@@ -291,7 +290,7 @@ class Cluster:
         extended = self.extended()
         if extended is not None:
             return self._loop.run(extended.choose(profile, pod, shape), self.extenders)
-        return choose.choose(self.field, profile, pod, shape)
+        return scheduling_cycle.choose(self.field, profile, pod, shape)
 
     def explain(self, pod: Pod) -> Explanation:
         """Say what every plugin and extender thinks of every node for `pod`, with scores and nearest misses."""
@@ -346,7 +345,7 @@ class Cluster:
         def number(node: Node) -> Any:
             try:
                 return read(node)
-            except raised.FAULTS as error:
+            except plugin_faults.FAULTS as error:
                 self.stopwatch.trace_column(error, plugin, column, node.name)
                 raise
 

@@ -15,14 +15,14 @@ import msgspec
 from stowplan.app import settings
 from stowplan.app.options import Options
 from stowplan.app.release import VERSION
-from stowplan.app.serving.authentication import ProxySettings
-from stowplan.app.serving.authorization import AccessSettings
-from stowplan.app.serving.certificates import TlsSettings
-from stowplan.app.serving.server import Address
 from stowplan.config.types import ClientConnection, Configuration, LeaderElection
 from stowplan.observe.logs import LogSettings
 from stowplan.observe.series import Shown
 from stowplan.queue.backoff import Limits
+from stowplan.serving.authentication import ProxySettings
+from stowplan.serving.authorization import AccessSettings
+from stowplan.serving.certificates import TlsSettings
+from stowplan.serving.server import Address
 
 _ELECTION: Final = {
     "leader-elect": "leader_elect",

@@ -11,17 +11,17 @@ from stowplan.app import effective
 from stowplan.app.clients import open_reviewing_client
 from stowplan.app.kube_reviews import KubeReviewer
 from stowplan.app.options import Options
-from stowplan.app.serving.authentication import Authenticator, TrustedProxies, proxies_of
-from stowplan.app.serving.authorization import Authorizer
-from stowplan.app.serving.certificates import CertificateError, ServerCertificate
-from stowplan.app.serving.client_certificates import Authorities
-from stowplan.app.serving.guard import Guard
-from stowplan.app.serving.identity import Reviewer
-from stowplan.app.serving.routes import Pages
-from stowplan.app.serving.server import Server, ServingError, serve
 from stowplan.kube.client import Client
 from stowplan.observe.component_metrics import RequestMetrics
 from stowplan.observe.logs import log_for
+from stowplan.serving.authentication import Authenticator, TrustedProxies, proxies_of
+from stowplan.serving.authorization import Authorizer
+from stowplan.serving.certificates import CertificateError, ServerCertificate
+from stowplan.serving.client_certificates import Authorities
+from stowplan.serving.guard import Guard
+from stowplan.serving.identity import Reviewer
+from stowplan.serving.routes import Pages
+from stowplan.serving.server import Server, ServingError, serve
 
 _log = log_for(__name__)
 

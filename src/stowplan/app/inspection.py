@@ -17,17 +17,8 @@ from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.app.replica import Replica
-from stowplan.app.serving.inspecting import (
-    Answer,
-    BadQueryError,
-    ExplainQuery,
-    NodesQuery,
-    QueueQuery,
-    UnknownObjectError,
-)
 from stowplan.cache.cache import Cache
-from stowplan.framework.profile import Profile
-from stowplan.framework.requeueing import awaited_by
+from stowplan.framework.profile import Profile, awaited_by
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.observe import node_report
@@ -38,6 +29,7 @@ from stowplan.observe.node_usage import usage
 from stowplan.observe.pod_story import Story, render_story, waiting_data
 from stowplan.observe.queue_state import QueueView, counts
 from stowplan.observe.summary import node_summary, summary
+from stowplan.serving.inspecting import Answer, BadQueryError, ExplainQuery, NodesQuery, QueueQuery, UnknownObjectError
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from stowplan.app.serving.identity import AccessRequest, Decision, User
 from stowplan.kube.client import Client, Request
+from stowplan.serving.identity import AccessRequest, Decision, User
 
 _TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
 _ACCESS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

@@ -28,9 +28,6 @@ from stowplan.app.inspection import Inspection
 from stowplan.app.live_pages import State, pages_of
 from stowplan.app.options import Options
 from stowplan.app.replica import Connections, Replica, Settings
-from stowplan.app.serving.certificates import CertificateError
-from stowplan.app.serving.routes import Pages
-from stowplan.app.serving.server import ServingError
 from stowplan.config.errors import ConfigError
 from stowplan.config.types import Configuration
 from stowplan.engine.timers import run_timers
@@ -42,6 +39,9 @@ from stowplan.kube.election import Callbacks, Candidate, Elector, Timing
 from stowplan.kube.lease_lock import LeaseLock
 from stowplan.observe.logs import Logging, log_for
 from stowplan.observe.metrics import Metrics
+from stowplan.serving.certificates import CertificateError
+from stowplan.serving.routes import Pages
+from stowplan.serving.server import ServingError
 
 SETTLE_SECONDS: Final = 5.0
 DRAIN_SECONDS: Final = 1.0

@@ -8,9 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from stowplan.app.options import Options
-from stowplan.app.serving.health import NamedCheck
-from stowplan.app.serving.inspecting import Inspector
-from stowplan.app.serving.routes import Pages
+from stowplan.app.release import VERSION
 from stowplan.config.external import to_external
 from stowplan.config.types import Configuration
 from stowplan.model.pod import Pod
@@ -18,6 +16,9 @@ from stowplan.observe import pod_resources
 from stowplan.observe.health_metrics import HealthMetrics
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
+from stowplan.serving.health import NamedCheck
+from stowplan.serving.inspecting import Inspector
+from stowplan.serving.routes import Pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ def pages_of(options: Options, state: State, metrics: Metrics, logging: Logging)
         pod_resources=_resources_of(state),
         configuration=lambda: to_external(state.configuration()),
         flags=dict(options.texts) if gates.enabled("ComponentFlagz") else None,
+        version=VERSION,
         started_at=started_at,
         now=time.time,
         has_status=gates.enabled("ComponentStatusz"),

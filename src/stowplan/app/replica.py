@@ -20,9 +20,9 @@ from stowplan.app.options import Options
 from stowplan.app.reload import Accepted, Refused, Reloader
 from stowplan.app.watching import Watching, watched
 from stowplan.config.types import Configuration
-from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Report, Writer
-from stowplan.framework.extending import Extender
+from stowplan.engine.timeouts import Patience
+from stowplan.framework.extender import Extender
 from stowplan.kube.client import Client
 from stowplan.kube.events import Recorder
 from stowplan.kube.writes import Writes

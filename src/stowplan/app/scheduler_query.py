@@ -10,13 +10,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from stowplan.app import clients
-from stowplan.app.local import kubeconfig_file
-from stowplan.app.local.kubeconfig_file import DEFAULT_PATH
 from stowplan.app.release import USER_AGENT
-from stowplan.kube import credentials
+from stowplan.kube import credentials, local_kubeconfig
 from stowplan.kube.client import Client, ClientSettings, Request
 from stowplan.kube.credentials import Credentials, CredentialsError
 from stowplan.kube.errors import FORBIDDEN, NOT_FOUND, ApiError, RequestError
+from stowplan.kube.local_kubeconfig import DEFAULT_PATH
 from stowplan.kube.tls import TlsFiles, Trust
 from stowplan.kube.tokens import Fixed, TokenFile
 
@@ -66,7 +65,7 @@ async def _credentials(where: Where) -> Credentials:
         )
     if not os.path.isfile(found):  # noqa: ASYNC240 (nothing else goes on)
         raise QueryError(f"{found}: there is no such file; name the kubeconfig that `stowplan up` has written")
-    access = kubeconfig_file.read(Path(found))
+    access = local_kubeconfig.read(Path(found))
     if access is None or not access.scheduler:
         raise QueryError(
             f"{found} does not say where the scheduler is; give its address with --server https://HOST:10259"

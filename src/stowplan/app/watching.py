@@ -17,8 +17,7 @@ from stowplan.engine.parts import Parts
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change
-from stowplan.framework.profile import Profile
-from stowplan.framework.requeueing import awaited_by
+from stowplan.framework.profile import Profile, awaited_by
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
 from stowplan.kube.contact import Contact

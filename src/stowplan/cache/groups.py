@@ -1,7 +1,7 @@
 """The owner of pod groups and of who belongs to them: pods that wait as well as pods on nodes.
 
-`engine.intake` tells it of every pod and every group. Pods that have ended or are being deleted belong to no group any
-more: they will not help a gang to be complete.
+`engine.event_handlers` tells it of every pod and every group. Pods that have ended or are being deleted belong to no
+group any more: they will not help a gang to be complete.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 
 from stowplan.cache.cache import Cache, Placed, pod_id
 from stowplan.model.importance import importance
-from stowplan.table.images import image_names
+from stowplan.table.facts import image_names
 
 
 def validate(cache: Cache) -> None:

@@ -59,7 +59,7 @@ def _split(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 
 def _ask(name: str, given: Mapping[str, Any]) -> None:
-    from stowplan.app.serving.inspecting import EXPLAIN
+    from stowplan.serving.inspecting import EXPLAIN
 
     is_text = given["form"] == "text"
     parameters = {

@@ -28,7 +28,7 @@ def command(**given: Any) -> None:
 
     Requests count, not what pods use; a pod counts as soon as the scheduler has chosen its node.
     """
-    from stowplan.app.serving.inspecting import NODES
+    from stowplan.serving.inspecting import NODES
 
     limit = str(given["limit"] or "")
     parameters = {"name": given["name"], "labels": given["labels"], "sort": given["sort"], "limit": limit}

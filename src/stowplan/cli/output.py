@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from stowplan.app.local.unmade import Unmade
+    from stowplan.local.unmade import Unmade
 
 WIDEST = 120
 

@@ -28,7 +28,7 @@ def command(**given: Any) -> None:
     A pod is in flight while it is tried, active when it is ready, in backoff while it must wait a while, unschedulable
     until something happens that may help it, and gated until a plugin lets it in.
     """
-    from stowplan.app.serving.inspecting import QUEUE
+    from stowplan.serving.inspecting import QUEUE
 
     parameters = {"namespace": given["namespace"], "place": given["place"] or "", "limit": str(given["limit"] or "")}
     data = asking.ask_for_data(given, QUEUE, parameters)

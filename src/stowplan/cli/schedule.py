@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from stowplan.app.cluster import Cluster, Gated
-from stowplan.app.local.unmade import Unmade
 from stowplan.cli import options, output, unasked
 from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, put_in, read_objects, read_settings
 from stowplan.cli.problems import BadInputError
 from stowplan.engine.results import Chosen, Failed, Refused
+from stowplan.local.unmade import Unmade
 from stowplan.model.pod import Pod
 from stowplan.observe.explain import Explanation, render
 from stowplan.observe.summary import summary

@@ -13,8 +13,8 @@ from stowplan.cli import ENDED, options, output, up_flags
 from stowplan.cli.problems import BadInputError
 
 if TYPE_CHECKING:
-    from stowplan.app.local.outcome import Outcome
-    from stowplan.app.local.up import Decided, UpOptions, View
+    from stowplan.local.outcome import Outcome
+    from stowplan.local.up import Decided, UpOptions, View
     from stowplan.observe.logs import Logging
 
 
@@ -82,8 +82,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 
 
 def _run(given: Mapping[str, Any]) -> None:
-    from stowplan.app.local import up
     from stowplan.cli.up_views import LogStream, PlainView, ScreenView, is_terminal
+    from stowplan.local import up
 
     screen = ScreenView() if is_terminal() else None
     view = screen if screen is not None else PlainView()
@@ -97,8 +97,8 @@ def _run(given: Mapping[str, Any]) -> None:
 
 
 def _run_once(given: Mapping[str, Any]) -> Decided:
-    from stowplan.app.local import up
     from stowplan.cli.up_views import PlainView, ScreenView, is_terminal
+    from stowplan.local import up
 
     view: View = ScreenView() if is_terminal() and given["form"] == "table" else PlainView(is_quiet=True)
     logging = _logging(None)
@@ -110,7 +110,7 @@ def _run_once(given: Mapping[str, Any]) -> Decided:
 
 
 def _until_done(work: Any, given: Mapping[str, Any]) -> Any:
-    from stowplan.app.local.cluster import UNSTARTABLE, why_unstartable
+    from stowplan.local.cluster import UNSTARTABLE, why_unstartable
 
     try:
         return asyncio.run(work)
@@ -127,10 +127,10 @@ def _logging(stream: Any) -> Logging:
 
 
 def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
-    from stowplan.app.local.cluster import ClusterOptions
-    from stowplan.app.local.entering import Entrance
-    from stowplan.app.local.starting_cluster import Beginning
-    from stowplan.app.local.up import UpOptions
+    from stowplan.local.cluster import ClusterOptions
+    from stowplan.local.entering import Entrance
+    from stowplan.local.starting_cluster import Beginning
+    from stowplan.local.up import UpOptions
 
     names = ("bind_address", "port", "token", "cert", "key", "client_ca", "allow_host")
     entrance = Entrance(*(given[name] for name in names))
@@ -160,7 +160,7 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
 
 def _kubeconfig(given: Mapping[str, Any]) -> Path | None:
     """Return where the kubeconfig goes; a cluster that ends at once leaves that of another one alone."""
-    from stowplan.app.local.kubeconfig_file import DEFAULT_PATH
+    from stowplan.kube.local_kubeconfig import DEFAULT_PATH
 
     if given["kubeconfig"]:
         return Path(given["kubeconfig"])

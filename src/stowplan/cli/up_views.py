@@ -18,13 +18,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from stowplan.app.local.kubeconfig_file import DEFAULT_PATH
 from stowplan.cli import output
 from stowplan.cli.output import counted, shown
+from stowplan.kube.local_kubeconfig import DEFAULT_PATH
 
 if TYPE_CHECKING:
-    from stowplan.app.local.cluster import LocalCluster
-    from stowplan.app.local.scoreboard import Score
+    from stowplan.local.cluster import LocalCluster
+    from stowplan.local.scoreboard import Score
 
 _GATES = b'"schedulingGates"'
 SECOND_NS = 1_000_000_000

@@ -14,6 +14,7 @@ import msgspec
 
 from stowplan.config.gate_list import GATES, Stage
 from stowplan.config.suggestion import suggestion
+from stowplan.model.requests import Rules
 
 _COMPONENT: Final = "kube"
 _ALL_OF: Final[Mapping[str, Stage]] = {"AllAlpha": "alpha", "AllBeta": "beta"}
@@ -63,6 +64,15 @@ def with_settings(asked: Mapping[str, bool]) -> FeatureGates:
     state |= {name: value for name, value in asked.items() if name not in _ALL_OF}
     _check_needs(state)
     return FeatureGates(frozenset(name for name, is_on in state.items() if is_on))
+
+
+def rules_of(gates: FeatureGates) -> Rules:
+    """Return how pods are weighed under feature gates."""
+    return Rules(
+        pod_level=gates.enabled("PodLevelResources"),
+        pod_level_resize=gates.enabled("InPlacePodLevelResourcesVerticalScaling"),
+        device_claims=gates.enabled("DRANodeAllocatableResources"),
+    )
 
 
 def without_effect(gates: FeatureGates) -> str:

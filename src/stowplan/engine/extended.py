@@ -14,18 +14,18 @@ from typing import Literal
 
 import numpy as np
 
-from stowplan.engine import choose
-from stowplan.engine.choose import Field, Found
+from stowplan.engine import scheduling_cycle
 from stowplan.engine.ports import ExtenderSaid
 from stowplan.engine.results import Chosen, Failed, Refused, Result
+from stowplan.engine.scheduling_cycle import Field, Found
 from stowplan.engine.ties import TieRule
 from stowplan.extender import chain
 from stowplan.extender.chain import ExtendedVerdict, Refusals
 from stowplan.extender.questions import OpenQuestions
-from stowplan.framework.asking import SIGN, PluginError
 from stowplan.framework.contract import Preemption
-from stowplan.framework.extending import Extender, PodsOn, unseen, with_refusals
+from stowplan.framework.extender import Extender, PodsOn, unseen, with_refusals
 from stowplan.framework.handle import ExtenderError
+from stowplan.framework.plugin_faults import SIGN, PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection, Verdict
 from stowplan.model.node import Node
@@ -53,7 +53,7 @@ class Extended:
         # Settles the order for this attempt, as `choose.choose` does.
         self.field.table.order()
         if not len(self.field.table):
-            return Failed(pod, choose.NO_NODES)
+            return Failed(pod, scheduling_cycle.NO_NODES)
         try:
             return await self._choose(profile, pod, shape)
         except PluginError as error:
@@ -87,17 +87,17 @@ class Extended:
         return None if answer.is_bound else False
 
     async def _choose(self, profile: Profile, pod: Pod, shape: PodShape) -> Result:
-        found = choose.find_feasible(self.field, profile, pod, shape)
+        found = scheduling_cycle.find_feasible(self.field, profile, pod, shape)
         verdict = found.verdict or found.kept.filtering.verdict()
         if not found.count:
-            choose.pass_by_narrowed(self.field, found)
+            scheduling_cycle.pass_by_narrowed(self.field, found)
             return Refused(pod, verdict.fit_error(), verdict)
         nominated = await self._nominated(pod, found)
         if nominated is not None:
             return nominated
-        choose.pass_by_narrowed(self.field, found)
-        beyond = choose.beyond_sample(self.field, profile, found, self.extenders)
-        found = choose.sampled(self.field, profile, found, self.extenders)
+        scheduling_cycle.pass_by_narrowed(self.field, found)
+        beyond = scheduling_cycle.beyond_sample(self.field, profile, found, self.extenders)
+        found = scheduling_cycle.sampled(self.field, profile, found, self.extenders)
         narrowed = await chain.narrow(self.extenders, pod, self._nodes(found), self.questions)
         self._report(pod, narrowed)
         if not narrowed.names:
@@ -123,7 +123,7 @@ class Extended:
         if found.count == 1:
             row = int(order[0])
             return Chosen(pod, table.names()[row], row, 1)
-        ranking = choose.rank(self.field, profile, pod, found, as_empty=narrowed.has_whole_nodes)
+        ranking = scheduling_cycle.rank(self.field, profile, pod, found, as_empty=narrowed.has_whole_nodes)
         nodes = {name: table.nodes[table.row_of[name]] for name in names}
         given = await chain.prioritize(self.extenders, pod, nodes, self.questions)
         self._tell(pod, given.ignored, is_ignored=True)
@@ -151,7 +151,7 @@ class Extended:
     def _nodes(self, found: Found) -> dict[str, Node]:
         """Return the nodes that are left, in the order in which they are found."""
         nodes = self.field.table.nodes
-        return {nodes[row].name: nodes[row] for row in choose.in_order(self.field, found).tolist()}
+        return {nodes[row].name: nodes[row] for row in scheduling_cycle.in_order(self.field, found).tolist()}
 
     def _only(self, found: Found, names: Sequence[str]) -> Found:
         feasible = np.zeros_like(found.feasible)

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from stowplan.engine import choose
+from stowplan.engine import scheduling_cycle
 from stowplan.engine.parts import Parts
 from stowplan.engine.ports import Dropped, GivenBack, Note
 from stowplan.engine.results import Failed, Refused
-from stowplan.framework.post_filtering import PostFiltered
+from stowplan.framework.post_filter import PostFiltered
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
@@ -51,7 +51,7 @@ def of_error(message: str) -> Failure:
 
 def of_failed(failed: Failed) -> Failure:
     """Return the failure of an attempt that could not be made; that there are no nodes is no fault of ours."""
-    reason = UNSCHEDULABLE if failed.message == choose.NO_NODES else SCHEDULER_ERROR
+    reason = UNSCHEDULABLE if failed.message == scheduling_cycle.NO_NODES else SCHEDULER_ERROR
     return Failure(failed.message, nominated_node_name="", reason=reason)
 
 

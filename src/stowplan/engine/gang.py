@@ -22,13 +22,13 @@ import numpy as np
 
 from stowplan.engine import failure, with_extenders
 from stowplan.engine.failure import Failure
+from stowplan.engine.gang_barrier import Parties
 from stowplan.engine.parts import Parts
-from stowplan.engine.party import Parties
 from stowplan.engine.ports import GangTried, Placed
 from stowplan.engine.results import Chosen, Failed
 from stowplan.framework import placing
 from stowplan.framework.gangs import Gang, gang_of
-from stowplan.framework.post_filtering import PostFiltered
+from stowplan.framework.post_filter import PostFiltered
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.model import requests

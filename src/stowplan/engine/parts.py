@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from stowplan.cache.cache import Cache
-from stowplan.engine.choose import Field
+from stowplan.engine.event_handlers import Intake
 from stowplan.engine.extended import Extended
-from stowplan.engine.intake import Intake
 from stowplan.engine.news import News
-from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Listener, Report, Writer
+from stowplan.engine.scheduling_cycle import Field
 from stowplan.engine.statuses import Statuses
+from stowplan.engine.timeouts import Patience
 from stowplan.framework.profile import Profile
-from stowplan.framework.waiting import WaitingPods
+from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.queue.queue import SchedulingQueue
 
 #: Told an extension point that waits for the cluster, how it ended, for which profile, and the nanoseconds it took.

@@ -7,7 +7,7 @@ import asyncio
 from stowplan.engine.parts import Parts
 from stowplan.engine.ports import Permitted
 from stowplan.framework.verdict import Rejection
-from stowplan.framework.waiting import WaitingPod
+from stowplan.framework.waiting_pods import WaitingPod
 
 
 async def wait(parts: Parts, waiting: WaitingPod) -> Rejection | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from stowplan.engine.parts import Parts
 from stowplan.engine.results import Refused
-from stowplan.framework.asking import PluginError
 from stowplan.framework.handle import ExtenderError
-from stowplan.framework.post_filtering import PostFiltered, attempt_of, run_post_filter, settled
+from stowplan.framework.plugin_faults import PluginError
+from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter, settled
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 

@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from stowplan.engine import failure, permission, points, with_extenders
-from stowplan.engine.errands import Errands, carry_out
+from stowplan.engine.background_tasks import Errands, carry_out
 from stowplan.engine.eviction import Evictions
 from stowplan.engine.failure import Failure
 from stowplan.engine.gang import GangCycle
+from stowplan.engine.gang_barrier import Parties, Point
 from stowplan.engine.moot import why_moot
 from stowplan.engine.parts import Parts
-from stowplan.engine.party import Parties, Point
 from stowplan.engine.ports import Bound, Dropped, Note, Placed, Trouble
 from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.engine.room import make_room
@@ -36,7 +36,7 @@ from stowplan.framework.changes import Event
 from stowplan.framework.contract import Errand, Nominated
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
-from stowplan.framework.waiting import WaitingPod
+from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import QueuedPod, pod_id
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Listener, Trouble, Writer
+from stowplan.engine.timeouts import Patience
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import pod_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowplan.engine import choose, points
+from stowplan.engine import points, scheduling_cycle
 from stowplan.engine.parts import Parts
 from stowplan.engine.results import Result
 from stowplan.framework.profile import Profile
@@ -15,7 +15,7 @@ async def decide(parts: Parts, profile: Profile, pod: Pod) -> Result:
     shape = parts.cache.table.shape_of(pod)
     if parts.extended is not None:
         return await parts.extended.choose(profile, pod, shape)
-    return choose.choose(parts.field, profile, pod, shape)
+    return scheduling_cycle.choose(parts.field, profile, pod, shape)
 
 
 async def bind(parts: Parts, profile: Profile, pod: Pod, node_name: str) -> Rejection | None:

@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 
 from stowplan.extender.questions import OpenQuestions, Question
 from stowplan.framework.contract import Preemption
-from stowplan.framework.extending import Extender, NodesByName, PodsOn
+from stowplan.framework.extender import Extender, NodesByName, PodsOn
 from stowplan.framework.handle import ExtenderError
-from stowplan.framework.requeueing import EXTENDER
+from stowplan.framework.profile import EXTENDER
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 
@@ -32,7 +32,7 @@ WITHOUT_A_WORD: Final = Rejection((), Code.UNRESOLVABLE, EXTENDER)
 @dataclass(frozen=True, slots=True)
 class ExtendedVerdict:
     """The nodes that all extenders let through, in the order of the last that was asked, and the last word against
-    others (`framework.extending` adds both to a verdict)."""
+    others (`framework.extender` adds both to a verdict)."""
 
     names: tuple[str, ...]
     rejected: Refusals

@@ -13,7 +13,7 @@ from stowplan.config import types as config
 from stowplan.extender import replies, requests
 from stowplan.extender.replies import MetaVictims, ReplyError, UndecodableError
 from stowplan.framework.contract import MAX_SCORE, Preemption
-from stowplan.framework.extending import Filtered, NodesByName, PodsOn
+from stowplan.framework.extender import Filtered, NodesByName, PodsOn
 from stowplan.framework.handle import ExtenderError
 from stowplan.model.pod import Container, Pod
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from stowplan.framework.extending import Extender
+from stowplan.framework.extender import Extender
 from stowplan.model.pod import Pod
 
 

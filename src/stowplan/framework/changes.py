@@ -1,7 +1,7 @@
 """What happened in the cluster, as data: which kind of object, and what about it.
 
-A plugin says which changes may help a pod it rejected (`contract.Requeue`); `engine.intake` tells the queue of changes
-as they come; the queue brings the two together. `of_pod` and `of_node` say what an update really was, so that a
+A plugin says which changes may help a pod it rejected (`contract.Requeue`); `engine.event_handlers` tells the queue of
+changes as they come; the queue brings the two together. `of_pod` and `of_node` say what an update really was, so that a
 heartbeat wakes nobody.
 """
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.framework.waiting import WaitingPods
+from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.binding import Binding
 from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim

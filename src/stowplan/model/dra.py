@@ -5,12 +5,15 @@ Structured parameters of resource.k8s.io/v1, as the DynamicResources plugin allo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from stowplan.model.affinity import NodeSelector
 from stowplan.model.meta import Condition, Int64, Named, Namespaced, ObjectMeta, Part, ResourceList, Time, always
+
+#: Requests for devices of a class by the class's own name.
+DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 
 class CelSelector(Part, frozen=True, kw_only=True):

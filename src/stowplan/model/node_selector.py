@@ -1,7 +1,7 @@
 """Node selectors that answer: required terms (one must hold) and preferred terms (each adds its weight).
 
 A term that cannot be understood is kept with its errors: they show only when no other term matches, as upstream
-does for pods that were let in long ago. `plugins/node_affinity.py` is the main reader.
+does for pods that were let in long ago. `plugins/nodeaffinity.py` is the main reader.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Why a pod goes where it goes, or nowhere: a read that asks everybody about everything and changes nothing.
 
-The scheduler's own word (`engine.choose`, with upstream's short circuit) comes from a memo of its own that is thrown
-away; `opinions` asks the filters without the short circuit, `nearest` finds what would have helped.
+The scheduler's own word (`engine.scheduling_cycle`, with upstream's short circuit) comes from kept answers of its
+own that are thrown away; `opinions` asks the filters without the short circuit, `nearest` finds what would have helped.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.engine.choose import NO_NODES, Field, Found, find_feasible, in_order, rank
-from stowplan.framework.asking import PluginError
-from stowplan.framework.extending import with_refusals
-from stowplan.framework.memo import Memo
+from stowplan.engine.scheduling_cycle import NO_NODES, Field, Found, find_feasible, in_order, rank
+from stowplan.framework.extender import with_refusals
+from stowplan.framework.kept.memo import Memo
+from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.node import Node

@@ -13,7 +13,7 @@ import numpy as np
 from stowplan.engine.extended import in_words
 from stowplan.extender.client import MAX_EXTENDER_PRIORITY
 from stowplan.framework.contract import MAX_SCORE
-from stowplan.framework.ranking import Ranking
+from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.pod import Pod
 from stowplan.observe.hearing import ExtenderReport, Hearing

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from stowplan.extender import chain
 from stowplan.extender.chain import ExtendedVerdict, Prioritized, Refusals
 from stowplan.extender.questions import OpenQuestions, Question
-from stowplan.framework.extending import Extender, NodesByName
+from stowplan.framework.extender import Extender, NodesByName
 from stowplan.framework.handle import ExtenderError
 from stowplan.model.pod import Pod
 

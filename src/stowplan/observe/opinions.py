@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.engine.choose import Field
-from stowplan.framework.asking import PluginError, Watch, ask_filter
+from stowplan.engine.scheduling_cycle import Field
 from stowplan.framework.contract import Filter, Narrowed, Skip
+from stowplan.framework.kept.asking import Watch, ask_filter
+from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Vocabulary, Words
 from stowplan.model.pod import Pod

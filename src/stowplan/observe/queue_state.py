@@ -11,7 +11,7 @@ import msgspec
 
 from stowplan.extender.questions import Question
 from stowplan.framework.contract import Awaited
-from stowplan.framework.waiting import WaitingPods
+from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.pod import Pod
 from stowplan.observe.awaited_text import spell
 from stowplan.observe.timeline import Heard, Timeline

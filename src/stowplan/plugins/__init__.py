@@ -17,27 +17,27 @@ NOT_BUILT = (
 def in_tree() -> tuple[type[Plugin], ...]:
     """Return the plugin classes in upstream's default order, then the one that upstream has not got in its tree."""
     from stowplan.plugins.coscheduling import Coscheduling
-    from stowplan.plugins.default_binder import DefaultBinder
-    from stowplan.plugins.default_preemption import DefaultPreemption
-    from stowplan.plugins.dynamic_resources import DynamicResources
-    from stowplan.plugins.gang_scheduling import GangScheduling
-    from stowplan.plugins.image_locality import ImageLocality
-    from stowplan.plugins.inter_pod_affinity import InterPodAffinity
-    from stowplan.plugins.node_affinity import NodeAffinity
-    from stowplan.plugins.node_declared_features import NodeDeclaredFeatures
-    from stowplan.plugins.node_name import NodeName
-    from stowplan.plugins.node_ports import NodePorts
-    from stowplan.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-    from stowplan.plugins.node_resources_fit import NodeResourcesFit
-    from stowplan.plugins.node_unschedulable import NodeUnschedulable
-    from stowplan.plugins.node_volume_limits import NodeVolumeLimits
-    from stowplan.plugins.pod_topology_spread import PodTopologySpread
-    from stowplan.plugins.priority_sort import PrioritySort
-    from stowplan.plugins.scheduling_gates import SchedulingGates
-    from stowplan.plugins.taint_toleration import TaintToleration
-    from stowplan.plugins.volume_binding import VolumeBinding
-    from stowplan.plugins.volume_restrictions import VolumeRestrictions
-    from stowplan.plugins.volume_zone import VolumeZone
+    from stowplan.plugins.defaultbinder import DefaultBinder
+    from stowplan.plugins.defaultpreemption.plugin import DefaultPreemption
+    from stowplan.plugins.dynamicresources.plugin import DynamicResources
+    from stowplan.plugins.gangscheduling import GangScheduling
+    from stowplan.plugins.imagelocality import ImageLocality
+    from stowplan.plugins.interpodaffinity import InterPodAffinity
+    from stowplan.plugins.nodeaffinity import NodeAffinity
+    from stowplan.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
+    from stowplan.plugins.nodename import NodeName
+    from stowplan.plugins.nodeports import NodePorts
+    from stowplan.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
+    from stowplan.plugins.noderesources.fit import NodeResourcesFit
+    from stowplan.plugins.nodeunschedulable import NodeUnschedulable
+    from stowplan.plugins.nodevolumelimits.plugin import NodeVolumeLimits
+    from stowplan.plugins.podtopologyspread.plugin import PodTopologySpread
+    from stowplan.plugins.queuesort import PrioritySort
+    from stowplan.plugins.schedulinggates import SchedulingGates
+    from stowplan.plugins.tainttoleration import TaintToleration
+    from stowplan.plugins.volumebinding.plugin import VolumeBinding
+    from stowplan.plugins.volumerestrictions import VolumeRestrictions
+    from stowplan.plugins.volumezone import VolumeZone
 
     return (
         SchedulingGates,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.framework import raised
+from stowplan.framework import plugin_faults
 from stowplan.framework.changes import Change, Event, is_covered
 from stowplan.framework.contract import Awaited
 from stowplan.model.pod import Pod
@@ -114,6 +114,6 @@ class Hints:
 def _answer(hint: Hint, pod: Pod, event: Event) -> Said:
     try:
         return Said.QUEUE if hint(pod, event.old, event.new) else Said.SKIP
-    except raised.FAULTS:
+    except plugin_faults.FAULTS:
         # A pod must not be stuck because a plugin failed to judge an event.
         return Said.ERROR

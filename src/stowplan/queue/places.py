@@ -7,7 +7,7 @@ in the pool, gated. Where pods are not popped early from backoff, they pass the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -15,10 +15,9 @@ from typing import Any
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import Backoff, Limits
-from stowplan.queue.entry import BACKING_OFF, Place, QueuedPod, pod_id
+from stowplan.queue.entry import BACKING_OFF, Place, QueuedPod, Rejector, pod_id
 from stowplan.queue.heap import PodHeap
 from stowplan.queue.hints import Strategy
-from stowplan.queue.unschedulable import Unschedulable
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +171,47 @@ def note_ready(entry: QueuedPod, now_ns: int) -> None:
     """Note when a pod could first be tried."""
     if entry.ready_at_ns is None:
         entry.ready_at_ns = now_ns
+
+
+class Unschedulable:
+    """The pool of pods that wait for something to change. A change looks only at those whom it may concern."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, QueuedPod] = {}
+        self._by_rejector: dict[Rejector, dict[str, QueuedPod]] = {}
+        self._rejectors_of: dict[str, list[Rejector]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        return iter(self._entries.values())
+
+    def put(self, entry: QueuedPod) -> None:
+        """Put in a pod, which is not in."""
+        entry.place = Place.GATED if entry.gated_by else Place.UNSCHEDULABLE
+        self._entries[entry.id] = entry
+        # Remembered, because the profile that a pod names is the pod's to change.
+        self._rejectors_of[entry.id] = rejectors = entry.rejectors
+        for rejector in rejectors:
+            self._by_rejector.setdefault(rejector, {})[entry.id] = entry
+
+    def remove(self, entry: QueuedPod) -> None:
+        """Take out a pod, which is in."""
+        del self._entries[entry.id]
+        for rejector in self._rejectors_of.pop(entry.id):
+            waiting = self._by_rejector[rejector]
+            del waiting[entry.id]
+            if not waiting:
+                del self._by_rejector[rejector]
+
+    def rejected_by(self, rejectors: Iterable[Rejector]) -> list[QueuedPod]:
+        """Return the pods that any of the plugins refused or gates."""
+        found: dict[str, QueuedPod] = {}
+        for rejector in rejectors:
+            found.update(self._by_rejector.get(rejector, {}))
+        return list(found.values())
+
+    def index(self) -> dict[Rejector, set[str]]:
+        """Return who is listed under whom, for `validate`."""
+        return {rejector: set(waiting) for rejector, waiting in self._by_rejector.items()}

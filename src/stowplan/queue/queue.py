@@ -9,8 +9,8 @@
                   +----------+------------on_change---------------+
 
 Each pod is in exactly one place (`entry.Place`). The queue reads no clock: every method that needs the time is given
-it, in nanoseconds since the epoch. What becomes of a pod that is taken is up to `engine.scheduler`; `engine.intake`
-tells of changes.
+it, in nanoseconds since the epoch. What becomes of a pod that is taken is up to `engine.scheduler`; changes are told by
+`engine.event_handlers`.
 """
 
 from __future__ import annotations

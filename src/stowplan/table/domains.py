@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from stowplan.table.columns import NO_ROWS, Rows, Scores, Summed
-from stowplan.table.matched_pods import MatchedPods
+from stowplan.table.counts import MatchedPods
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import CarriedTerm
 

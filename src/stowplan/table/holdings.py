@@ -16,9 +16,9 @@ import numpy as np
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Counted, K
+from stowplan.table.hypothetical import Moves
 from stowplan.table.journal import Journal
 from stowplan.table.shape import PodShape
-from stowplan.table.supposition import Moves
 
 Pods = Mapping[Hashable, int]
 NOTHING: Final[Pods] = MappingProxyType({})

@@ -17,13 +17,13 @@ from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
 from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, Counted, Mask, Rows, Scores, Summed
+from stowplan.table.facts import Images
 from stowplan.table.holdings import Held, Holding, changes_of
-from stowplan.table.images import Images
+from stowplan.table.hypothetical import Moves
 from stowplan.table.journal import Journal
 from stowplan.table.resources import Matrix
 from stowplan.table.shape import PodShape
 from stowplan.table.standing import Standing, StandingRule
-from stowplan.table.supposition import Moves
 from stowplan.table.table import Table
 from stowplan.table.terms import CarriedTerm, PodTerms, TermKind
 
@@ -344,3 +344,26 @@ class Nodes:
 def _taints(node: Node) -> tuple[Taint, ...]:
     # When a taint was added differs from node to node and decides nothing.
     return tuple(Taint(key=taint.key, value=taint.value, effect=taint.effect) for taint in node.spec.taints)
+
+
+class EmptyNodes(Nodes):
+    """All rows of the table, as if no pod were on them."""
+
+    __slots__ = ()
+
+    @property
+    def requested(self) -> Matrix:
+        return np.zeros_like(super().requested)
+
+    def standing(self, rule: StandingRule) -> Standing | None:
+        return None
+
+    def count(self, counted: Counted) -> Scores:
+        return np.zeros_like(super().count(counted))
+
+    def carriers(self, term: CarriedTerm) -> Scores:
+        return np.zeros_like(super().carriers(term))
+
+    @property
+    def images(self) -> Images:
+        return Images()

@@ -12,10 +12,11 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from stowplan.cache.cache import Cache
-from stowplan.framework import raised
-from stowplan.framework.asking import PluginError, ask_filter, ask_score
+from stowplan.framework import plugin_faults
 from stowplan.framework.contract import Filter, FilterNode, Narrowed, Plugin, PreFilter, PreScore, Score, ScoreNode
+from stowplan.framework.kept.asking import ask_filter, ask_score
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
+from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Vocabulary
 from stowplan.model.node import Node
@@ -127,10 +128,10 @@ class Bench:
         try:
             yield
         except PluginError as error:
-            self.fail(pod, raised.said(error.__cause__ or error))
-        except raised.FAULTS as error:
+            self.fail(pod, plugin_faults.said(error.__cause__ or error))
+        except plugin_faults.FAULTS as error:
             hint = f"; {READ_ONLY}" if "read-only" in str(error) else ""
-            self.fail(pod, f"it raised {raised.spelled(error)}{hint}")
+            self.fail(pod, f"it raised {plugin_faults.spelled(error)}{hint}")
         if before != (resources.allocatable.tobytes(), resources.requested.tobytes()):
             self.fail(pod, f"it changed what it was given to read; {READ_ONLY}")
 

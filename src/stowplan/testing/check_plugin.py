@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from stowplan.framework import plugin_class, raised
-from stowplan.framework.asking import NO_NUMBER
+from stowplan.framework import plugin_class, plugin_faults
 from stowplan.framework.contract import MAX_SCORE, Filter, Normalize, Plugin, PreEnqueue, QueueSort, Score, Skip
-from stowplan.framework.filtering import Filtering
-from stowplan.framework.ranking import Ranking, extent_of
-from stowplan.framework.requeueing import problem_with_events
+from stowplan.framework.kept.asking import NO_NUMBER
+from stowplan.framework.kept.filtering import Filtering
+from stowplan.framework.kept.ranking import Ranking, extent_of
+from stowplan.framework.profile import problem_with_events
 from stowplan.framework.verdict import Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -73,8 +73,8 @@ def _check_class(plugin: Any) -> None:
         raise AssertionError(f"plugin {plugin.name!r} breaks the contract: {'; '.join(faults)}")
     try:
         problem = problem_with_events(plugin)
-    except raised.FAULTS as error:
-        problem = f"events raised {raised.spelled(error)}"
+    except plugin_faults.FAULTS as error:
+        problem = f"events raised {plugin_faults.spelled(error)}"
     if problem:
         raise AssertionError(f"plugin {plugin.name!r} breaks the contract: {problem}")
 

@@ -12,13 +12,13 @@ import numpy as np
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES
-from stowplan.devices.in_flight import InFlight
 from stowplan.model.binding import Binding
 from stowplan.model.kinds import ApiObject
 from stowplan.model.merge_patch import patched
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
+from stowplan.plugins.dynamicresources.in_flight import InFlight
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 

@@ -7,8 +7,8 @@ import zlib
 from random import Random
 from typing import Any, Final
 
-from stowplan.embedded.catalogue import Catalogue
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.resource import Resource
+from stowplan.embedded.storage.catalogue import Catalogue
 from tests.fuzz.attack import Attack, request
 from tests.fuzz.generators import definitions, objects, places, sound, surroundings, values, workloads, yaml_text
 

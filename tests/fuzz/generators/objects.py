@@ -6,8 +6,8 @@ import base64
 from random import Random
 from typing import Any, Final
 
-from stowplan.embedded.catalogue import BUILT_IN
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.resource import Resource
+from stowplan.embedded.storage.catalogue import BUILT_IN
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema
 from tests.fuzz.generators import values

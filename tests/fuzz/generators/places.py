@@ -6,8 +6,8 @@ from random import Random
 from typing import Any, Final
 from urllib.parse import quote
 
-from stowplan.embedded.catalogue import BUILT_IN
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.resource import Resource
+from stowplan.embedded.storage.catalogue import BUILT_IN
 from tests.fuzz.generators import values
 
 _PARTS: Final = (

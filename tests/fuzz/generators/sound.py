@@ -6,7 +6,7 @@ import json
 from random import Random
 from typing import Any, Final
 
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.resource import Resource
 from tests.fuzz.attack import Attack, request
 from tests.fuzz.generators import definitions, objects, values
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
-from stowplan.embedded.catalogue import BUILT_IN
+from stowplan.embedded.storage.catalogue import BUILT_IN
 from tests.fuzz.attack import Attack, Ending, request
 from tests.fuzz.generators import objects, places, values
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.http.server import ServerOptions, serve
-from stowplan.embedded.store import Journal, Store
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.store import Journal, Store
 from tests.limits import LIMIT_SECONDS
 
 T = TypeVar("T")

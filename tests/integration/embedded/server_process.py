@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from stowplan.embedded.http.server import ServerOptions, serve
-from stowplan.embedded.persistence import Database
+from stowplan.embedded.storage.persistence import Database
 from tests.integration.embedded.running import make_api, make_namespace
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from stowplan.app.serving.certificates import self_signed
 from stowplan.embedded.authorization import bootstrap
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.http.server import ServerOptions
+from stowplan.serving.certificates import self_signed
 from tests import stored_only
 from tests.integration.embedded.running import Cluster, make_api, make_namespace, running
 from tests.integration.embedded.talking import CONFIG_MAPS, Caller

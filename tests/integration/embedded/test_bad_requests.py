@@ -10,13 +10,13 @@ from urllib.parse import quote
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stowplan.embedded.authentication import Authenticator
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.incoming import Answer, Incoming, Later, refusal
-from stowplan.embedded.service_tokens import Signer
-from stowplan.embedded.users import User
-from stowplan.embedded.verbs import Verbs
-from stowplan.embedded.watching import Watch
+from stowplan.embedded.http.authentication import Authenticator
+from stowplan.embedded.http.verbs import Verbs
+from stowplan.embedded.identity.service_tokens import Signer
+from stowplan.embedded.identity.users import User
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.requests.incoming import Answer, Incoming, Later, refusal
+from stowplan.embedded.requests.watching import Watch
 from tests.examples import examples
 from tests.integration.embedded.running import Cluster, make_api, make_namespace
 from tests.integration.embedded.talking import Caller, config_map, pod

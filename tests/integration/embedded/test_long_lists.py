@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.authentication import Authenticator
-from stowplan.embedded.incoming import Answer, Incoming, Later
-from stowplan.embedded.service_tokens import Signer, new_key
-from stowplan.embedded.verbs import Verbs
+from stowplan.embedded.http.authentication import Authenticator
+from stowplan.embedded.http.verbs import Verbs
+from stowplan.embedded.identity.service_tokens import Signer, new_key
+from stowplan.embedded.requests.incoming import Answer, Incoming, Later
 from tests.integration.embedded.running import make_api, make_namespace
 from tests.integration.embedded.talking import CONFIG_MAPS
 

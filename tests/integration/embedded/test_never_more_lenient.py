@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 from aiohttp import web
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.requests import RequestReader
+from stowplan.embedded.objects.errors import StatusError
 from tests.examples import PROFILE
 from tests.integration.embedded.mutated_requests import SOUND, mutated
 

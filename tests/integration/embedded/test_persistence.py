@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.embedded.persistence import Database, DatabaseInUseError
+from stowplan.embedded.storage.persistence import Database, DatabaseInUseError
 from tests.integration.embedded.running import make_api, make_namespace, running
 from tests.integration.embedded.talking import CONFIG_MAPS, Caller, config_map
 from tests.integration.embedded.toys import TOYS

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.app.serving.certificates import self_signed
+from stowplan.serving.certificates import self_signed
 from tests import stored_only
 from tests.integration.embedded.running import Cluster, running
 from tests.integration.embedded.talking import Caller, Reply

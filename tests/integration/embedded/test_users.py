@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import trustme
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.audit import AuditLog
-from stowplan.embedded.catalogue import Catalogue
+from stowplan.embedded.http.audit import AuditLog
 from stowplan.embedded.http.server import ServerOptions
-from stowplan.embedded.store import Store
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.store import Store
 from tests.integration.embedded.running import Cluster, make_api, make_namespace, running
 from tests.integration.embedded.talking import CONFIG_MAPS, PODS, Caller, config_map
 from tests.limits import LIMIT_SECONDS

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.yaml_workers import YamlWorkers
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.requests.yaml_workers import YamlWorkers
 from tests.limits import LIMIT_SECONDS
 
 SLOW = b"[" + b"{a}," * 700_000 + b"]"

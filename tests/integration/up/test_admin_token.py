@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.app.local import kubeconfig_file
-from stowplan.app.serving.certificates import self_signed
+from stowplan.kube import local_kubeconfig
+from stowplan.serving.certificates import self_signed
 from tests.integration.up.up_process import Up, run, running
 from tests.limits import LIMIT_SECONDS
 
@@ -28,7 +28,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 
 def token_of(folder: Path) -> str:
-    access = kubeconfig_file.read(folder / ".stowplan" / "kubeconfig")
+    access = local_kubeconfig.read(folder / ".stowplan" / "kubeconfig")
     assert access is not None
     return access.token
 

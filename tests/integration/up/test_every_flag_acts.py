@@ -16,11 +16,11 @@ import click
 import click.testing
 import pytest
 
-from stowplan.app.local import starting_cluster
-from stowplan.app.local.cluster import LocalCluster
-from stowplan.app.local.entering import tls_of
-from stowplan.app.local.starting_cluster import Contents
 from stowplan.cli import main, up
+from stowplan.local import starting_cluster
+from stowplan.local.cluster import LocalCluster
+from stowplan.local.entering import tls_of
+from stowplan.local.starting_cluster import Contents
 from stowplan.observe.logs import Logging, LogSettings
 
 ONCE = "tests.integration.up.test_once"
@@ -176,7 +176,7 @@ def server_options(*flags: str) -> Any:
 
 
 def test_certificates_of_clients_are_asked_for(tmp_path: Path) -> None:
-    from stowplan.app.serving.certificates import self_signed
+    from stowplan.serving.certificates import self_signed
 
     cert, key = (written(tmp_path, name, pem.decode()) for name, pem in zip("ck", self_signed(), strict=True))
     pair = (f"--cert={cert}", f"--key={key}")

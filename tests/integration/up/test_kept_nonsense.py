@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.controllers import bootstrap
-from stowplan.embedded.persistence import Database
-from stowplan.embedded.store import Store
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.persistence import Database
+from stowplan.embedded.storage.store import Store
 from tests.integration.up.up_process import Up, running
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.app.serving.certificates import self_signed
-from stowplan.embedded.persistence import Database
+from stowplan.embedded.storage.persistence import Database
+from stowplan.serving.certificates import self_signed
 from tests.integration.up.up_process import run, running, started, typed
 from tests.limits import LIMIT_SECONDS
 

@@ -13,16 +13,16 @@ from stowplan.app import clients, effective, startup
 from stowplan.app.endpoints import make_authenticator
 from stowplan.app.live import Live
 from stowplan.app.replica import Connections, Replica, Settings
-from stowplan.app.serving.authorization import Authorizer
-from stowplan.app.serving.certificates import ServerCertificate
-from stowplan.app.serving.server import Address, _listen
 from stowplan.cli.flag_parser import parse
 from stowplan.config.types import Configuration
 from stowplan.framework.profile import Profile
 from stowplan.kube.client import Client
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
-from tests.unit.app.serving.fake_reviewer import FakeReviewer
+from stowplan.serving.authorization import Authorizer
+from stowplan.serving.certificates import ServerCertificate
+from stowplan.serving.server import Address, _listen
+from tests.unit.serving.fake_reviewer import FakeReviewer
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 #: Nothing is sent there.

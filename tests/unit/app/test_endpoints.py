@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from stowplan.app.endpoints import make_authenticator
-from stowplan.app.serving.authentication import Authenticator
-from stowplan.app.serving.certificates import CertificateError
-from stowplan.app.serving.server import ServingError
 from stowplan.cli.flag_parser import parse
-from tests.unit.app.serving.certificate_authority import Authority
-from tests.unit.app.serving.fake_reviewer import FakeReviewer
+from stowplan.serving.authentication import Authenticator
+from stowplan.serving.certificates import CertificateError
+from stowplan.serving.server import ServingError
+from tests.unit.serving.certificate_authority import Authority
+from tests.unit.serving.fake_reviewer import FakeReviewer
 
 CLIENTS, PROXIES = Authority("clients"), Authority("proxies")
 

@@ -20,9 +20,9 @@ from stowplan.config import feature_gates
 from stowplan.config.arguments import UtilizationShapePoint
 from stowplan.config.errors import ConfigError
 from stowplan.config.load import Reading
-from stowplan.framework.curve import curve_of
 from stowplan.model import decode
 from stowplan.model.pod import Pod
+from stowplan.plugins.shape_score import curve_of
 from tests.unit.app.schema_leaves import of_arguments
 
 WORLD = """
@@ -126,11 +126,11 @@ SPREAD = {
 }
 CONSTRAINT = ("defaultConstraints", 0)
 SELECTING = "Forbidden: constraint must not define a selector"
-VOLUMES = "tests.unit.volumes.test_reserving:test_what_was_taken_is_written_and_waited_for"
+VOLUMES = "tests.unit.plugins.volumebinding.test_reserving:test_what_was_taken_is_written_and_waited_for"
 SELF = "tests.unit.app.test_every_argument_acts"
 CAPACITY = f"{SELF}:test_the_shape_of_scores_of_storage_reaches_the_plugin_with_its_gate_only"
-CANDIDATES = "tests.unit.plugins.test_default_preemption:test_as_many_candidates_are_looked_for_as_configured"
-DEVICES = "tests.unit.plugins.test_dynamic_resources"
+CANDIDATES = "tests.unit.plugins.defaultpreemption.test_plugin:test_as_many_candidates_are_looked_for_as_configured"
+DEVICES = "tests.unit.plugins.dynamicresources.test_plugin"
 
 
 def selecting(**selector: Any) -> Refused:

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from stowplan.app.serving.certificates import self_signed
 from stowplan.app.settings import read_configuration
 from stowplan.config.errors import ConfigError
 from stowplan.config.load import Reading
@@ -38,6 +37,7 @@ from stowplan.framework.contract import (
     Score,
     refuse,
 )
+from stowplan.serving.certificates import self_signed
 from tests.unit.app.made import Made, look_at
 from tests.unit.app.schema_leaves import of_configuration
 from tests.unit.config.writing import document

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.app.cluster import Cluster
-from stowplan.engine.choose import find_feasible, rank
+from stowplan.engine.scheduling_cycle import find_feasible, rank
 from stowplan.model.affinity import Affinity, PodAffinity, PodAffinityTerm
 from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
 from stowplan.model.namespace import Namespace

@@ -8,9 +8,9 @@ from aiohttp import web
 
 from stowplan.app.clients import now
 from stowplan.app.kube_reviews import KubeReviewer
-from stowplan.app.serving.identity import AccessRequest, Decision, User
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.credentials import load
+from stowplan.serving.identity import AccessRequest, Decision, User
 
 
 def ask(status: dict[str, Any], question: str, *details: Any) -> tuple[Any, dict[str, Any]]:

@@ -8,8 +8,8 @@ import pytest
 
 from stowplan.cache.cache import Cache
 from stowplan.cache.validate import validate
-from stowplan.framework.free_room import FreeRoom
 from stowplan.model.pod import Pod
+from stowplan.plugins.noderesources.fit import FreeRoom
 from stowplan.table.nodes import Nodes
 from stowplan.table.resources import CPU
 from stowplan.testing import make_node, make_pod

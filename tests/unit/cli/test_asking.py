@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from stowplan.app.local import kubeconfig_file
-from stowplan.app.local.kubeconfig_file import DEFAULT_PATH, Access
 from stowplan.cli import main
+from stowplan.kube.local_kubeconfig import DEFAULT_PATH, Access
+from stowplan.local import kubeconfig_file
 from tests.limits import LIMIT_SECONDS
 from tests.unit.app.fake_api import FakeApi, pod
 from tests.unit.app.test_live import run_live, until

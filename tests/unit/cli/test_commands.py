@@ -10,8 +10,8 @@ import yaml
 from click.testing import CliRunner
 
 from stowplan import __version__
-from stowplan.app.local.scoreboard import Score
 from stowplan.cli import SUBCOMMANDS, main, output, queue, up_views
+from stowplan.local.scoreboard import Score
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ["examples/cluster.yaml", "examples/workload.yaml"]

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from stowplan.app.configuration_source import SourceError
-from stowplan.app.serving.certificates import self_signed
 from stowplan.cli.flag_effects import warnings
 from stowplan.cli.flag_parser import parse
 from stowplan.cli.flag_table import FLAGS
 from stowplan.config.errors import ConfigError
+from stowplan.serving.certificates import self_signed
 from tests.unit.app.made import HEAD, Made, look_at
-from tests.unit.app.serving.certificate_authority import Authority
+from tests.unit.serving.certificate_authority import Authority
 
 
 @dataclass

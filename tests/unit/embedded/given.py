@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from stowplan.embedded.catalogue import BUILT_IN
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import BUILT_IN
 
 _BY_NAME = {(resource.qualified, resource.version): resource for resource in BUILT_IN}
 

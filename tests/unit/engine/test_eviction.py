@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from stowplan.framework.contract import Preemption
-from stowplan.framework.waiting import WaitingPod
+from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.pod import Pod
 from stowplan.simulate import virtual_time
 from stowplan.testing import make_node, make_pod

@@ -14,9 +14,9 @@ from stowplan.engine.ports import ExtenderSaid
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.ties import RandomTie
 from stowplan.framework.contract import Filter, Normalize, Preemption, Reject, Score, reject
-from stowplan.framework.extending import Filtered, NodesByName
+from stowplan.framework.extender import Filtered, NodesByName
 from stowplan.framework.handle import ExtenderError
-from stowplan.framework.requeueing import EXTENDER
+from stowplan.framework.profile import EXTENDER
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod

@@ -12,7 +12,7 @@ from stowplan.engine.failure import Failure
 from stowplan.engine.ports import Dropped, GivenBack
 from stowplan.engine.results import Failed, Refused
 from stowplan.framework.contract import Nominated
-from stowplan.framework.post_filtering import PostFiltered
+from stowplan.framework.post_filter import PostFiltered
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
 from stowplan.simulate import virtual_time
 from stowplan.testing import make_pod

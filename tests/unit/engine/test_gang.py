@@ -14,7 +14,7 @@ from stowplan.app.settings import read_configuration
 from stowplan.cache.validate import validate as validate_cache
 from stowplan.engine.failure import Failure
 from stowplan.engine.gang import GangCycle
-from stowplan.engine.party import Parties
+from stowplan.engine.gang_barrier import Parties
 from stowplan.framework import placing
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod

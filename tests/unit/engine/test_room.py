@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
-from stowplan.engine import choose
+from stowplan.engine import scheduling_cycle
 from stowplan.engine.results import Refused
 from stowplan.engine.room import make_room
 from stowplan.simulate.notebook import Notebook
@@ -25,7 +25,7 @@ def test_a_node_that_would_still_be_refused_says_why(keep_answers: bool) -> None
     _, parts = assemble(cluster, Notebook(), lambda: 0)
     pod = make_pod("p").requests(cpu=2).priority(10).anti_affinity("app", "db", "kubernetes.io/hostname").build()
     profile = cluster.profile_of(pod)
-    refused = choose.choose(cluster.field, profile, pod, cluster.cache.table.shape_of(pod))
+    refused = scheduling_cycle.choose(cluster.field, profile, pod, cluster.cache.table.shape_of(pod))
     assert isinstance(refused, Refused)
     made = asyncio.run(make_room(parts, profile, refused))
     assert made.message == (

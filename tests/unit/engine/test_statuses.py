@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from stowplan.engine.patience import Patience
 from stowplan.engine.ports import Report, Trouble
 from stowplan.engine.statuses import Statuses
+from stowplan.engine.timeouts import Patience
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.simulate import virtual_time

@@ -13,7 +13,7 @@ from stowplan.engine import with_extenders
 from stowplan.engine.extended import Extended
 from stowplan.engine.parts import Parts
 from stowplan.engine.results import Chosen
-from stowplan.framework.extending import Filtered
+from stowplan.framework.extender import Filtered
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.binding import Binding

@@ -11,7 +11,7 @@ import pytest
 from stowplan.config.types import Extender, ManagedResource
 from stowplan.extender.client import HttpExtender
 from stowplan.framework.contract import Preemption
-from stowplan.framework.extending import Filtered
+from stowplan.framework.extender import Filtered
 from stowplan.framework.handle import ExtenderError
 from stowplan.model.meta import ResourceList
 from stowplan.model.pod import Container, Pod

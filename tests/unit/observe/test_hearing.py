@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from stowplan.app.cluster import Cluster
-from stowplan.framework.extending import Filtered
+from stowplan.framework.extender import Filtered
 from stowplan.framework.handle import ExtenderError
 from stowplan.observe.explanation import render, say
 from stowplan.observe.hearing import hear

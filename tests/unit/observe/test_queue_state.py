@@ -1,6 +1,6 @@
 """Who waits in the queue, why, and when each is tried again."""
 
-from stowplan.framework.waiting import WaitingPod, WaitingPods
+from stowplan.framework.waiting_pods import WaitingPod, WaitingPods
 from stowplan.observe.queue_state import QueueView, Waiting, counts
 from stowplan.observe.timeline import Timeline
 from stowplan.queue.backoff import Limits

@@ -16,16 +16,16 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Container, Pod, RestartRule
 from stowplan.model.storage import PersistentVolumeClaim
 from stowplan.model.volumes import AwsElasticBlockStore, ClaimSource, Volume
-from stowplan.plugins.node_affinity import NodeAffinity
-from stowplan.plugins.node_declared_features import NodeDeclaredFeatures
-from stowplan.plugins.node_name import NodeName
-from stowplan.plugins.node_ports import NodePorts
-from stowplan.plugins.node_resources_fit import NodeResourcesFit
-from stowplan.plugins.node_unschedulable import NodeUnschedulable
-from stowplan.plugins.pod_topology_spread import PodTopologySpread
-from stowplan.plugins.scheduling_gates import SchedulingGates
-from stowplan.plugins.taint_toleration import TaintToleration
-from stowplan.plugins.volume_restrictions import VolumeRestrictions
+from stowplan.plugins.nodeaffinity import NodeAffinity
+from stowplan.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
+from stowplan.plugins.nodename import NodeName
+from stowplan.plugins.nodeports import NodePorts
+from stowplan.plugins.noderesources.fit import NodeResourcesFit
+from stowplan.plugins.nodeunschedulable import NodeUnschedulable
+from stowplan.plugins.podtopologyspread.plugin import PodTopologySpread
+from stowplan.plugins.schedulinggates import SchedulingGates
+from stowplan.plugins.tainttoleration import TaintToleration
+from stowplan.plugins.volumerestrictions import VolumeRestrictions
 from stowplan.testing import LocalHandle, make_node, make_pod
 
 POD = make_pod("p")

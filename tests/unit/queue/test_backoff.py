@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from stowplan.plugins.priority_sort import PrioritySort
+from stowplan.plugins.queuesort import PrioritySort
 from stowplan.queue.backoff import SECOND, Backoff, Limits, delay_seconds
 from stowplan.queue.entry import QueuedPod
 from tests.unit.queue.waiting_room import pod

@@ -12,7 +12,7 @@ from stowplan.framework.changes import Action, Event
 from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
-from stowplan.plugins.priority_sort import PrioritySort
+from stowplan.plugins.queuesort import PrioritySort
 from stowplan.queue.backoff import SECOND, Limits
 from stowplan.queue.entry import Place, QueuedPod
 from stowplan.queue.places import Rules

@@ -11,8 +11,8 @@ from stowplan.model.namespace import Namespace
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import EVERYTHING, from_labels
+from stowplan.table.counts import MatchedPods, selection
 from stowplan.table.domains import by_key
-from stowplan.table.matched_pods import MatchedPods, selection
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 from stowplan.table.terms import Term

@@ -34,9 +34,9 @@ from stowplan.embedded.admission.quota import account
 from stowplan.embedded.admission.surroundings import Surroundings
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.custom import intake
-from stowplan.embedded.errors import invalid
-from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.users import User
+from stowplan.embedded.identity.users import User
+from stowplan.embedded.objects.errors import invalid
+from stowplan.embedded.objects.resource import Object, Resource
 
 __all__ = [
     "account",

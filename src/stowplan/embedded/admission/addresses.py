@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded.admission.surroundings import Surroundings
-from stowplan.embedded.errors import Cause, StatusError, invalid
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import Cause, StatusError, invalid
+from stowplan.embedded.objects.resource import Object, Resource
 
 _NETWORK: Final = ipaddress.ip_network("10.96.0.0/16")
 #: The first addresses are left to those who choose theirs.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from stowplan.embedded.resource import Object
-from stowplan.embedded.users import ADMIN, User
+from stowplan.embedded.identity.users import ADMIN, User
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.timestamps import format_time
 
 REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from stowplan.embedded.admission.surroundings import Surroundings, served
-from stowplan.embedded.errors import forbidden
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import forbidden
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.model import decode, requests
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from stowplan.embedded.admission.surroundings import Surroundings, served
-from stowplan.embedded.errors import StatusError, forbidden, not_found
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import StatusError, forbidden, not_found
+from stowplan.embedded.objects.resource import Object, Resource
 
 _LASTING: Final = frozenset(("default", "kube-system", "kube-public"))
 

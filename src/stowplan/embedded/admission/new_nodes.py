@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.model import decode
 from stowplan.model.pod import Pod
 from stowplan.model.qos import BEST_EFFORT, BURSTABLE, qos_class

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded.admission.surroundings import Surroundings, served
-from stowplan.embedded.errors import forbidden
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import forbidden
+from stowplan.embedded.objects.resource import Object, Resource
 
 _GROUP: Final = "scheduling.k8s.io"
 _USUAL_POLICY: Final = "PreemptLowerPriority"

@@ -11,9 +11,9 @@ from typing import Final
 from stowplan.embedded.admission import usage
 from stowplan.embedded.admission.surroundings import Surroundings, served
 from stowplan.embedded.admission.usage import Usage
-from stowplan.embedded.errors import forbidden
-from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects.errors import forbidden
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.stored import Stored
 from stowplan.model.quantity import Quantity
 from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stowplan.embedded.admission.surroundings import Surroundings, served
-from stowplan.embedded.errors import forbidden
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import forbidden
+from stowplan.embedded.objects.resource import Object, Resource
 
 
 def apply(resource: Resource, pod: Object, api: Surroundings) -> None:

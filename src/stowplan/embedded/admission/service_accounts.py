@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from stowplan.embedded.admission.surroundings import Surroundings, served
-from stowplan.embedded.errors import forbidden
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import forbidden
+from stowplan.embedded.objects.resource import Object, Resource
 
 _USUAL: Final = "default"
 _PULL_SECRETS: Final = "imagePullSecrets"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from stowplan.embedded.admission.surroundings import Surroundings, served
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _MARK: Final = "storageclass.kubernetes.io/is-default-class"
 

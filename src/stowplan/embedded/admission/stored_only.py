@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.resource import Resource
 
 
 def warnings(resource: Resource) -> tuple[str, ...]:

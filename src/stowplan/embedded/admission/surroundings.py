@@ -6,9 +6,9 @@ from datetime import datetime
 from functools import cache
 from typing import Protocol
 
-from stowplan.embedded.catalogue import BUILT_IN, Catalogue
-from stowplan.embedded.resource import Resource
-from stowplan.embedded.store import Store
+from stowplan.embedded.objects.resource import Resource
+from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
+from stowplan.embedded.storage.store import Store
 
 
 class Surroundings(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.model import decode, requests
 from stowplan.model.meta import ResourceList
 from stowplan.model.pod import Pod

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _FINALIZERS: Final = {
     "PersistentVolumeClaim": "kubernetes.io/pvc-protection",

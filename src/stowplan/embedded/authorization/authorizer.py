@@ -14,10 +14,10 @@ from stowplan.embedded.authorization import question as questions
 from stowplan.embedded.authorization.policy import GROUP, Binding, Key, Policy
 from stowplan.embedded.authorization.question import Question
 from stowplan.embedded.authorization.rules import Rule
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.incoming import Incoming
-from stowplan.embedded.store import Store
-from stowplan.embedded.users import MASTERS, User
+from stowplan.embedded.identity.users import MASTERS, User
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.requests.incoming import Incoming
+from stowplan.embedded.storage.store import Store
 
 #: Beyond so many the tables are begun anew, so that nobody fills the memory with names.
 _MOST_USERS: Final = 1000

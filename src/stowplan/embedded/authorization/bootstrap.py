@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from stowplan.embedded.admission.surroundings import served
-from stowplan.embedded.api import Api
 from stowplan.embedded.authorization.policy import GROUP
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
 from stowplan.model import manifests
 
 _FOLDER: Final = Path(__file__).parent

@@ -14,11 +14,11 @@ from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.authorization.policy import GROUP, Key
 from stowplan.embedded.authorization.question import Question
 from stowplan.embedded.authorization.rules import ALL, Rule, read_rules
-from stowplan.embedded.errors import StatusError, forbidden, not_found
-from stowplan.embedded.parts import APPROVAL, STATUS
-from stowplan.embedded.request import Target
-from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.users import MASTERS, User
+from stowplan.embedded.identity.users import MASTERS, User
+from stowplan.embedded.objects.errors import StatusError, forbidden, not_found
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.registry.parts import APPROVAL, STATUS
+from stowplan.embedded.requests.request import Target
 
 #: Refuses an object that its author may not write, given what it was before; raises StatusError.
 Guard = Callable[[Resource, Object, Object | None], None]

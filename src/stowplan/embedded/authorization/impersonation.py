@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.authorization.question import Question
-from stowplan.embedded.errors import StatusError, bad_request
-from stowplan.embedded.users import ANONYMOUS, AUTHENTICATED, User, account_groups, read_account
+from stowplan.embedded.identity.users import ANONYMOUS, AUTHENTICATED, User, account_groups, read_account
+from stowplan.embedded.objects.errors import StatusError, bad_request
 
 USER: Final = "impersonate-user"
 _GROUP: Final = "impersonate-group"

@@ -12,11 +12,11 @@ import msgspec
 
 from stowplan.embedded.admission.surroundings import served
 from stowplan.embedded.authorization.rules import Rule, read_rules
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.resource import Object
-from stowplan.embedded.store import Feed, Store, Stored
-from stowplan.embedded.stored import DELETED
-from stowplan.embedded.users import User, account_name
+from stowplan.embedded.identity.users import User, account_name
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.storage.store import Feed, Store, Stored
+from stowplan.embedded.storage.stored import DELETED
 from stowplan.model import decode
 from stowplan.model.meta import LabelSelector
 from stowplan.model.selectors import Selector, SelectorError, compile_label_selector

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded import paths
-from stowplan.embedded.incoming import Incoming
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.requests import paths
+from stowplan.embedded.requests.incoming import Incoming
 
 _VERBS: Final = {
     "POST": "create",

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from stowplan.embedded.authorization.question import Question
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 ALL: Final = "*"
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from stowplan.embedded.api import Api
 from stowplan.embedded.controllers import bootstrap
 from stowplan.embedded.controllers.cron_jobs import CronJobs
 from stowplan.embedded.controllers.daemon_sets import DaemonSets
@@ -41,9 +40,10 @@ from stowplan.embedded.following.nodes import Nodes
 from stowplan.embedded.following.pods import Pods
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.storage import Storage
-from stowplan.embedded.heartbeats import Heartbeats
-from stowplan.embedded.kubelet import Kubelet, Timing
-from stowplan.embedded.precedence import Precedence
+from stowplan.embedded.kubelet.heartbeats import Heartbeats
+from stowplan.embedded.kubelet.kubelet import Kubelet, Timing
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.registry.precedence import Precedence
 
 
 @dataclass(frozen=True, slots=True)

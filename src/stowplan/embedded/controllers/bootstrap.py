@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.registry.api import Api
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _PRIORITY_CLASSES = (

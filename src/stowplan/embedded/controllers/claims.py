@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.owners import controller_of, controller_reference
 from stowplan.embedded.following.pods import KnownPod, matching
 from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.registry.api import Api
 from stowplan.model import decode
 from stowplan.model.meta import LabelSelector
 from stowplan.model.selectors import NOTHING, Selector, SelectorError, compile_label_selector

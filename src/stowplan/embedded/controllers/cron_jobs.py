@@ -10,12 +10,12 @@ from typing import Any
 from stowplan.embedded.controllers.claims import Claimant, save
 from stowplan.embedded.controllers.job_verdicts import is_finished
 from stowplan.embedded.controllers.sets import KnownSet, Sets
-from stowplan.embedded.cron_schedule import Schedule, ScheduleError, parse
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import conditions, resources
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.cron_schedule import Schedule, ScheduleError, parse
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.timestamps import format_time, parse_time
 
 _SCHEDULED_FOR = "batch.kubernetes.io/cronjob-scheduled-timestamp"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stowplan.embedded.following.nodes import KnownNode
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.model import decode
 from stowplan.model.affinity import NodeSelector, Toleration
 from stowplan.model.node_selector import CompiledNodeSelector, compile_node_selector

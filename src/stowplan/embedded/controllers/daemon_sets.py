@@ -17,7 +17,7 @@ from stowplan.embedded.following.follower import Key
 from stowplan.embedded.following.nodes import KnownNode
 from stowplan.embedded.following.pods import KnownPod
 from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 #: Pods made or deleted in one go before everybody else has a turn.
 _BURST = 50

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from stowplan.embedded.controllers.amounts import scaled
 from stowplan.embedded.controllers.history import REVISION_LABEL
 from stowplan.embedded.following.pods import KnownPod
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 
 @dataclass(frozen=True, slots=True)

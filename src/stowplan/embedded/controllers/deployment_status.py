@@ -8,7 +8,7 @@ from typing import Any
 
 from stowplan.embedded.controllers import rollouts
 from stowplan.embedded.following import conditions
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.timestamps import format_time, parse_time
 
 AVAILABLE, PROGRESSING, REPLICA_FAILURE = "Available", "Progressing", "ReplicaFailure"

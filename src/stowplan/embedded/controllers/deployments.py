@@ -10,12 +10,12 @@ from stowplan.embedded.controllers.claims import Claimant, save
 from stowplan.embedded.controllers.revision_sets import Revisions
 from stowplan.embedded.controllers.rollouts import replicas
 from stowplan.embedded.controllers.sets import KnownSet, Sets
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.pods import KnownPod
 from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
 
 
 class Deployments:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from stowplan.embedded.api import Api
 from stowplan.embedded.following import conditions, resources
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
 from stowplan.model.timestamps import format_time
 
 

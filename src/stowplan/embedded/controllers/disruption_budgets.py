@@ -9,15 +9,15 @@ from typing import Any
 from stowplan.embedded.controllers.amounts import scaled
 from stowplan.embedded.controllers.claims import Claimant, save
 from stowplan.embedded.controllers.sets import KnownSet, selector_in
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import conditions, resources
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.owners import Owner
 from stowplan.embedded.following.pods import KnownPod
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.resource import Object
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.storage.stored import Stored
 from stowplan.model.timestamps import format_time, parse_time
 
 #: A pod whose eviction was allowed but that is still there counts again after this.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
-from stowplan.embedded import reading
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.claiming_pods import ClaimingPod, ClaimingPods
 from stowplan.embedded.following.follower import Key
@@ -14,7 +12,9 @@ from stowplan.embedded.following.owners import controller_of, controller_referen
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.storage import KnownClaim, Storage
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
 
 
 class EphemeralVolumes:

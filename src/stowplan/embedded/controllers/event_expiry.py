@@ -13,10 +13,10 @@ from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.storage.stored import Stored
 
 KEPT: Final = timedelta(hours=1)
 _EVERY_SECONDS: Final = 60.0

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.stored import Stored
 from stowplan.model.meta import OwnerReference, Part
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from copy import deepcopy
 
-from stowplan.embedded.api import Api
 from stowplan.embedded.controllers.claims import Claimant
 from stowplan.embedded.controllers.template_hash import hash_of
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.owners import controller_of
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
 
 REVISION_LABEL = "controller-revision-hash"
 #: As `kubectl rollout undo` sends it back: a patch that replaces the template.

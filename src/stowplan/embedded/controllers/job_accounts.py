@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from stowplan.embedded.controllers import job_indexes
 from stowplan.embedded.following.pods import KnownPod
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 _UNCOUNTED = "uncountedTerminatedPods"

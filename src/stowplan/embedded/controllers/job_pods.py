@@ -6,7 +6,7 @@ from stowplan.embedded.controllers.claims import Claimant
 from stowplan.embedded.controllers.job_accounts import TRACKING
 from stowplan.embedded.controllers.pod_making import Naming, pod_from
 from stowplan.embedded.following.pods import COMPLETION_INDEX
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 
 def is_indexed(job: Object) -> bool:

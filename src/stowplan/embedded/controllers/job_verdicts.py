@@ -9,7 +9,7 @@ from datetime import datetime
 from stowplan.embedded.controllers.job_accounts import outcome
 from stowplan.embedded.following import conditions
 from stowplan.embedded.following.pods import KnownPod
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.timestamps import parse_time
 
 

@@ -16,12 +16,12 @@ from stowplan.embedded.controllers.claims import Claimant, claim, save
 from stowplan.embedded.controllers.job_verdicts import Verdict, is_finished, judge, put_condition
 from stowplan.embedded.controllers.pod_making import PodMaker
 from stowplan.embedded.controllers.sets import KnownSet, Sets
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import conditions, resources
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.pods import KnownPod
 from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.timestamps import format_time, parse_time
 
 _BURST = 50

@@ -15,8 +15,8 @@ from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.resource import Object
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.storage.stored import Stored
 
 _NAMESPACE: Final = "default"
 _NAME: Final = "kubernetes"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import conditions, resources
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.stored import Stored
 from stowplan.model.timestamps import format_time
 
 _FINALIZER = "kubernetes"

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import conditions, resources
 from stowplan.embedded.following.follower import Key
 from stowplan.embedded.following.nodes import KnownNode
 from stowplan.embedded.following.pods import KnownPod
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
+from stowplan.embedded.objects.errors import StatusError
 from stowplan.model.timestamps import format_time
 from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE
 

@@ -8,7 +8,7 @@ from copy import deepcopy
 from stowplan.embedded.controllers.claims import Claimant
 from stowplan.embedded.controllers.history import REVISION_LABEL, template_of
 from stowplan.embedded.controllers.pod_making import Naming, pod_from
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _NUMBERED = re.compile(r"(.+)-(0|[1-9][0-9]*)$")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from stowplan.embedded.api import Api
 from stowplan.embedded.controllers.claims import Claimant
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.events import Recorder
 from stowplan.embedded.following.pods import KnownPod
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
 
 #: What the API server leaves of a name to put five random characters behind.
 _LONGEST_PREFIX = 58

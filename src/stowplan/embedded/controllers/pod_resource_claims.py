@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
-from stowplan.embedded import reading
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.claiming_pods import ClaimingPod, ClaimingPods, DeviceEntry
 from stowplan.embedded.following.device_claims import POD_CLAIM_NAME, DeviceClaims, KnownDeviceClaim
@@ -18,8 +16,10 @@ from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.owners import controller_reference
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.resource import Object
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.storage.stored import Stored
 
 #: What is left of a name beside a dash and five random characters.
 _LONGEST_PREFIX = 57

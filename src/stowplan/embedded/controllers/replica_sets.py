@@ -9,12 +9,12 @@ from stowplan.embedded.controllers import victims
 from stowplan.embedded.controllers.claims import Claimant, claim
 from stowplan.embedded.controllers.pod_making import PodMaker, pod_from
 from stowplan.embedded.controllers.sets import COMPONENTS, KnownSet, Sets
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import conditions
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.pods import KnownPod, matching
 from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.model.selectors import from_labels
 from stowplan.model.timestamps import format_time
 

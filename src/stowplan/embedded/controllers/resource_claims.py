@@ -15,7 +15,7 @@ from stowplan.embedded.following.follower import Key
 from stowplan.embedded.following.pods import KnownPod
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 
 class ResourceClaims:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
-from stowplan.embedded.api import Api
 from stowplan.embedded.controllers import rollouts
 from stowplan.embedded.controllers.claims import Claimant, save
 from stowplan.embedded.controllers.rollouts import replicas
 from stowplan.embedded.controllers.sets import KnownSet
 from stowplan.embedded.controllers.template_hash import hash_of
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Follower, Key
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
 
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stowplan.embedded.controllers.amounts import scaled
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 DESIRED = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM = "deployment.kubernetes.io/max-replicas"

@@ -9,8 +9,8 @@ from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.resource import Object
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.storage.stored import Stored
 
 #: What is published where there is no certificate: text that no reader of certificates takes for one.
 NO_AUTHORITY: Final = "# This API server is reached without TLS: there is no certificate to verify it by.\n"

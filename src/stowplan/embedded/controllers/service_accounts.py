@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.storage.stored import Stored
 
 _NAME = "default"
 

@@ -9,14 +9,14 @@ import msgspec
 
 from stowplan.embedded import admission
 from stowplan.embedded.controllers.claims import Claimant, save, selector_of
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.owners import controller_of
 from stowplan.embedded.following.pods import KnownPod
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.work import Reconcile, Worker, WorkQueue
-from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.stored import Stored
 from stowplan.model.selectors import EQUALS, Selector, from_labels
 
 #: A large set is looked at less often, so that a change of each of its pods does not cost a look at all of them.

@@ -15,12 +15,12 @@ from stowplan.embedded.controllers.history import REVISION_LABEL, History
 from stowplan.embedded.controllers.ordinals import claims_of, first_ordinal, ordinal_of, pod_at
 from stowplan.embedded.controllers.pod_making import PodMaker
 from stowplan.embedded.controllers.sets import Sets
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Key
 from stowplan.embedded.following.pods import KnownPod
 from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
 
 #: Pods made or deleted in one go before everybody else has a turn.
 _BURST = 50

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stowplan.embedded import reading
 from stowplan.embedded.following.storage import BIND_COMPLETED, BOUND_BY_CONTROLLER
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 
 _YES = "yes"
 

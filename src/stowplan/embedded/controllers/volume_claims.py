@@ -22,7 +22,7 @@ from stowplan.embedded.following.storage import (
     Storage,
 )
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.timestamps import format_time
 
 _NO_CLASS = "no persistent volumes available for this claim and no storage class is set"

@@ -14,7 +14,7 @@ from stowplan.embedded.following.follower import Key
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.storage import KnownClaim, KnownVolume, Storage
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.resource import Resource
 
 _CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 _VOLUME_FINALIZER = "kubernetes.io/pv-protection"

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
-from stowplan.embedded import reading
 from stowplan.embedded.controllers import volume_topology
 from stowplan.embedded.controllers.volume_binding import reference_to
 from stowplan.embedded.controllers.volume_topology import HOSTNAME, ZONE, Segment
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Key
 from stowplan.embedded.following.nodes import KnownNode
 from stowplan.embedded.following.setting import Setting
 from stowplan.embedded.following.storage import DEFAULT_CLASS, PROVISIONED_BY, SELECTED_NODE, KnownClaim, Storage
 from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
 
 #: Makes volumes that one node reaches.
 LOCAL = "stowplan.dev/local"

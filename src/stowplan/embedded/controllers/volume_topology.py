@@ -11,8 +11,8 @@ import zlib
 from collections.abc import Iterable, Mapping
 from itertools import product
 
-from stowplan.embedded import reading
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

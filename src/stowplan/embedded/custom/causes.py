@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.errors import MOST_CAUSES, Cause
+from stowplan.embedded.objects.errors import MOST_CAUSES, Cause
 
 #: Values and choices are spelled out in complaints, and may be as long as an object.
 _MOST_CHARACTERS: Final = 1024 * 1024

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from stowplan.embedded import reading
 from stowplan.embedded.custom import formats, uniqueness
 from stowplan.embedded.custom.causes import (
     bounded,
@@ -19,8 +18,9 @@ from stowplan.embedded.custom.causes import (
     unsupported,
     wrong_type,
 )
-from stowplan.embedded.errors import Cause
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.errors import Cause
+from stowplan.embedded.objects.resource import Object
 
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 #: What checking one object may cost: one for each schema that a value is held against, for a pattern its weight.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from stowplan.embedded import json_path, reading
 from stowplan.embedded.custom.resource import CustomResource, PrinterColumn, ScalePaths
 from stowplan.embedded.custom.rule_check import has_rules
 from stowplan.embedded.custom.structure import costly_bytes
-from stowplan.embedded.json_path import JsonPath
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import json_path, reading
+from stowplan.embedded.objects.json_path import JsonPath
+from stowplan.embedded.objects.resource import Object
 
 _AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from stowplan.embedded import json_path, reading
 from stowplan.embedded.custom import rule_faults, schema_faults
 from stowplan.embedded.custom.causes import invalid_value, required, unsupported
 from stowplan.embedded.custom.definition import names_of, versions
-from stowplan.embedded.errors import Cause
-from stowplan.embedded.json_path import JsonPath
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import json_path, reading
+from stowplan.embedded.objects.errors import Cause
+from stowplan.embedded.objects.json_path import JsonPath
+from stowplan.embedded.objects.resource import Object
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _STRATEGIES: Final = ("None", "Webhook")

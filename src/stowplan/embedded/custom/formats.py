@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Final
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.model import duration
 
 _ATOM: Final = r'[^\s@".,;:<>()\[\]\\]+'

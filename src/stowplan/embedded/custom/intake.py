@@ -7,8 +7,8 @@ from typing import Final
 from stowplan.embedded.custom import checking, faults, rule_check, structure, uniqueness
 from stowplan.embedded.custom.causes import bounded, invalid
 from stowplan.embedded.custom.resource import CustomResource
-from stowplan.embedded.errors import Cause, StatusError, bad_request
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import Cause, StatusError, bad_request
+from stowplan.embedded.objects.resource import Object, Resource
 
 _DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 _FEW_BYTES: Final = 1024

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from stowplan.embedded import reading
 from stowplan.embedded.custom.causes import forbidden, invalid_value, required, unsupported
-from stowplan.embedded.errors import Cause
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.errors import Cause
+from stowplan.embedded.objects.resource import Object
 
 _LIST_TYPE: Final = "x-kubernetes-list-type"
 _KEYS: Final = "x-kubernetes-list-map-keys"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from stowplan.embedded import reading
-from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.custom.definition import names_of, resources_of, versions
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.model.timestamps import format_time
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from stowplan.embedded.json_path import JsonPath
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.json_path import JsonPath
+from stowplan.embedded.objects.resource import Object, Resource
 
 
 @dataclass(frozen=True, slots=True)

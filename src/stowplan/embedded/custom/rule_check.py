@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from stowplan.embedded import reading
 from stowplan.embedded.custom import rule_values, uniqueness
 from stowplan.embedded.custom.causes import bounded, duplicate, forbidden, invalid, invalid_value, required
-from stowplan.embedded.errors import Cause
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.errors import Cause
+from stowplan.embedded.objects.resource import Object
 
 if TYPE_CHECKING:
     from stowplan.embedded.custom.rules import Expression

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from stowplan.embedded import reading
 from stowplan.embedded.custom.causes import invalid_value, required, spelled, unsupported
 from stowplan.embedded.custom.rule_check import RULES
-from stowplan.embedded.errors import Cause
-from stowplan.embedded.json_path import keys
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.errors import Cause
+from stowplan.embedded.objects.json_path import keys
+from stowplan.embedded.objects.resource import Object
 
 if TYPE_CHECKING:
     from stowplan.embedded.custom.rules import Typing

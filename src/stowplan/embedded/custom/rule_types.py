@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from stowplan.cel import tree
 from stowplan.cel.environment import ExpressionError, at
-from stowplan.embedded import reading
 from stowplan.embedded.custom import rule_values
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 
 _VALUES: Final = ("self", "oldSelf")
 _MOST_ITEMS: Final = 10_000

@@ -14,9 +14,9 @@ from cel_expr_python import cel
 
 from stowplan.cel import patterns, tokens
 from stowplan.cel.environment import DYN, STRING, ExpressionError, at, fault
-from stowplan.embedded import reading
 from stowplan.embedded.custom import rule_values
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 
 _MOST_VARIABLES: Final = 1000
 _OBJECT: Final = cel.Type.Map(STRING, DYN)

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-from stowplan.embedded import reading
 from stowplan.embedded.custom import formats
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 from stowplan.model import duration
 from stowplan.model.timestamps import parse_time
 

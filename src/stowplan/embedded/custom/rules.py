@@ -21,7 +21,7 @@ from stowplan.cel.functions import of_kubernetes
 from stowplan.embedded.custom import rule_types, rule_typing
 from stowplan.embedded.custom.network_functions import of_network
 from stowplan.embedded.custom.pattern_meter import PatternMeter
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 #: Everything in an object that rules look at, each time that one does, and each step through a list.
 MOST_COST: Final = 500_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stowplan.embedded import reading
 from stowplan.embedded.custom import checking, formats, rule_faults, structure
 from stowplan.embedded.custom.causes import forbidden, invalid_value, required, unsupported
 from stowplan.embedded.custom.list_faults import list_faults
-from stowplan.embedded.errors import Cause
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.errors import Cause
+from stowplan.embedded.objects.resource import Object
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _MAP_TYPES: Final = ("atomic", "granular")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 #: Every object has these, whatever its schema says.
 _ALWAYS: Final = frozenset(("apiVersion", "kind", "metadata"))

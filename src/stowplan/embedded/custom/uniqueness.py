@@ -8,8 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.embedded.custom.causes import duplicate, invalid_value
-from stowplan.embedded.errors import Cause
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import Cause
+from stowplan.embedded.objects.resource import Object
 
 _LIST_TYPE: Final = "x-kubernetes-list-type"
 _TWICE: Final = 2

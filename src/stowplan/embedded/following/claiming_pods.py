@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded import reading
-from stowplan.embedded.api import Api
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.pods import FINISHED_PHASES
-from stowplan.embedded.resource import Object
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.stored import Stored
 
 #: One of these is in the text of every pod that is of interest.
 _MARKS = (b'"persistentVolumeClaim"', b'"ephemeral"', b'"resourceClaims"', b'"extendedResourceClaimStatus"')

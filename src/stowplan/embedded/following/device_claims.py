@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded import reading
-from stowplan.embedded.api import Api
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.owners import controller_of
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects import reading
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.stored import Stored
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 FINALIZER = "resource.kubernetes.io/delete-protection"

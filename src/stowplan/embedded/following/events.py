@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following import resources
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.registry.api import Api
 from stowplan.model.timestamps import format_time
 
 Now = Callable[[], datetime]

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following.events import Recorder
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Resource
+from stowplan.embedded.registry.api import Api
 
 #: Namespace ("" for cluster-scoped objects) and name, or whatever else a queue holds.
 Key = tuple[str, str]

@@ -10,13 +10,13 @@ import logging
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.changes import Feed
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following.events import Recorder
 from stowplan.embedded.following.failures import Failures
-from stowplan.embedded.resource import Resource
-from stowplan.embedded.stored import DELETED, Change, Stored
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Resource
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.changes import Feed
+from stowplan.embedded.storage.stored import DELETED, Change, Stored
 
 T = TypeVar("T")
 

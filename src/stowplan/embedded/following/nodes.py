@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from stowplan.embedded.api import Api
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Follower
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.stored import Stored
 from stowplan.model.meta import Part
 from stowplan.model.node import Taint
 

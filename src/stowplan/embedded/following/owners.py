@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object, Resource
 
 
 class Owner(msgspec.Struct, frozen=True, gc=False):

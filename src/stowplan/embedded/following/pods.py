@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded.api import Api
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.interned import Interned
 from stowplan.embedded.following.owners import Owner
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.stored import Stored
 from stowplan.model.affinity import Toleration
 from stowplan.model.meta import Part
 from stowplan.model.selectors import EQUALS, Selector

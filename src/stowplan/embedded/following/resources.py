@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.resource import Resource
+from stowplan.embedded.registry.api import Api
 
 
 def find(api: Api, api_version: str, kind: str) -> Resource:

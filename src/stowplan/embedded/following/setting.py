@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stowplan.embedded.api import Api
 from stowplan.embedded.following.events import Now, Recorder
 from stowplan.embedded.following.failures import Failures, Locate
 from stowplan.embedded.following.nodes import Nodes
 from stowplan.embedded.following.pods import Pods
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.resource import Resource
+from stowplan.embedded.registry.api import Api
 
 
 @dataclass(frozen=True, slots=True)

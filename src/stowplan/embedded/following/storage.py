@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded import reading
-from stowplan.embedded.api import Api
 from stowplan.embedded.following import resources
 from stowplan.embedded.following.follower import Follower, Key
-from stowplan.embedded.resource import Object
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.stored import Stored
 from stowplan.model import decode
 from stowplan.model.meta import LabelSelector
 from stowplan.model.quantity import Quantity

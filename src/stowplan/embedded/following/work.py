@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following.follower import Follower, Key
+from stowplan.embedded.objects.errors import StatusError
 
 _FIRST_RETRY_SECONDS = 0.01
 _LAST_RETRY_SECONDS = 30.0

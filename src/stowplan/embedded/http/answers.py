@@ -8,12 +8,12 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, Protocol
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.requests import Head, Request
-from stowplan.embedded.incoming import Answer, Later, refusal
-from stowplan.embedded.media import JSON
-from stowplan.embedded.users import Certificate, User
-from stowplan.embedded.watching import Watch
+from stowplan.embedded.identity.users import Certificate, User
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.requests.incoming import Answer, Later, refusal
+from stowplan.embedded.requests.media import JSON
+from stowplan.embedded.requests.watching import Watch
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"

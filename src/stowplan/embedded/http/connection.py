@@ -14,15 +14,15 @@ import logging
 from enum import Enum, auto
 from typing import Final, cast
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http import answers
 from stowplan.embedded.http.answers import Admission, Door, respond_safely, wait_safely
 from stowplan.embedded.http.connections import Connections
 from stowplan.embedded.http.requests import Request, RequestReader
-from stowplan.embedded.incoming import Answer, Later, refusal
-from stowplan.embedded.precedence import Precedence
-from stowplan.embedded.users import Certificate
-from stowplan.embedded.watching import Watch
+from stowplan.embedded.identity.users import Certificate
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.registry.precedence import Precedence
+from stowplan.embedded.requests.incoming import Answer, Later, refusal
+from stowplan.embedded.requests.watching import Watch
 
 #: What a client may send while its connection is taken.
 _LONGEST_AHEAD_BYTES: Final = 64 * 1024

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from stowplan.embedded.errors import StatusError
+from stowplan.embedded.objects.errors import StatusError
 
 #: What is looked at, in small letters as `requests` has them; values of one that is there twice are joined by commas.
 HEADERS: Final = ("host", "origin", "sec-fetch-site")

@@ -15,7 +15,7 @@ from typing import Final
 import httptools
 import msgspec
 
-from stowplan.embedded.errors import StatusError, bad_request
+from stowplan.embedded.objects.errors import StatusError, bad_request
 
 BODY_LIMIT_BYTES: Final = 3 * 1024 * 1024
 HEAD_LIMIT_BYTES: Final = 64 * 1024

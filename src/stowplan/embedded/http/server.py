@@ -15,24 +15,26 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from stowplan.embedded import pages, paths, service_tokens
-from stowplan.embedded.api import Api
-from stowplan.embedded.audit import AuditLog
-from stowplan.embedded.authentication import Authenticator
 from stowplan.embedded.authorization import impersonation
 from stowplan.embedded.authorization.authorizer import Authorizer
-from stowplan.embedded.errors import StatusError
+from stowplan.embedded.http import pages
 from stowplan.embedded.http.answers import Admission, Respond
+from stowplan.embedded.http.audit import AuditLog
+from stowplan.embedded.http.authentication import Authenticator
 from stowplan.embedded.http.connection import Connection
 from stowplan.embedded.http.connections import Connections, Limits
 from stowplan.embedded.http.origin import OwnOrigin, is_loopback
 from stowplan.embedded.http.requests import Head, Request
-from stowplan.embedded.incoming import Answer, Incoming, Later, in_json, is_long_yaml, refusal
-from stowplan.embedded.precedence import Precedence
-from stowplan.embedded.users import ANONYMOUS, UNKNOWN, Certificate, User
-from stowplan.embedded.verbs import Verbs
-from stowplan.embedded.watching import Watch
-from stowplan.embedded.yaml_workers import YamlWorkers
+from stowplan.embedded.http.verbs import Verbs
+from stowplan.embedded.identity import service_tokens
+from stowplan.embedded.identity.users import ANONYMOUS, UNKNOWN, Certificate, User
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.registry.precedence import Precedence
+from stowplan.embedded.requests import paths
+from stowplan.embedded.requests.incoming import Answer, Incoming, Later, in_json, is_long_yaml, refusal
+from stowplan.embedded.requests.watching import Watch
+from stowplan.embedded.requests.yaml_workers import YamlWorkers
 
 _BACKLOG: Final = 1024
 _OTHER_FILES: Final = 256

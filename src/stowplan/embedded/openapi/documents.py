@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.catalogue import BUILT_IN, Catalogue
 from stowplan.embedded.custom.resource import schema_of
-from stowplan.embedded.discovery import RELEASE
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.openapi import schemas
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.requests.discovery import RELEASE
+from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
 from stowplan.embedded.types import structural
 
 _PATCHES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.catalogue import BUILT_IN, Catalogue
-from stowplan.embedded.discovery import RELEASE
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.openapi import schemas
-from stowplan.embedded.resource import Object
+from stowplan.embedded.requests.discovery import RELEASE
+from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
 from stowplan.embedded.types import structural
 
 #: What is asked for has an @ in the place of the dot, which is no valid media type.

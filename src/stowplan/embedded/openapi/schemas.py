@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stowplan.embedded.custom.resource import CustomResource
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.types import release, structural
 
 KIND: Final = "x-kubernetes-group-version-kind"

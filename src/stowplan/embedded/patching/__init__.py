@@ -15,7 +15,8 @@ from functools import lru_cache
 from typing import Any
 
 from stowplan.embedded.custom.resource import schema_of
-from stowplan.embedded.errors import StatusError, bad_request
+from stowplan.embedded.objects.errors import StatusError, bad_request
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching import json_patch, managed_fields, owning, strategic
 from stowplan.embedded.patching.patch import (
     APPLY_PATCH,
@@ -33,7 +34,6 @@ from stowplan.embedded.patching.patch import (
     without_nulls,
 )
 from stowplan.embedded.patching.server_side_apply import Application, applied
-from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import Schema
 from stowplan.model import merge_patch

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.types.schema import Schema
 
 Path = tuple[str, ...]

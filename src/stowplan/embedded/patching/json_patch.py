@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.errors import StatusError, bad_request
+from stowplan.embedded.objects.errors import StatusError, bad_request
 from stowplan.embedded.patching.patch import describe, unprocessable
 from stowplan.model import json_values
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching import field_sets, owning
 from stowplan.embedded.patching.field_sets import FieldSet, Path
 from stowplan.embedded.patching.owning import Difference
-from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.types.schema import Schema
 
 APPLY: Final = "Apply"

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded import yaml_worker
-from stowplan.embedded.errors import StatusError, bad_request
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import yaml_worker
+from stowplan.embedded.objects.errors import StatusError, bad_request
+from stowplan.embedded.objects.resource import Object
 from stowplan.model import json_values
 
 JSON_PATCH: Final = "application/json-patch+json"

@@ -11,13 +11,13 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stowplan.embedded.errors import StatusError, bad_request
+from stowplan.embedded.objects.errors import StatusError, bad_request
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching import field_sets, managed_fields, merging, owning
 from stowplan.embedded.patching.field_sets import EMPTY, FieldSet
 from stowplan.embedded.patching.managed_fields import APPLY, Managed, Owner, Share
 from stowplan.embedded.patching.owning import MalformedValueError
 from stowplan.embedded.patching.patch import without_nulls
-from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.types.schema import Schema
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.errors import bad_request
+from stowplan.embedded.objects.errors import bad_request
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.patching.patch import describe, unprocessable, without_nulls
-from stowplan.embedded.resource import Object
 from stowplan.embedded.types.schema import PatchStrategy, Schema
 
 _DIRECTIVE: Final = "$patch"

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.protobuf import wire
 from stowplan.embedded.protobuf.wire import MalformedMessageError, Walk
-from stowplan.embedded.resource import Object
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema, Wire
 from stowplan.model import json_values

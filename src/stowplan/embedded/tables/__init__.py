@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Final
 
 from stowplan.embedded.custom.resource import CustomResource
-from stowplan.embedded.errors import bad_request
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import bad_request
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.tables import (
     access,
     cluster,

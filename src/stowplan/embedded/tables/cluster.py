@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from stowplan.embedded import reading
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.tables.age import UNKNOWN, age_of
 from stowplan.embedded.tables.column import AGE, NAME, Column, Sheet, column, number, value, wide
 from stowplan.embedded.tables.wording import NONE

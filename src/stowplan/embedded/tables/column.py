@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from stowplan.embedded import reading
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.tables.age import age_of
 
 

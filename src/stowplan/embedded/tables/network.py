@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from stowplan.embedded import reading
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.tables import wording
 from stowplan.embedded.tables.column import AGE, NAME, Sheet, column, value, wide
 from stowplan.embedded.tables.wording import NONE, UNKNOWN, UNSET

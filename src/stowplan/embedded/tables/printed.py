@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from stowplan.embedded.custom.resource import PrinterColumn
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.tables.age import age_of, moment_of
 from stowplan.embedded.tables.column import NAME, Column, Sheet
 

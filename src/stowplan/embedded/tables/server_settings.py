@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, Final
 
-from stowplan.embedded import reading
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.tables import wording
 from stowplan.embedded.tables.age import human
 from stowplan.embedded.tables.column import AGE, NAME, Sheet, column, number, value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from stowplan.embedded import reading
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.tables import wording
 from stowplan.embedded.tables.age import age_of, human, moment_of
 from stowplan.embedded.tables.column import AGE, NAME, Column, Sheet, column, number, value, wide

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.types import structural
 from stowplan.embedded.types.schema import FREE, JsonForm, Schema, Wire
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.types.schema import FREE, JsonForm, ListType, PatchStrategy, Schema
 
 REFERENCE: Final = "#/components/schemas/"

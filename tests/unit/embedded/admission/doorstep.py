@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.controllers import bootstrap
-from stowplan.embedded.deletion import DeleteOptions
-from stowplan.embedded.errors import StatusError
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import MERGE_PATCH, Patch
-from stowplan.embedded.request import Options, Target
-from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.store import Store
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.registry.deletion import DeleteOptions
+from stowplan.embedded.requests.request import Options, Target
+from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.store import Store
 from tests.unit.embedded.given import PODS
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

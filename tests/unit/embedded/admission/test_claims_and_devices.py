@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.admission.doorstep import create, new_api, refusal_of_new
 from tests.unit.embedded.given import resource
 

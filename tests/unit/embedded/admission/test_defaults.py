@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object, Resource
 from tests.unit.embedded.admission.doorstep import asking, create, new_api, pod
 from tests.unit.embedded.given import DEPLOYMENTS, NAMESPACES, NODES, PODS, resource
 

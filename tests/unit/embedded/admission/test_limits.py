@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
 from tests.unit.embedded.admission.doorstep import asking, create, new_api, refusal_of_new
 from tests.unit.embedded.given import PODS, resource
 

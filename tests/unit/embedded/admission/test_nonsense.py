@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowplan.embedded.errors import StatusError
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import MERGE_PATCH, Patch
-from stowplan.embedded.request import Options, Target
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.requests.request import Options, Target
 from tests import nonsense
 from tests.nonsense import Case
 from tests.unit.embedded.admission.doorstep import create, new_api, refusal_of_new

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.admission import warnings
-from stowplan.embedded.api import Api
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
 from tests.unit.embedded.admission.doorstep import change, create, new_api, refusal_of_change, refusal_of_new
 from tests.unit.embedded.given import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS, resource
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.admission.doorstep import asking, create, new_api, pod, pod_problem, refusal_of_new
 from tests.unit.embedded.given import PODS
 

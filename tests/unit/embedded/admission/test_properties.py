@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
 from tests.examples import examples
 from tests.unit.embedded.admission.doorstep import create, new_api, pod
 from tests.unit.embedded.given import DEPLOYMENTS, NODES, PODS, resource

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
 from tests.unit.embedded.admission.doorstep import asking, change, create, new_api, pod, refusal_of_new
 from tests.unit.embedded.given import CONFIG_MAPS, PODS, resource
 

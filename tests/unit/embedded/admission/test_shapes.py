@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
 from tests import nonsense
 from tests.unit.embedded.admission.doorstep import create, new_api, pod, refusal_of_new
 from tests.unit.embedded.given import DEPLOYMENTS, NODES, PODS, resource

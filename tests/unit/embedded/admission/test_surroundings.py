@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.admission.doorstep import create, delete, new_api, pod, refusal_of_new
 from tests.unit.embedded.given import CONFIG_MAPS, NAMESPACES, PODS, resource
 

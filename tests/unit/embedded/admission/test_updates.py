@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
 from tests.unit.embedded.admission.doorstep import change, create, new_api, pod, refusal_of_change
 from tests.unit.embedded.given import CONFIG_MAPS, DEPLOYMENTS, NODES, PODS, resource
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.admission.doorstep import create, new_api, refusal_of_new
 from tests.unit.embedded.given import NAMESPACES, NODES, resource
 

@@ -1,7 +1,7 @@
 """Of very much that is wrong with an object only so much is kept as is told."""
 
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.errors import MOST_CAUSES
+from stowplan.embedded.objects.errors import MOST_CAUSES
 
 
 def test_no_more_complaints_are_kept_than_are_told() -> None:

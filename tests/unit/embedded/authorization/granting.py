@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stowplan.embedded.api import Api
+from stowplan.embedded.registry.api import Api
 from tests.unit.embedded.given import resource
 
 GROUP = "rbac.authorization.k8s.io"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.api import Api
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.authorization.question import Question
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.incoming import Incoming
-from stowplan.embedded.users import ADMIN, ANONYMOUS, User
+from stowplan.embedded.identity.users import ADMIN, ANONYMOUS, User
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.requests.incoming import Incoming
 from tests.unit.embedded.admission.doorstep import new_api
 from tests.unit.embedded.authorization.granting import GROUP, add_role, bind, rule
 from tests.unit.embedded.given import resource

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.api import Api
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.authorization.escalation import guard
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.request import Target
-from stowplan.embedded.resource import Object
-from stowplan.embedded.users import ADMIN, User
+from stowplan.embedded.identity.users import ADMIN, User
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.requests.request import Target
 from tests.unit.embedded.admission.doorstep import new_api
 from tests.unit.embedded.authorization.granting import GROUP, add_role, bind, rule
 from tests.unit.embedded.given import PODS, resource

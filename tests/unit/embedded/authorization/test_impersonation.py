@@ -6,8 +6,8 @@ import pytest
 
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.authorization.impersonation import stand_in
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.users import ADMIN, User
+from stowplan.embedded.identity.users import ADMIN, User
+from stowplan.embedded.objects.errors import StatusError
 from tests.unit.embedded.admission.doorstep import new_api
 from tests.unit.embedded.authorization.granting import add_role, bind, rule
 

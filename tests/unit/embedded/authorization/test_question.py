@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.embedded.authorization.question import Question, of_attributes, of_request
-from stowplan.embedded.incoming import Incoming
+from stowplan.embedded.requests.incoming import Incoming
 
 
 @pytest.mark.parametrize(

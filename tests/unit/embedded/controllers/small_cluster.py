@@ -10,13 +10,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.controllers.all import Options, start_all
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.kubelet import Timing
-from stowplan.embedded.resource import Object, Resource
-from stowplan.embedded.store import Store
+from stowplan.embedded.kubelet.kubelet import Timing
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.store import Store
 from stowplan.simulate import virtual_time
 from tests.unit.embedded.given import NODES, PODS, resource
 

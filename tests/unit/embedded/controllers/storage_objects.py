@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import SmallCluster
 from tests.unit.embedded.given import PODS, resource
 

@@ -1,6 +1,6 @@
 """The rest of a cluster as a whole: it takes up again what an earlier one left."""
 
-from stowplan.embedded.store import Store
+from stowplan.embedded.storage.store import Store
 from stowplan.simulate import virtual_time
 from tests.unit.embedded.controllers.small_cluster import (
     DEPLOYMENTS,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import CRON_JOBS, JOBS, SmallCluster, annotated, tell, template
 
 

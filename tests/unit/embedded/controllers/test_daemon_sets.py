@@ -7,7 +7,7 @@ import pytest
 
 from stowplan.embedded.controllers.daemon_updates import Crew, next_step, spokesman
 from stowplan.embedded.following.pods import KnownPod
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.known_pods import PLAIN
 from tests.unit.embedded.controllers.small_cluster import DAEMON_SETS, SmallCluster, tell, template
 from tests.unit.embedded.given import NODES

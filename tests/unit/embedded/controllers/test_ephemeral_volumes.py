@@ -1,6 +1,6 @@
 """A volume that lives as long as its pod."""
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import SmallCluster, tell
 from tests.unit.embedded.controllers.storage_objects import (
     CLAIMS,

@@ -1,6 +1,6 @@
 """Events go an hour after they were last written."""
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import EVENTS, SmallCluster, tell
 from tests.unit.embedded.given import CONFIG_MAPS
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object, Resource
 from tests.unit.embedded.controllers.small_cluster import (
     CRON_JOBS,
     DAEMON_SETS,

@@ -1,6 +1,6 @@
 """Dependents go with their owners, before them, or are let go."""
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import DEPLOYMENTS, REPLICA_SETS, SmallCluster, tell, template
 from tests.unit.embedded.given import CONFIG_MAPS, PODS, resource
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.controllers import job_indexes
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import JOBS, SmallCluster, annotated, condition, tell, template
 from tests.unit.embedded.given import PODS
 

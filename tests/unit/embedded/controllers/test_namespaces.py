@@ -1,6 +1,6 @@
 """Namespaces: what they begin with, and how they end."""
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import (
     DEPLOYMENTS,
     SmallCluster,

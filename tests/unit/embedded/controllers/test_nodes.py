@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import SmallCluster, ready_count, tell, template
 from tests.unit.embedded.given import NODES, PODS
 

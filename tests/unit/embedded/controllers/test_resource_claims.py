@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.controllers.pod_resource_claims import prefix
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import SmallCluster, tell
 from tests.unit.embedded.given import PODS, resource
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import STATEFUL_SETS, SmallCluster, annotated, tell, template
 from tests.unit.embedded.controllers.storage_objects import CLAIMS, add_class
 from tests.unit.embedded.given import PODS, resource

@@ -6,7 +6,7 @@ import pytest
 
 from stowplan.embedded.controllers import volume_topology
 from stowplan.embedded.controllers.volume_provisioning import standard_class
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import STATEFUL_SETS, SmallCluster, ready_count, tell, template
 from tests.unit.embedded.controllers.storage_objects import (
     CLAIMS,

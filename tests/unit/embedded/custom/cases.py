@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _CASES: Object = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text(encoding="utf-8"))
 RULES: Object = _CASES["rules"]

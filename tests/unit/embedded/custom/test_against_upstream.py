@@ -7,8 +7,8 @@ import pytest
 from stowplan.embedded.custom import formats, intake
 from stowplan.embedded.custom.definition import resources_of
 from stowplan.embedded.custom.faults import faults
-from stowplan.embedded.errors import Cause
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import Cause
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.custom.cases import BEFORE, FORMATS, RULES, cases, complaints, definition, rule, with_spec
 
 _SPEC = "spec.validation.openAPIV3Schema.properties[spec]"

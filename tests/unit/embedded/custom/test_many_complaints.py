@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stowplan.embedded.custom import checking
 from stowplan.embedded.custom.causes import unsupported
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 
 def _items(schema: Object) -> Object:

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.cel.environment import ExpressionError
 from stowplan.embedded.custom import rule_check, rules
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _STRING = {"type": "string"}
 _STRINGS = {"type": "array", "items": _STRING}

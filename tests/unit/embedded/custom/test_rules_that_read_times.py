@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.embedded.custom import faults, rule_check
 from stowplan.embedded.custom.rules import NotEvaluatedError, compiled
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.custom.cases import definition, with_spec
 
 _TIME = {"type": "string", "format": "date-time"}

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from stowplan.embedded.admission.surroundings import served
-from stowplan.embedded.api import Api
-from stowplan.embedded.catalogue import Catalogue
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.request import Options, Target
-from stowplan.embedded.resource import Object
-from stowplan.embedded.store import Store
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.requests.request import Options, Target
+from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.store import Store
 from tests.unit.embedded.custom.cases import definition, with_spec
 
 _RULES = "x-kubernetes-validations"

@@ -3,11 +3,11 @@
 import random
 from datetime import UTC, datetime, timedelta
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.controllers import bootstrap
 from stowplan.embedded.following.events import Recorder
-from stowplan.embedded.store import Store
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.store import Store
 from tests.unit.embedded.given import CORE_EVENTS, PODS, made
 
 POD = made(PODS, "web")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.api import Api
-from stowplan.embedded.catalogue import Catalogue
 from stowplan.embedded.following.follower import Follower
-from stowplan.embedded.store import Store
-from stowplan.embedded.stored import Stored
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.store import Store
+from stowplan.embedded.storage.stored import Stored
 from stowplan.simulate import virtual_time
 from tests.unit.embedded.given import CONFIG_MAPS, CORE_EVENTS, NAMESPACES, made
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.following.follower import Key
 from stowplan.embedded.following.work import Worker, WorkQueue
+from stowplan.embedded.objects.errors import StatusError
 from stowplan.simulate import virtual_time
 
 A, B, C = ("", "a"), ("", "b"), ("", "c")

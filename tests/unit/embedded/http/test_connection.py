@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from stowplan.embedded.errors import bad_request
+from stowplan.embedded.objects.errors import bad_request
 from stowplan.simulate import virtual_time
 from tests.unit.embedded.http.wire import Client, FakeDoor, Wire, limited
 

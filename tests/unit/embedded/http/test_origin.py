@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.origin import OwnOrigin, canonical, is_loopback
+from stowplan.embedded.objects.errors import StatusError
 
 LOOPBACK = OwnOrigin("http", "127.0.0.1", ("host.docker.internal", "192.0.2.9"))
 PUBLIC = OwnOrigin("https", "Cluster.Example.com", ("*.wild.example", "other.example"))

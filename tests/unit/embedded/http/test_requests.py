@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.requests import BODY_LIMIT_BYTES, Request, RequestReader
+from stowplan.embedded.objects.errors import StatusError
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = GET + b"Transfer-Encoding: chunked\r\n\r\n"

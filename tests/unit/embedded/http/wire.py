@@ -6,14 +6,14 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from stowplan.embedded.errors import StatusError
 from stowplan.embedded.http.answers import Admission
 from stowplan.embedded.http.connection import Connection
 from stowplan.embedded.http.connections import Connections, Limits
 from stowplan.embedded.http.requests import Head, Request
-from stowplan.embedded.incoming import Answer, Later, refusal
-from stowplan.embedded.users import ADMIN, ANONYMOUS, Certificate, User
-from stowplan.embedded.watching import Watch
+from stowplan.embedded.identity.users import ADMIN, ANONYMOUS, Certificate, User
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.requests.incoming import Answer, Later, refusal
+from stowplan.embedded.requests.watching import Watch
 
 UNAUTHORIZED = StatusError(401, "Unauthorized", "Unauthorized")
 

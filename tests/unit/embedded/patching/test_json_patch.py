@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.errors import StatusError
+from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.patching.json_patch import patched
 
 

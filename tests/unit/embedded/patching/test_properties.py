@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowplan.embedded.errors import StatusError
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -20,7 +21,6 @@ from stowplan.embedded.patching import (
 )
 from stowplan.embedded.patching.owning import MalformedValueError, difference
 from stowplan.embedded.patching.patch import without_nulls
-from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.types import release
 from stowplan.model import merge_patch
 from tests.examples import examples

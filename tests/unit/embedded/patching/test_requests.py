@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.errors import StatusError
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.patching import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -14,7 +15,6 @@ from stowplan.embedded.patching import (
     apply,
     manager_name,
 )
-from stowplan.embedded.resource import Resource
 from tests.unit.embedded.patching.resources import CONFIG_MAP, POD, WIDGET, applying, make
 
 

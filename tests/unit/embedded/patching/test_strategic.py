@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.errors import StatusError
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.strategic import merged
-from stowplan.embedded.resource import Object, Resource
 from stowplan.embedded.types import release
 from tests.unit.embedded.patching.resources import BUDGET, DEPLOYMENT, POD
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from stowplan.embedded.catalogue import BUILT_IN
-from stowplan.embedded.resource import Resource
+from stowplan.embedded.objects.resource import Resource
+from stowplan.embedded.storage.catalogue import BUILT_IN
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema, Wire
 from tests.unit.embedded.given import PODS
@@ -120,7 +120,7 @@ def test_neither_the_client_library_nor_descriptions_are_read_to_check_a_pod() -
     program = (
         "import sys\n"
         "from stowplan.embedded.admission import shapes\n"
-        "from stowplan.embedded.catalogue import Catalogue\n"
+        "from stowplan.embedded.storage.catalogue import Catalogue\n"
         "from stowplan.embedded.types import release\n"
         "pods = Catalogue().find('', 'v1', 'pods')\n"
         "assert pods and shapes.read(pods, {'metadata': {'name': 'p'}}) == []\n"

@@ -21,7 +21,7 @@ from stowplan.embedded.admission.defaults import (
     storage,
     workloads,
 )
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema
 

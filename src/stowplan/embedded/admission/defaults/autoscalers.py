@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Final
 
-from stowplan.embedded import autoscaler_forms
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.catalogue import BUILT_IN
-from stowplan.embedded.errors import StatusError
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.storage import autoscaler_forms
+from stowplan.embedded.storage.catalogue import BUILT_IN
 
 #: How fast an autoscaler goes up and down.
 _SCALING: Final[dict[str, Object]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Final
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _ACCESS_GROUP: Final = "rbac.authorization.k8s.io"

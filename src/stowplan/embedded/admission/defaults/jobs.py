@@ -6,7 +6,7 @@ from typing import Final
 
 from stowplan.embedded.admission.defaults.pods import complete_template
 from stowplan.embedded.admission.defaults.workloads import begin_status
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 JOB_NAME: Final = "batch.kubernetes.io/job-name"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from stowplan.embedded.admission.defaults import containers, volumes
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"

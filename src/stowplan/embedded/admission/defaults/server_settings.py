@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _HTTPS_PORT: Final = 443
 _WEBHOOK_SECONDS: Final = 10

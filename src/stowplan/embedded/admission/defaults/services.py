@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _STICKY_SECONDS: Final = 10800
 _PUBLIC: Final = ("NodePort", "LoadBalancer")

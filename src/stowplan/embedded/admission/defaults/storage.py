@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 
 def complete_claim(claim: Object) -> None:

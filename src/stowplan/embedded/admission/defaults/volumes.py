@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from stowplan.embedded.admission.defaults.containers import name_version
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _FILE_MODE: Final = 0o644
 _TOKEN_SECONDS: Final = 3600

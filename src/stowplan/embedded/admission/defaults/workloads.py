@@ -6,7 +6,7 @@ from typing import Final
 
 from stowplan.embedded.admission.defaults import storage
 from stowplan.embedded.admission.defaults.pods import complete_template
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _KEPT_REVISIONS: Final = 10
 _PROGRESS_SECONDS: Final = 600

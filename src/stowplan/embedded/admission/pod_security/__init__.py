@@ -12,8 +12,8 @@ from typing import Final
 from stowplan.embedded.admission.pod_security import levels, standards
 from stowplan.embedded.admission.pod_security.levels import ENFORCE, WARN, Level
 from stowplan.embedded.admission.surroundings import Surroundings, served
-from stowplan.embedded.errors import Cause, forbidden
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import Cause, forbidden
+from stowplan.embedded.objects.resource import Object, Resource
 
 #: Where the pods are that a workload makes.
 _TEMPLATES: Final = {

@@ -15,7 +15,7 @@ from stowplan.embedded.admission.pod_security.violation import (
     setters,
     uses,
 )
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _APPARMOR_PREFIX: Final = "container.apparmor.security.beta.kubernetes.io/"
 _PROFILES: Final = ("RuntimeDefault", "Localhost")

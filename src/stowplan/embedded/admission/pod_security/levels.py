@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from stowplan.embedded.errors import Cause
+from stowplan.embedded.objects.errors import Cause
 
 PRIVILEGED: Final = "privileged"
 BASELINE: Final = "baseline"

@@ -16,7 +16,7 @@ from stowplan.embedded.admission.pod_security.violation import (
     setters,
     uses,
 )
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _VOLUMES: Final = frozenset(
     (

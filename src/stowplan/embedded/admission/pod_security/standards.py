@@ -8,7 +8,7 @@ from typing import Final
 from stowplan.embedded.admission.pod_security import baseline, restricted
 from stowplan.embedded.admission.pod_security.levels import BASELINE, RESTRICTED
 from stowplan.embedded.admission.pod_security.violation import Violation
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 Check = Callable[[Object], Violation | None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 
 class Violation(NamedTuple):

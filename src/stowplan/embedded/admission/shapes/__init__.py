@@ -14,8 +14,8 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from stowplan.embedded.admission.shapes import reading
-from stowplan.embedded.errors import StatusError, bad_request
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import StatusError, bad_request
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema
 from stowplan.model.meta import Int32, Int64

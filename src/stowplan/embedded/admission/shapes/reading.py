@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from stowplan.embedded.errors import bad_request
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.errors import bad_request
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.types.schema import JsonForm, Schema
 from stowplan.model.label_syntax import quoted
 from stowplan.model.quantity import Quantity, QuantityError

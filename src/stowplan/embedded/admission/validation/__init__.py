@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from stowplan.embedded import keyed_lists
 from stowplan.embedded.admission.validation import (
     access,
     admission_policies,
@@ -37,7 +36,8 @@ from stowplan.embedded.admission.validation import (
     workloads,
 )
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage import keyed_lists
 
 _Check = Callable[[Problems, Object], None]
 _Compare = Callable[[Problems, Object, Object], None]

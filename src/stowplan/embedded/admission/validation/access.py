@@ -7,7 +7,7 @@ from typing import Final
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.selectors import check_label_selector
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _ROLES: Final = ("Role", "ClusterRole")

@@ -16,7 +16,7 @@ from stowplan.embedded.admission.validation.webhooks import (
     check_conditions,
     check_rule,
 )
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")

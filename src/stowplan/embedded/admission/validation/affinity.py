@@ -11,7 +11,7 @@ from stowplan.embedded.admission.validation.selectors import (
     check_node_selector,
     check_node_selector_term,
 )
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

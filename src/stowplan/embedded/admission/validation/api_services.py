@@ -7,7 +7,7 @@ from typing import Final
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.webhooks import check_service_port
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _HIGHEST_GROUP_PRIORITY: Final = 20000
 _HIGHEST_VERSION_PRIORITY: Final = 1000

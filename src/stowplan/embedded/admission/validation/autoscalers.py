@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from stowplan.embedded import autoscaler_forms
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.storage import autoscaler_forms
 from stowplan.model.quantity import Quantity
 
 #: Types of metrics, and where each is described, in the order in which upstream looks.

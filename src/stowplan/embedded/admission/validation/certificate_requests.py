@@ -10,7 +10,7 @@ from typing import Final
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.endpoints import check_domain
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _USAGES: Final = (
     "any",

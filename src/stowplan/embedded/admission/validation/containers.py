@@ -8,7 +8,7 @@ from typing import Any, Final
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import NOT_NEGATIVE, Problems
 from stowplan.embedded.admission.validation.resources import check_requirements
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")

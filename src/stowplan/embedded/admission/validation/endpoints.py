@@ -6,7 +6,7 @@ from typing import Final
 
 from stowplan.embedded.admission.validation import addresses, names
 from stowplan.embedded.admission.validation.problems import IMMUTABLE, Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")

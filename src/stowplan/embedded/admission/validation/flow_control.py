@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _HIGHEST_PRECEDENCE: Final = 10000
 _EXEMPT: Final = "exempt"

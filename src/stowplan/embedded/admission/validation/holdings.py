@@ -10,7 +10,7 @@ import msgspec
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.selectors import check_label_selector
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.model import json_values
 from stowplan.model.quantity import Quantity
 

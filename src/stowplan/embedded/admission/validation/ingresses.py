@@ -8,7 +8,7 @@ from typing import Final
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.addresses import read_address
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _NOT_WITHIN: Final = ("//", "/./", "/../", "%2f", "%2F")

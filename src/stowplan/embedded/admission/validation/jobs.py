@@ -9,8 +9,8 @@ from stowplan.embedded.admission.defaults.jobs import CONTROLLER_UID
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.selectors import check_label_selector
 from stowplan.embedded.admission.validation.workloads import check_template, selects
-from stowplan.embedded.cron_schedule import ScheduleError, parse
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.cron_schedule import ScheduleError, parse
+from stowplan.embedded.objects.resource import Object
 
 _COUNTS: Final = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 _MODES: Final = ("NonIndexed", "Indexed")

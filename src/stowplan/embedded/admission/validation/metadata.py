@@ -8,7 +8,7 @@ from typing import Final
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.addresses import address_name
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.resource import Object, Resource
+from stowplan.embedded.objects.resource import Object, Resource
 
 _MOST_ANNOTATION_BYTES: Final = 256 * 1024
 _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")

@@ -7,7 +7,7 @@ from typing import Final
 from stowplan.embedded.admission.validation import addresses, names
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.selectors import check_label_selector
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _TYPES: Final = ("Ingress", "Egress")

@@ -9,7 +9,7 @@ from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.placement import EFFECTS
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.resources import check_amounts
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _CIDR_RULE: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from stowplan.embedded import reading
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.quantity import Quantity
 
 _MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

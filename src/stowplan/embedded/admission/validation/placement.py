@@ -9,7 +9,7 @@ from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.affinity import check_label_keys
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.selectors import check_label_selector
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.label_syntax import quoted
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")

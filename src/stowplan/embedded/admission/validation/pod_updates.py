@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _FIXED: Final = (

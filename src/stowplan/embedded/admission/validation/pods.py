@@ -13,8 +13,8 @@ from stowplan.embedded.admission.validation.containers import check_containers
 from stowplan.embedded.admission.validation.metadata import check_labels
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.resources import check_amounts, check_requirements
-from stowplan.embedded.errors import Cause
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.errors import Cause
+from stowplan.embedded.objects.resource import Object
 from stowplan.model import json_values
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")

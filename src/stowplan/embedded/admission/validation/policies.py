@@ -9,7 +9,7 @@ from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.resources import check_amount, check_name
 from stowplan.embedded.admission.validation.selectors import check_label_selector
 from stowplan.embedded.admission.validation.workloads import check_share
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.quantity import Quantity
 
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from stowplan.embedded.errors import MOST_CAUSES, Cause
+from stowplan.embedded.objects.errors import MOST_CAUSES, Cause
 from stowplan.model.label_syntax import quoted
 
 NOT_NEGATIVE = "must be greater than or equal to 0"

@@ -8,7 +8,7 @@ from typing import Final
 
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import NOT_NEGATIVE, Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.quantity import Quantity, QuantityError
 from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, NATIVE_DOMAIN, is_extended
 

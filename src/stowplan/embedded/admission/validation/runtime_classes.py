@@ -7,7 +7,7 @@ from stowplan.embedded.admission.validation.metadata import check_labels
 from stowplan.embedded.admission.validation.placement import check_tolerations
 from stowplan.embedded.admission.validation.problems import NOT_NEGATIVE, Problems
 from stowplan.embedded.admission.validation.resources import check_amounts
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 
 def check_class(problems: Problems, runtime_class: Object) -> None:

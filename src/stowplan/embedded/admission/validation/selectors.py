@@ -7,7 +7,7 @@ from typing import Final
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.metadata import check_labels
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _SETS: Final = ("In", "NotIn")
 _PRESENCE: Final = ("Exists", "DoesNotExist")

@@ -8,7 +8,7 @@ from stowplan.embedded.admission.validation import addresses, names
 from stowplan.embedded.admission.validation.containers import PROTOCOLS, check_port
 from stowplan.embedded.admission.validation.metadata import check_labels
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _AFFINITIES: Final = ("ClientIP", "None")

@@ -6,7 +6,7 @@ from typing import Final
 
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import IMMUTABLE, Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLES: Final = ("Persistent", "Ephemeral")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from stowplan.embedded.admission.validation.problems import IMMUTABLE, Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 _CHANGEABLE_OF_STATEFUL_SET: Final = frozenset(
     (

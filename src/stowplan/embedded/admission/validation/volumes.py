@@ -6,7 +6,7 @@ from typing import Final
 
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 #: What a source cannot do without.
 _NEEDED: Final = {

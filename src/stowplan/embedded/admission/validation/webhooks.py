@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.selectors import check_label_selector
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 
 FAILURE_POLICIES: Final = ("Fail", "Ignore")
 MATCH_POLICIES: Final = ("Equivalent", "Exact")

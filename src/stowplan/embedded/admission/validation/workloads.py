@@ -12,7 +12,7 @@ from stowplan.embedded.admission.validation import pods
 from stowplan.embedded.admission.validation.metadata import check_annotations, check_labels
 from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.selectors import check_label_selector
-from stowplan.embedded.resource import Object
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.meta import LabelSelector
 from stowplan.model.selectors import SelectorError, compile_label_selector
 

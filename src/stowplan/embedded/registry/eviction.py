@@ -1,0 +1,142 @@
+"""Eviction: deleting a pod if its disruption budget allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from stowplan.embedded.admission import shapes
+from stowplan.embedded.admission.surroundings import served
+from stowplan.embedded.admission.validation.workloads import selects
+from stowplan.embedded.objects.errors import StatusError, bad_request, forbidden, not_found
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.registry import deletion
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.registry.binding import GRANTED
+from stowplan.embedded.requests.request import Options, Target
+from stowplan.model.timestamps import format_time
+
+_EVICTIONS: Final = Resource("policy", "v1", "Eviction", "evictions", "eviction")
+_NOT_RUNNING: Final = ("Pending", "Succeeded", "Failed")
+_MOST_UNCONFIRMED: Final = 2000
+_RETRY_SECONDS: Final = 10
+_ALLOWED: Final = "DisruptionAllowed"
+_SEVERAL: Final = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+
+
+def evict(api: Api, target: Target, obj: Object, options: Options) -> Object:
+    """Delete a pod as the eviction says. Raise StatusError 429 if its disruption budget does not allow it now."""
+    shapes.read(_EVICTIONS, obj)
+    if (obj.get("metadata") or {}).get("name") != target.name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    pods = served("", "pods")
+    stored = api.store.get(pods, target.namespace, target.name)
+    if stored is None:
+        raise not_found(pods, target.name)
+    how = deletion.read_options(obj.get("deleteOptions"))
+    pod, place = stored.object, Target(pods, target.namespace, target.name)
+    deletion.check_preconditions(place, pod["metadata"], how)
+    if how.dryRun:
+        options = Options(True, options.field_manager, options.user)
+    if not _is_beyond_budgets(pod):
+        _charge(api, pod, options)
+        if not options.is_dry_run:
+            _note_eviction(api, pods, pod)
+    api.remove(place, how, options)
+    return dict(GRANTED)
+
+
+def _is_beyond_budgets(pod: Object) -> bool:
+    """Whether the pod serves nobody, or goes anyway."""
+    return (pod.get("status") or {}).get("phase") in _NOT_RUNNING or "deletionTimestamp" in pod["metadata"]
+
+
+def _charge(api: Api, pod: Object, options: Options) -> None:
+    """Take one disruption from the budget of the pod, if it has one."""
+    budgets = list(_budgets(api, pod))
+    if len(budgets) > 1:
+        raise StatusError(500, "", _SEVERAL)
+    if not budgets or _may_go_unhealthy(pod, budgets[0]):
+        return
+    budget = budgets[0]
+    resource = served("policy", "poddisruptionbudgets")
+    _check_budget(resource, budget)
+    status, moment = budget["status"], format_time(api.now())
+    status["disruptionsAllowed"] -= 1
+    if not status["disruptionsAllowed"]:
+        _say_exhausted(status, moment)
+    status.setdefault("disruptedPods", {})[pod["metadata"]["name"]] = moment
+    if not options.is_dry_run:
+        api.store.write(resource, budget)
+
+
+def _budgets(api: Api, pod: Object) -> Iterator[Object]:
+    metadata = pod["metadata"]
+    for stored in api.store.list(served("policy", "poddisruptionbudgets"), metadata["namespace"]):
+        budget = stored.object
+        if selects(budget["spec"].get("selector"), metadata.get("labels", {})):
+            yield budget
+
+
+def _may_go_unhealthy(pod: Object, budget: Object) -> bool:
+    """Whether a pod that is not ready may go without being counted."""
+    conditions = (pod.get("status") or {}).get("conditions", ())
+    if any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions):
+        return False
+    if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = budget.get("status", {})
+    desired = status.get("desiredHealthy", 0)
+    return bool(desired > 0 and status.get("currentHealthy", 0) >= desired)
+
+
+def _check_budget(resource: Resource, budget: Object) -> None:
+    name, status = budget["metadata"]["name"], budget.get("status", {})
+    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+        raise _too_many(f"The disruption budget {name} is still being processed by the server.", _RETRY_SECONDS)
+    if status["disruptionsAllowed"] < 0:
+        raise forbidden(resource, name, "pdb disruptions allowed is negative")
+    if len(status.get("disruptedPods", ())) > _MOST_UNCONFIRMED:
+        problem = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise forbidden(resource, name, problem)
+    if not status["disruptionsAllowed"]:
+        needed, found = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+        if found <= needed:
+            raise _too_many(f"The disruption budget {name} needs {needed} healthy pods and has {found} currently")
+        raise _too_many(f"The disruption budget {name} does not allow evicting pods currently")
+
+
+def _too_many(reason: str, retry_seconds: int = 0) -> StatusError:
+    details: Object = {"causes": [{"reason": "DisruptionBudget", "message": reason}]}
+    if retry_seconds:
+        details["retryAfterSeconds"] = retry_seconds
+    message = "Cannot evict pod as it would violate the pod's disruption budget."
+    return StatusError(429, "TooManyRequests", message, details)
+
+
+def _say_exhausted(status: Object, moment: str) -> None:
+    others = [each for each in status.get("conditions", ()) if each.get("type") != _ALLOWED]
+    exhausted = {
+        "type": _ALLOWED,
+        "status": "False",
+        "reason": "InsufficientPods",
+        "message": "",
+        "observedGeneration": status.get("observedGeneration", 0),
+        "lastTransitionTime": moment,
+    }
+    status["conditions"] = [*others, exhausted]
+
+
+def _note_eviction(api: Api, pods: Resource, pod: Object) -> None:
+    """Let the pod say why it goes."""
+    status = pod.setdefault("status", {})
+    others = [each for each in status.get("conditions", ()) if each.get("type") != "DisruptionTarget"]
+    reason = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+        "lastTransitionTime": format_time(api.now()),
+    }
+    status["conditions"] = [*others, reason]
+    api.store.write(pods, pod)

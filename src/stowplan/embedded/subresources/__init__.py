@@ -1,1 +1,0 @@
-"""What can be asked of an object beside reading and changing it: to be bound, evicted or scaled."""

@@ -1,0 +1,201 @@
+"""What the watches tell, routed to its owner; then the queue hears of it.
+
+    pod, pending and ours   -> queue
+    pod, placed             -> cache, then the queue: somebody may fit now, or want it for a neighbour
+    node                    -> cache, then the queue
+    pod group               -> the cache's groups, which hear of all pods too, then the queue
+    rule that taints devices -> the cache's objects, then the queue, as a change of the slices it concerns
+    anything else           -> the cache's objects, then the queue
+
+Called between two scheduling cycles, never inside one. `queue.on_change` decides whom an event wakes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from stowplan.cache.cache import Cache, Placed
+from stowplan.framework import changes
+from stowplan.framework.changes import Action, Change, Event
+from stowplan.framework.waiting_pods import WaitingPods
+from stowplan.model import device_taint_rules
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.model.pod_group import CommunityPodGroup, PodGroup
+from stowplan.queue.queue import SchedulingQueue
+
+TAINT_RULE: Final = "DeviceTaintRule"
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Routes objects; `scheduler_names` are the profiles that are ours, `waiting` the pods that Permit holds."""
+
+    cache: Cache
+    queue: SchedulingQueue
+    scheduler_names: Container[str]
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+
+    def add(self, found: Any, now_ns: int) -> None:
+        """An object has appeared."""
+        match found:
+            case Pod():
+                self._add_pod(found, now_ns)
+            case Node():
+                self.cache.add_node(found)
+                self.queue.on_change(Event(changes.NODE_ADD, None, found), now_ns)
+            case PodGroup() | CommunityPodGroup():
+                self.cache.groups.put(found)
+                self._tell(found.kind, Action.ADD, (None, found), now_ns)
+            case _:
+                self.cache.objects.put(found)
+                self._tell(found.kind, Action.ADD, (None, found), now_ns)
+
+    def update(self, old: Any, new: Any, now_ns: int) -> None:
+        """An object has changed; `old` is the version seen last."""
+        match new:
+            case Pod():
+                self._update_pod(old, new, now_ns)
+            case Node():
+                self.cache.add_node(new)
+                for change in changes.of_node(old, new):
+                    self.queue.on_change(Event(change, old, new), now_ns)
+            case PodGroup() | CommunityPodGroup():
+                self.cache.groups.put(new)
+                self._tell(new.kind, Action.UPDATE, (old, new), now_ns)
+            case _:
+                self.cache.objects.put(new)
+                self._tell(new.kind, Action.UPDATE, (old, new), now_ns)
+
+    def delete(self, found: Any, now_ns: int) -> None:
+        """An object is gone; `found` is the version seen last."""
+        match found:
+            case Pod():
+                self._delete_pod(found, now_ns)
+            case Node():
+                self.queue.on_change(Event(changes.NODE_DELETE, found, None), now_ns)
+                self.cache.remove_node(found.name)
+            case PodGroup() | CommunityPodGroup():
+                self.cache.groups.remove(found)
+                self._tell(found.kind, Action.DELETE, (found, None), now_ns)
+            case _:
+                self.cache.objects.remove(found.kind, found.metadata.namespace, found.metadata.name)
+                self._tell(found.kind, Action.DELETE, (found, None), now_ns)
+
+    # Pods
+
+    def _add_pod(self, pod: Pod, now_ns: int) -> None:
+        self.cache.groups.put_pod(pod)
+        if pod.is_terminal:
+            return
+        if pod.node_name:
+            self._place(pod, now_ns)
+        elif self._is_ours(pod):
+            self.queue.add(pod, now_ns)
+
+    def _update_pod(self, old: Pod, new: Pod, now_ns: int) -> None:
+        self.cache.groups.put_pod(new)
+        if new.is_terminal or old.uid != new.uid:
+            # It ended, or another pod of its name took its place between two looks.
+            self._delete_pod(old, now_ns)
+            self._add_pod(new, now_ns)
+        elif old.node_name:
+            self.cache.update_pod(new)
+            for change in changes.of_pod(old, new):
+                self.queue.on_change(Event(change, old, new), now_ns)
+        elif new.node_name:
+            self._let_go(new)
+            placed = self.cache.placed(new)
+            if placed is not None and placed.node_name != new.node_name:
+                # Another bound it elsewhere than we were about to.
+                self._take_off(placed, now_ns)
+            self._place(new, now_ns)
+            if self._is_ours(old):
+                self.queue.delete(old)
+        elif self._is_ours(old):
+            self._update_pending(old, new, now_ns)
+
+    def _delete_pod(self, pod: Pod, now_ns: int) -> None:
+        self.cache.groups.remove_pod(pod)
+        if pod.is_terminal:
+            return
+        if pod.node_name:
+            self.cache.remove_pod(pod)
+            self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, pod, None), now_ns)
+        elif self._is_ours(pod):
+            self._delete_pending(pod, now_ns)
+
+    def _place(self, pod: Pod, now_ns: int) -> None:
+        self.cache.add_pod(pod)
+        self.queue.on_change(Event(changes.ASSIGNED_POD_ADD, None, pod), now_ns)
+
+    def _update_pending(self, old: Pod, new: Pod, now_ns: int) -> None:
+        version = new.metadata.resource_version
+        if version and version == old.metadata.resource_version:
+            return
+        placed = self.cache.placed(new)
+        if placed is not None:
+            # We have chosen its node already: only its end still matters.
+            self.cache.update_assumed(new)
+            self.queue.update_in_flight(old, new)
+            if new.is_terminating and not old.is_terminating:
+                self._forget(placed, now_ns)
+            return
+        self.queue.update(old, new, now_ns)
+        if old.status.nominated_node_name not in ("", new.status.nominated_node_name):
+            self._free_nomination(old, now_ns)
+
+    def _delete_pending(self, pod: Pod, now_ns: int) -> None:
+        if not pod.status.nominated_node_name:
+            # It may be nominated all the same, and the cluster not know it yet.
+            self.queue.nominate(pod, "", now_ns)
+        self.queue.delete(pod)
+        placed = self.cache.placed(pod)
+        if placed is not None:
+            self._forget(placed, now_ns)
+        elif pod.status.nominated_node_name:
+            self._free_nomination(pod, now_ns)
+
+    def _forget(self, placed: Placed, now_ns: int) -> None:
+        """Free the node that was chosen for a pod that will not come; binding it will fail by itself."""
+        if self._let_go(placed.pod):
+            # The flow takes it off its node, in good order.
+            self.queue.delete(placed.pod)
+        else:
+            self._take_off(placed, now_ns)
+
+    def _take_off(self, placed: Placed, now_ns: int) -> None:
+        """Take an assumed pod off its node, and tell those who may want the room."""
+        self.cache.remove_pod(placed.pod)
+        spec = msgspec.structs.replace(placed.pod.spec, node_name=placed.node_name)
+        was_placed = msgspec.structs.replace(placed.pod, spec=spec)
+        self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, was_placed, None), now_ns)
+
+    def _free_nomination(self, pod: Pod, now_ns: int) -> None:
+        """Tell those for whom the pod counted on its nominated node: pods of no higher priority."""
+        event = Event(changes.ASSIGNED_POD_DELETE, pod, None)
+        self.queue.on_change(event, now_ns, only=lambda waiting: waiting.priority <= pod.priority)
+
+    def _let_go(self, pod: Pod) -> bool:
+        """Hold a pod in Permit no longer: it is gone, or bound by another. Say whether it was held."""
+        waiting = self.waiting.get(pod)
+        if waiting is not None:
+            waiting.reject("", "removed")
+        return waiting is not None
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return pod.spec.scheduler_name in self.scheduler_names
+
+    # Other objects
+
+    def _tell(self, kind: str, action: Action, versions: tuple[Any, Any], now_ns: int) -> None:
+        if kind == TAINT_RULE:
+            slices = self.cache.objects.resource_slices()
+            for found in device_taint_rules.changed_by(*versions, slices):
+                self._tell(found.kind, Action.UPDATE, (found, found), now_ns)
+            return
+        self.queue.on_change(Event(Change(changes.resource_of(kind), action), *versions), now_ns)

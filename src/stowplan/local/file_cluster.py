@@ -1,0 +1,162 @@
+"""The cluster that files describe, as an API server and its controllers would have it before anybody schedules.
+
+What is written by hand goes in as new: checked field by field, completed, admitted. What a server has seen (a dump) is
+taken over as it was. Workloads make their pods. No pod runs and nothing ever goes, so that what is read stays true.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from stowplan.app import clients
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage import forms
+from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.store import Store
+from stowplan.local import manifest_files, starting_cluster, unmade
+from stowplan.local.applying import Applier
+from stowplan.local.manifest_files import Manifest, ManifestError
+from stowplan.local.rest_of_cluster import RestOfCluster
+from stowplan.local.starting_cluster import Beginning, Contents
+from stowplan.local.unmade import Unmade
+from stowplan.model import decode
+from stowplan.model.kinds import KINDS
+
+#: Names are drawn from it, so that the pods of a workload are called the same each time.
+_SEED: Final = 0
+#: What says nothing about where pods go.
+_LEFT_OUT: Final = frozenset({"Binding", "Event", "Lease"})
+
+
+@dataclass(slots=True)
+class FileCluster:
+    """What was read: the objects that scheduling looks at, as they are in the cluster."""
+
+    objects: list[Any] = field(default_factory=list)
+    #: Workloads whose pods the API refused.
+    unmade: tuple[Unmade, ...] = ()
+    #: What is good to know of it.
+    notes: list[str] = field(default_factory=list)
+
+
+def read(paths: Sequence[str], gates: FeatureGates = DEFAULT_GATES) -> FileCluster:
+    """Read files and folders, and make of them what a server would. Raise ManifestError if it would refuse them."""
+    return asyncio.run(_read(paths, gates))
+
+
+async def _read(paths: Sequence[str], gates: FeatureGates) -> FileCluster:
+    found = FileCluster()
+    api = Api(Store(), Catalogue(), clients.now, random.Random(_SEED).getrandbits, gates.on)
+    progress = _Quietly(found.notes)
+    manifests = manifest_files.read(paths)
+    _refuse_twins(manifests)
+    ours = [one for one in manifests if _is_only_ours(api, one)]
+    served = [one for one in manifests if one not in ours]
+    applier = Applier(api, keeps_status=True)
+    starting_cluster.define(applier, served, progress)
+    _note_leftovers(applier, served, found.notes)
+    contents = await _contents(served, progress)
+    starting_cluster.put_copied(applier, contents, progress)
+    rest = RestOfCluster(api, None, is_still=True)
+    broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    rest.start(broken)
+    try:
+        await starting_cluster.put_new(applier, contents, progress, rest.quiet)
+        await rest.quiet()
+    finally:
+        await rest.stop()
+    found.unmade = unmade.find(api)
+    found.objects = [*map(_decoded, ours), *_objects(api, manifests)]
+    return found
+
+
+async def _contents(manifests: Sequence[Manifest], progress: _Quietly) -> Contents:
+    """Take everything for what a cluster has already; a storage class of ours is there only if they bring none."""
+    contents = await starting_cluster.read(Beginning(nodes=0), progress, has_data=False)
+    has_class = any(one.kind == "StorageClass" for one in manifests)
+    copied = tuple(replace(one, content=_all_at_once(one)) for one in manifests)
+    return replace(contents, copied=copied, classes=() if has_class else contents.classes)
+
+
+def _all_at_once(manifest: Manifest) -> Any:
+    """Let a StatefulSet make all its pods: nobody runs one, which it would wait for before the next."""
+    spec = manifest.content.get("spec")
+    if manifest.kind != "StatefulSet" or not isinstance(spec, dict):
+        return manifest.content
+    return {**manifest.content, "spec": {**spec, "podManagementPolicy": "Parallel"}}
+
+
+def _refuse_twins(manifests: Sequence[Manifest]) -> None:
+    known: dict[tuple[str, str, str], str] = {}
+    for one in manifests:
+        metadata = one.content.get("metadata") or {}
+        name = metadata.get("name")
+        if not name:
+            continue
+        key = (one.kind, str(metadata.get("namespace") or "default"), str(name))
+        if key in known:
+            first = f", first in {known[key]}" if known[key] != one.origin else ""
+            raise ManifestError(f"{one.title}: is there twice{first}; give each a name of its own")
+        known[key] = one.origin
+
+
+def _note_leftovers(applier: Applier, manifests: Sequence[Manifest], notes: list[str]) -> None:
+    for one in manifests:
+        if applier.is_from_a_server(one) and applier.is_served(one):
+            # Of another version, perhaps: what is not known here cannot count, but need not be a mistake.
+            notes += [f"{one.title}: {told} is left out" for told in applier.unknown_fields(one)]
+        if one.kind == "CronJob":
+            notes.append(f"{one.title}: makes no pods before its time comes; give a Job to see where they go")
+
+
+def _is_only_ours(api: Api, manifest: Manifest) -> bool:
+    """Say whether the scheduler reads a kind that a cluster serves only if somebody defines it."""
+    version, kind = manifest.content["apiVersion"], manifest.kind
+    return (version, kind) in KINDS and api.catalogue.of_kind(version, kind) is None
+
+
+def _decoded(manifest: Manifest) -> Any:
+    try:
+        return decode.decode_object(manifest.content)
+    except decode.MalformedObject as error:
+        raise ManifestError(f"{manifest.origin}: {error}") from None
+
+
+def _objects(api: Api, manifests: Sequence[Manifest]) -> Iterator[Any]:
+    """Return what scheduling reads, pods in the order of the files, those of workloads behind them."""
+    order = {_key(one.content): number for number, one in enumerate(manifests) if one.kind in ("Pod", "Node")}
+    for version, kind in KINDS:
+        resource = api.catalogue.of_kind(version, kind)
+        if resource is None or kind in _LEFT_OUT:
+            continue
+        found = sorted(
+            (forms.to_serve(resource, stored) for stored in api.store.list(resource)),
+            key=lambda obj: (order.get(_key(obj), len(order)), obj["metadata"]["name"]),
+        )
+        yield from (decode.decode_object({**obj, "kind": kind}) for obj in found)
+
+
+def _key(content: Any) -> tuple[str, str, str]:
+    metadata = content.get("metadata") or {}
+    namespace = "" if content["kind"] == "Node" else metadata.get("namespace") or "default"
+    return content["kind"], namespace, metadata.get("name", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Quietly:
+    """Takes notes, and shows no progress."""
+
+    notes: list[str]
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    @contextmanager
+    def stage(self, title: str, total: int) -> Iterator[Callable[[], None]]:
+        yield lambda: None

@@ -1,0 +1,167 @@
+"""A scheduler beside the API server of its own process: the replica that `live` runs, without lease and signals.
+
+It meets the server as it would meet any other, but on a direct line instead of a wire. It is not held to a rate, and
+gives way to clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from stowplan.app import garbage
+from stowplan.app.clients import told_to
+from stowplan.app.inspection import Inspection
+from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS, steady_clock
+from stowplan.app.live_pages import State, pages_of
+from stowplan.app.options import Options
+from stowplan.app.release import USER_AGENT
+from stowplan.app.replica import Connections, Replica, Settings
+from stowplan.config.types import Configuration
+from stowplan.embedded.http.answers import Respond
+from stowplan.embedded.registry.precedence import Precedence
+from stowplan.engine.ports import Report
+from stowplan.engine.timers import run_timers
+from stowplan.kube.client import Client, ClientSettings
+from stowplan.kube.identity import Credentials
+from stowplan.local.direct_line import DirectLine
+from stowplan.local.writer import LocalWriter
+from stowplan.observe.logs import Logging
+from stowplan.observe.metrics import Metrics
+from stowplan.serving.routes import Pages
+
+#: Below zero there is no limit: the server is nobody else's.
+UNLIMITED: Final = -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to schedule."""
+
+    options: Options
+    configuration: Configuration
+    logging: Logging
+    #: Where draws start; None for somewhere else every time.
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """How the API server of this process is reached."""
+
+    credentials: Credentials
+    respond: Respond
+    #: Writes what every pod needs; None if each write is to be a request, because requests are written down.
+    shortcut: LocalWriter | None
+
+
+class LocalScheduler:
+    """Schedules the pods of one server from `start` to `stop`."""
+
+    def __init__(self, plan: Plan, server: Server, precedence: Precedence) -> None:
+        self._plan = plan
+        self._precedence = precedence
+        self._shortcut = server.shortcut
+        now_ns = steady_clock()
+        self.metrics = Metrics(now_ns, plan.options.feature_gates)
+        self._connections = Connections(*(_client(server, name, self.metrics) for name in ("scheduler", "", "")))
+        settings = Settings(plan.options, plan.configuration, self.metrics, now_ns, plan.seed)
+        if self._shortcut is not None:
+            settings = replace(settings, writer=self._shortcut.before)
+        self.replica = Replica(settings, self._connections, lambda: True)
+        self.inspection = Inspection(self.replica)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._cycles: asyncio.Task[None] | None = None
+        self._is_ending = False
+        #: Done when something ended that should go on; the fault is its exception.
+        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way; see `Scheduler.is_idle`."""
+        return self.replica.is_scheduling and self.replica.scheduler.is_idle
+
+    def listen(self, listener: Callable[[Report], None]) -> None:
+        """Let somebody else hear, too, what becomes of pods."""
+        before = self.replica.parts.tell
+
+        def tell(report: Report) -> None:
+            before(report)
+            listener(report)
+
+        self.replica.parts.tell = tell
+
+    async def start(self) -> None:
+        """Learn the cluster, then begin to schedule."""
+        replica = self.replica
+        self._begin(replica.recorder.run())
+        if self._shortcut is not None:
+            self._begin(self._shortcut.run())
+        self._begin(replica.watching.run())
+        await replica.watching.settled()
+        garbage.settle_down()
+        replica.is_scheduling = True
+        self._cycles = self._begin(replica.scheduler.run())
+        self._begin(run_timers(replica.scheduler, replica.parts))
+
+    async def stop(self) -> None:
+        """Take no more pods, let bindings and events end, and close the connections."""
+        self._is_ending = True
+        replica = self.replica
+        replica.scheduler.stop()
+        if self._cycles is not None:
+            await asyncio.wait({self._cycles}, timeout=SETTLE_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    if self._shortcut is not None:
+                        await self._shortcut.drain()
+                    await replica.recorder.drain()
+        replica.is_scheduling = False
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await replica.close()
+        await self._connections.close()
+        if self.broken.done():
+            # Looked at, whoever else did.
+            self.broken.exception()
+
+    def pages(self) -> Pages:
+        """Return what can be read of the scheduler over HTTP."""
+        replica = self.replica
+        state = State(
+            election_problem=None,
+            is_ending=lambda: self._is_ending,
+            sync_problem=replica.watching.problem,
+            pods=lambda: replica.watching.objects("Pod") if replica.is_scheduling else None,
+            configuration=lambda: replica.reloader.configuration,
+            inspector=self.inspection,
+        )
+        return pages_of(self._plan.options, state, self.metrics, self._plan.logging)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(self._precedence.behind(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+        return task
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled() or self._is_ending or self.broken.done():
+            return
+        error = task.exception()
+        if error is not None:
+            self.broken.set_exception(error)
+        else:
+            self.broken.set_result(None)
+
+
+def _client(server: Server, name: str, metrics: Metrics) -> Client:
+    agent = f"{USER_AGENT}/{name}" if name else USER_AGENT
+    credentials = server.credentials
+    line = DirectLine(server.respond, credentials.authorization, agent)
+    told = told_to(metrics.requests, credentials.server)
+    return Client(credentials, ClientSettings(agent, qps=UNLIMITED), told, line)

@@ -1,0 +1,169 @@
+"""The search for nodes on which evicting less important pods makes room.
+
+Rows are dry-run many at a time (`dry_run.py`); what comes out is kept as columns and picked from in
+`candidate_nodes.py`. `plugin.py` puts the result into the words of the plugin contract.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from stowplan.framework.contract import Attempt
+from stowplan.framework.handle import PlacedPod, PreemptingHandle
+from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.pod import Pod
+from stowplan.model.selectors import Selector, SelectorError, compile_label_selector
+from stowplan.model.workload import PodDisruptionBudget
+from stowplan.plugins.defaultpreemption.candidate_nodes import Findings, Tried
+from stowplan.plugins.defaultpreemption.dry_run import Evictable, Standing, dry_run
+from stowplan.table.columns import Mask, Rows
+from stowplan.table.hypothetical import code_shapes, offsets_of
+from stowplan.table.shape import PodShape
+
+NO_VICTIMS = Rejection(("No preemption victims found for incoming pod",), Code.UNRESOLVABLE)
+
+# A dry run of a few rows costs hardly less than one of a hundred.
+FEWEST_AT_A_TIME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many candidates are enough: a share of the nodes that come into question, but at least so many."""
+
+    percentage: int = 10
+    absolute: int = 100
+
+    def enough(self, nodes: int) -> int:
+        return min(nodes, max(nodes * self.percentage // 100, self.absolute))
+
+
+class Search:
+    """The search for one pod."""
+
+    def __init__(self, pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> None:
+        self._pod = pod
+        self._attempt = attempt
+        self._pods = handle.pods
+        self._budgets = Budgets(handle.listers.pod_disruption_budgets())
+        self._standing = _standing(pod, attempt, handle)
+
+    def potential_rows(self) -> Rows:
+        """Return the rows that evictions may help: refused, but not for good."""
+        verdict = self._attempt.verdict
+        if verdict.pre_filter is not None:
+            # The filters were never prepared, so nothing can be supposed.
+            return np.empty(0, dtype=np.intp)
+        rejections = verdict.vocabulary.rejections
+        may_help = [rejection is not None and rejection.code is Code.UNSCHEDULABLE for rejection in rejections]
+        return np.flatnonzero(np.array(may_help)[verdict.words])
+
+    def run(self, rows: Rows, enough: int) -> Findings:
+        """Look for candidates among `rows`, in their order, until there are enough."""
+        found = Findings(self._attempt.verdict, enough)
+        at_a_time = max(enough, FEWEST_AT_A_TIME)
+        for start in range(0, len(rows), at_a_time):
+            if not found.is_enough:
+                self._try(rows[start : start + at_a_time], found)
+        return found
+
+    def _try(self, rows: Rows, found: Findings) -> None:
+        names = self._attempt.verdict.names
+        evictable = [(row, self._evictable(names[row])) for row in rows.tolist()]
+        found.refuse([row for row, pods in evictable if not pods], NO_VICTIMS)
+        evictable = [(row, pods) for row, pods in evictable if pods]
+        if evictable:
+            found.add(self._dry_run([row for row, _ in evictable], [pods for _, pods in evictable]))
+
+    def _evictable(self, node_name: str) -> Sequence[PlacedPod]:
+        """Return the pods of a node that the pod may evict, the most important first."""
+        pods = self._pods.by_importance(node_name)
+        limit = self._pod.spec.priority
+        if not pods or pods[0].pod.spec.priority < limit:
+            return pods
+        # Sorted by falling priority: everybody from the first of a lower one on.
+        return pods[bisect_right(pods, -limit, key=lambda placed: -placed.pod.spec.priority) :]
+
+    def _dry_run(self, rows: list[int], evictable: list[Sequence[PlacedPod]]) -> Tried:
+        is_over: Mask | None = None
+        if self._budgets:
+            evictable, is_over = self._in_turn(evictable)
+        pods = list(chain.from_iterable(evictable))
+        shapes, codes = code_shapes([placed.shape for placed in pods])
+        laid_out = Evictable(np.array(rows, dtype=np.intp), shapes, codes, offsets_of(list(map(len, evictable))))
+        result = dry_run(self._attempt, laid_out, self._standing)
+        return Tried(pods, laid_out, np.zeros(len(pods), dtype=bool) if is_over is None else is_over, result)
+
+    def _in_turn(self, evictable: list[Sequence[PlacedPod]]) -> tuple[list[Sequence[PlacedPod]], Mask]:
+        """Bring those to the front, node by node, whose eviction violates a budget: they are put back first."""
+        in_turn: list[Sequence[PlacedPod]] = []
+        is_over: list[bool] = []
+        for pods in evictable:
+            violates = self._budgets.violated_by(pods)
+            order = sorted(range(len(pods)), key=lambda index: not violates[index])
+            in_turn.append([pods[index] for index in order])
+            is_over += [violates[index] for index in order]
+        return in_turn, np.array(is_over, dtype=bool)
+
+
+def _standing(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> Standing:
+    """Return, by row, the nominated pods that must fit beside `pod`."""
+    nominated = handle.nominations.standing_before(pod)
+    if not nominated:
+        return {}
+    rows = {name: row for row, name in enumerate(attempt.verdict.names) if name in nominated}
+    return {row: [attempt.nodes.shape_of(other) for other in nominated[name]] for name, row in rows.items()}
+
+
+class Budgets:
+    """All budgets of the cluster during one search; which of them are about a pod is found once for all pods alike."""
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._by_namespace: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
+        self._about: dict[PodShape, tuple[PodDisruptionBudget, ...]] = {}
+        for budget in budgets:
+            selector = _selector(budget)
+            if selector is not None:
+                self._by_namespace.setdefault(budget.namespace, []).append((budget, selector))
+
+    def __bool__(self) -> bool:
+        return bool(self._by_namespace)
+
+    def violated_by(self, pods: Sequence[PlacedPod]) -> list[bool]:
+        """Say of each pod of a node whether evicting it, after all before it, goes over one of its budgets.
+
+        A pod counts against every budget that is about it, except one that has its eviction on record already.
+        """
+        left: dict[str, int] = {}
+        return [self._take(placed.pod, self._of(placed), left) for placed in pods]
+
+    def _take(self, pod: Pod, budgets: Iterable[PodDisruptionBudget], left: dict[str, int]) -> bool:
+        is_over = False
+        for budget in budgets:
+            if pod.name not in budget.status.disrupted_pods:
+                allowed = left.get(budget.key, budget.status.disruptions_allowed) - 1
+                left[budget.key] = allowed
+                is_over = is_over or allowed < 0
+        return is_over
+
+    def _of(self, placed: PlacedPod) -> tuple[PodDisruptionBudget, ...]:
+        found = self._about.get(placed.shape)
+        if found is None:
+            namespace, labels = placed.pod.namespace, placed.pod.labels
+            # A pod without labels is about nobody's budget, even of one that asks for labels to be absent.
+            known = self._by_namespace.get(namespace, ()) if labels else ()
+            found = self._about[placed.shape] = tuple(budget for budget, selector in known if selector.matches(labels))
+        return found
+
+
+def _selector(budget: PodDisruptionBudget) -> Selector | None:
+    """Compile the selector of a budget; one that is missing, empty or wrong protects nobody."""
+    try:
+        selector = compile_label_selector(budget.spec.selector)
+    except SelectorError:
+        return None
+    return None if selector.is_everything or selector.is_nothing else selector

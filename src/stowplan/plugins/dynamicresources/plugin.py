@@ -1,0 +1,262 @@
+"""DynamicResources: find devices for the claims of a pod, keep them for it, and write that down before it is bound."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from stowplan.framework.contract import (
+    MAX_SCORE,
+    SKIP,
+    Arranged,
+    Attempt,
+    Awaited,
+    Errand,
+    Filter,
+    Normalize,
+    PostFilter,
+    PreBind,
+    PreEnqueue,
+    PreFilter,
+    Reject,
+    Requeue,
+    Reserve,
+    Skip,
+    refuse,
+)
+from stowplan.framework.kept.incremental import TellsApart
+from stowplan.framework.verdict import Code, Rejection, WordedError
+from stowplan.model import node_selector, requests
+from stowplan.model.dra import ResourceClaim
+from stowplan.model.duration import Duration, of_seconds
+from stowplan.model.pod import Pod
+from stowplan.plugins.dynamicresources import binding_conditions, extended, hints, pod_claims
+from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites, GivenBack
+from stowplan.plugins.dynamicresources.claims import is_idle_but_for, is_reserved_for
+from stowplan.plugins.dynamicresources.ground import Ground, TimeLimit
+from stowplan.plugins.dynamicresources.handle import DevicesHandle
+from stowplan.plugins.dynamicresources.hints import MissingClaimError
+from stowplan.plugins.dynamicresources.node_allocatable import taking_of_node
+from stowplan.plugins.dynamicresources.pod_claims import PodClaims
+from stowplan.plugins.dynamicresources.prepared import UNAVAILABLE, Given, KeptOutcomes, Prepared
+from stowplan.plugins.dynamicresources.reservation import Allocated, Preparation, Reservation, Taken
+from stowplan.plugins.dynamicresources.signing import signed
+from stowplan.table.columns import Mask, Scores
+from stowplan.table.nodes import Nodes
+
+TEN_SECONDS: Final = of_seconds(10)
+TEN_MINUTES: Final = of_seconds(600)
+
+NO_CLAIMS: Final = "no new claims to deallocate"
+NOT_PREPARED: Final = "not found"
+STILL_NOT: Final = "still not schedulable"
+DEALLOCATED: Final = "deallocation of ResourceClaim completed"
+DELETED: Final = "deletion of ResourceClaim completed"
+NOT_FOUND: Final = Rejection(("claim allocation not found for node",), Code.ERROR)
+
+
+class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, Normalize, Reserve, PreBind, Requeue):
+    """A pod goes only where all devices that its claims ask for can be had, and gets them there.
+
+    Gates: pods whose claims are missing, being deleted, not made yet, or another pod's.
+    Rejects: the pod as a whole, for good, if a claim is in use to the full, is just being allocated for another pod, or
+        asks for a class that does not exist. Nodes where the devices cannot be allocated, nodes that cannot reach
+        devices which were given already, and every node if such devices did not get ready. Always unresolvable.
+        Extended resources that a device class serves are asked of devices where the node has not got them itself.
+    Scores: the better the alternatives of prioritized lists that a node can give; 0 for pods without claims.
+    Preempts: nothing, but devices that were given to the pod, or to nobody, where they are of no use are given back.
+    Arguments: `filter_timeout`, how long allocating on a node may take (0: no limit); `binding_timeout`, how long
+        devices may take to get ready.
+    Requeued by: a node added, or with other labels or resources; a claim of the pod added or changed, or any that gave
+        back its devices; a device class or resource slice added or changed; the names of the pod's claims made known.
+    Upstream: pkg/scheduler/framework/plugins/dynamicresources. What PostFilter and Unreserve write is written beside
+        the cycle. If the attempt ended before the plugin was prepared, PostFilter fails with "not found".
+    """
+
+    def __init__(
+        self,
+        handle: DevicesHandle,
+        *,
+        filter_timeout: Duration = TEN_SECONDS,
+        binding_timeout: Duration = TEN_MINUTES,
+    ) -> None:
+        self._handle = handle
+        self._claims = handle.claims
+        limit = TimeLimit(filter_timeout, handle.monotonic_ns)
+        self._ground = Ground(handle.listers, handle.claims, handle.feature_gates, limit)
+        self._kept = KeptOutcomes(self._ground)
+        self._writes = ClaimWrites(handle, handle.claims)
+        self._binding_timeout = binding_timeout if self._ground.features.binding_conditions else None
+        self._preparation = Preparation(handle, self._writes, self._binding_timeout)
+        self._reserved: dict[str, Reservation] = {}
+
+    # Which pods, and what tells them apart
+
+    def pre_enqueue(self, pod: Pod) -> Rejection | None:
+        problem = hints.problem(self._handle.listers.resource_claim, pod) if pod.spec.resource_claims else ""
+        return refuse(problem) if problem else None
+
+    def sign(self, pod: Pod) -> Hashable:
+        """Pods differ by what their claims ask for or were given, not by what these are called."""
+        if not pod.spec.resource_claims and not self._ground.served:
+            return None
+        signature = signed(pod, self._claims, self._has_failed)
+        # Without alternatives, claims that have some are refused by name; so are those that take of their node.
+        is_nameless = self._ground.features.prioritized_list and not self._ground.node_allocatable.is_on
+        return signature if is_nameless else (signature, pod.uid)
+
+    def events(self) -> tuple[Awaited, ...]:
+        return hints.awaited(self._handle.listers.resource_claim)
+
+    # Which nodes
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> Prepared | Skip | Rejection:
+        try:
+            claims = self._resolve(pod, nodes)
+        except MissingClaimError as missing:
+            return refuse(str(missing))
+        if not claims:
+            return SKIP
+        alternatives = self._ground.features.prioritized_list
+        find_class = self._handle.listers.device_class
+        obstacle = pod_claims.obstacle(claims, self._claims, find_class, allows_alternatives=alternatives)
+        return refuse(obstacle) if obstacle else self._prepare(claims)
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Prepared | None) -> Iterator[Reject]:
+        if state is None:
+            raise WordedError(NOT_PREPARED)
+        yield from (refused for refused in state.objections(nodes) if np.count_nonzero(refused.mask))
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        if pod.spec.resource_claims and self._ground.features.prioritized_list:
+            own = pod_claims.found(pod, self._claims)
+            if any(request.first_available for claim in own for request in claim.spec.devices.requests):
+                return self._prepare(self._resolve(pod, nodes)).scores(nodes)
+        return np.zeros(len(nodes), dtype=np.int64)
+
+    def normalize(self, scores: Scores, low: int, high: int, state: Any) -> Scores:
+        return scores if high <= 0 else MAX_SCORE * scores // high
+
+    def _resolve(self, pod: Pod, nodes: Nodes | None = None) -> PodClaims:
+        self._ground.refresh_classes()
+        if not pod.spec.resource_claims and not self._ground.served:
+            return PodClaims(pod)
+        requested = requests.incoming(pod) if nodes is None else nodes.incoming(pod)
+        return pod_claims.resolve(pod, self._claims, self._ground.served, requested.scalar)
+
+    def _prepare(self, claims: PodClaims) -> Prepared:
+        given = tuple(self._given(claim) for claim in claims.given)
+        return Prepared(claims, given, self._ground, self._kept, self._ground.refresh())
+
+    def _given(self, claim: ResourceClaim) -> Given:
+        selector = claim.status.allocation.node_selector if claim.status.allocation is not None else None
+        compiled = node_selector.compile_node_selector(selector) if selector is not None else None
+        if compiled is not None and compiled.parse_error is not None:
+            raise ValueError(compiled.parse_error)
+        return Given(claim, compiled, self._has_failed(claim))
+
+    def _has_failed(self, claim: ResourceClaim) -> bool:
+        """Say whether devices that were given earlier do not get ready."""
+        timeout = self._binding_timeout
+        return timeout is not None and binding_conditions.has_failed(claim, self._handle.now_ns(), timeout)
+
+    # What may help
+
+    def post_filter(self, pod: Pod, attempt: Attempt) -> Arranged | Rejection:
+        if attempt.prepared is not None and self.name not in attempt.prepared:
+            return Rejection((NOT_PREPARED,), Code.ERROR)
+        refused = attempt.verdict.pre_filter
+        claims = PodClaims(pod) if refused is not None and refused.plugin == self.name else self._resolve(pod)
+        if not claims:
+            return Rejection((NO_CLAIMS,))
+        for claim in self._unavailable(claims, attempt):
+            if is_idle_but_for(pod, claim):
+                return Arranged(Rejection((DEALLOCATED,)), partial(self._writes.deallocate, claim))
+        if claims.made is not None and not extended.is_in_memory(claims.made):
+            return Arranged(Rejection((DELETED,)), partial(self._writes.delete, claims.made))
+        return Rejection((STILL_NOT,))
+
+    def _unavailable(self, claims: PodClaims, attempt: Attempt) -> Iterator[ResourceClaim]:
+        """Yield the given claims of which some node, which would do otherwise, cannot use the devices."""
+        rejections = enumerate(attempt.verdict.vocabulary.rejections)
+        wanting = Rejection((UNAVAILABLE,), Code.UNRESOLVABLE, self.name)
+        rows: Mask = np.isin(attempt.verdict.words, [number for number, said in rejections if said == wanting])
+        for claim in claims.given if attempt.verdict.pre_filter is None else ():
+            if np.count_nonzero(rows & self._given(claim).is_missed_by(attempt.nodes)):
+                yield claim
+
+    # What is taken, and given back
+
+    def reserve(self, pod: Pod, node_name: str) -> Rejection | None:
+        if not pod.spec.resource_claims and not self._ground.served:
+            # Which classes serve resources was found out when the node was looked for.
+            return None
+        claims = self._resolve(pod)
+        if not claims:
+            return None
+        allocated = self._allocate(claims, node_name)
+        if allocated is None:
+            return NOT_FOUND
+        taken = [
+            Taken(claim, allocation, claim.uid)
+            for claim, allocation in zip(allocated.pending, allocated.results, strict=True)
+        ]
+        for one in taken:
+            self._claims.hold(one.as_given())
+        reservation = Reservation([*map(Taken, claims.given), *taken], allocated.mappings, allocated.node_allocatable)
+        self._reserved[pod.uid] = reservation
+        if self._ground.node_allocatable.is_on:
+            self._handle.recount(taking_of_node(pod, allocated.node_allocatable))
+        return None
+
+    def allocate(self, pod: Pod, node_name: str) -> Allocated | None:
+        """Return what a pod would be given on a node; None if its claims do not fit there. Nothing is kept."""
+        return self._allocate(self._resolve(pod), node_name)
+
+    def _allocate(self, claims: PodClaims, node_name: str) -> Allocated | None:
+        row = self._handle.row_of(node_name)
+        if not len(row):
+            return None
+        self._ground.refresh()
+        pending, mappings = claims.pending(claims.lacking_on(row.node(0)))
+        results = self._ground.allocator(pending).allocate(row.node(0), self._ground.timer()) if pending else ()
+        if results is None:
+            return None
+        given = zip(pending, results, strict=True)
+        taken = self._ground.node_allocatable.taken(claims.named, given, claims.pod)
+        return Allocated(pending, results, mappings, taken)
+
+    def unreserve(self, pod: Pod, node_name: str) -> Errand | None:
+        reservation = self._reserved.pop(pod.uid, None)
+        made = self._claims.made_for(pod.uid)
+        for taken in reservation.taken if reservation is not None else ():
+            self._claims.release(taken.uid)
+            if taken.is_made:
+                # Nobody else may know of it yet.
+                made = taken.claim
+        found = list(pod_claims.found(pod, self._claims))
+        reserved = [claim for claim in found if claim.status.allocation is not None and is_reserved_for(pod, claim)]
+        has_status = bool(reservation and reservation.node_allocatable) or any(map(self._takes_of_node, reserved))
+        back = GivenBack(reserved, made, has_status)
+        return partial(self._writes.give_back, pod, back) if reserved or made is not None or has_status else None
+
+    def _takes_of_node(self, claim: ResourceClaim) -> bool:
+        allocation = claim.status.allocation
+        return allocation is not None and self._ground.node_allocatable.is_taken_by(allocation.devices.results)
+
+    # What is written before the pod is bound
+
+    def pre_bind_pre_flight(self, pod: Pod, node_name: str) -> Skip | None:
+        return None if pod.uid in self._reserved else SKIP
+
+    async def pre_bind(self, pod: Pod, node_name: str) -> Rejection | None:
+        reserved = self._reserved.get(pod.uid)
+        if reserved is None:
+            return None
+        await self._preparation.prepare(pod, node_name, reserved)
+        # What is left to be undone is the cluster's to know.
+        self._reserved.pop(pod.uid, None)
+        return None

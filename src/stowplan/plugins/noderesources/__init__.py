@@ -1,0 +1,1 @@
+"""Resources of nodes: NodeResourcesFit (`fit.py`) and NodeResourcesBalancedAllocation."""

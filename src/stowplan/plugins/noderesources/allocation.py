@@ -1,0 +1,214 @@
+"""How scores see what a node has and what its pods take: the arithmetic that all resource scores share.
+
+A rule is written once, with whole numbers in mind, and runs in two ways: over arrays for many rows, over plain integers
+for a few, where each call into NumPy would cost more than the whole rule. `plugins.noderesources.fit` and
+`plugins.noderesources.balanced_allocation` hold the rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from stowplan.config.arguments import ResourceSpec
+from stowplan.framework.contract import MAX_SCORE
+from stowplan.framework.kept.incremental import FEW_ROWS
+from stowplan.model.requests import Requests
+from stowplan.table.columns import Scores
+from stowplan.table.nodes import Nodes
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NON_ZERO_CPU, NON_ZERO_MEMORY
+
+CPU_AND_MEMORY: Final = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
+
+#: How many scores of nodes in different conditions are kept per kind of pod.
+MOST_KNOWN: Final = 4096
+
+#: Whole numbers below this are exact as floats.
+EXACT: Final = 2**53
+
+# What the nodes have and what is taken of it, for the resources that count.
+Condition = tuple[Any, Any]
+
+# An integer for one row, an array of them for many; booleans and fractions alike.
+Amount = Any
+
+
+class Share(msgspec.Struct, frozen=True, gc=False):
+    """One resource that counts in a score: its row in the table, what the pod adds to it, and its weight."""
+
+    row: int
+    amount: int
+    weight: int
+
+
+#: How many devices serve a resource on each row, and how many of them are taken.
+CountServed = Callable[[str, Nodes], tuple[Scores, Scores]]
+
+
+class Counted:
+    """The resources that count in a score for pods of one kind, and the scores given so far.
+
+    Nodes with the same room and the same load score the same, and most nodes of a cluster are like many others; not
+    so where devices serve a resource: `served` has the row of each such resource in the table, and its name.
+    """
+
+    __slots__ = ("_pick", "known", "served", "shares")
+
+    def __init__(self, shares: tuple[Share, ...], served: tuple[tuple[int, str], ...] = ()) -> None:
+        self.shares = shares
+        self.served = served
+        self.known: dict[Condition, int] = {}
+        self._pick = itemgetter(*(share.row for share in shares)) if shares else lambda _: ()
+
+    def condition(self, has: list[int], taken: list[int]) -> Condition:
+        """Return what the score of a node depends on."""
+        return self._pick(has), self._pick(taken)
+
+    def remember(self, condition: Condition, score: int) -> int:
+        # What the pods of a node ask for may add up to more than there are numbers for, and the score with it.
+        score = max(0, min(score, MAX_SCORE))
+        if len(self.known) >= MOST_KNOWN:
+            self.known.clear()
+        self.known[condition] = score
+        return score
+
+
+def nothing_served(resource: str) -> bool:
+    """Say that no device serves a resource."""
+    return False
+
+
+def count_for(
+    resources: Sequence[ResourceSpec],
+    added: Requests,
+    nodes: Nodes,
+    *,
+    is_never_zero: bool,
+    serves: Callable[[str], bool] = nothing_served,
+) -> Counted:
+    """Return the resources that count for a pod that adds `added`: a scalar resource only if the pod requests it.
+
+    `is_never_zero`: cpu and memory are counted with at least 100m and 200Mi for every container. `serves` says whether
+    devices serve a resource.
+    """
+    served = []
+    counted = []
+    for spec in resources:
+        match spec.name:
+            case "cpu" if is_never_zero:
+                place = NON_ZERO_CPU, added.non_zero_milli_cpu
+            case "memory" if is_never_zero:
+                place = NON_ZERO_MEMORY, added.non_zero_memory
+            case "cpu":
+                place = CPU, added.milli_cpu
+            case "memory":
+                place = MEMORY, added.memory
+            case "ephemeral-storage":
+                place = EPHEMERAL_STORAGE, added.ephemeral_storage
+            case name if added.scalar.get(name, 0):
+                place = nodes.resource(name), added.scalar[name]
+                if serves(name):
+                    served.append((place[0], name))
+            case _:
+                continue
+        counted.append(Share(*place, spec.weight))
+    return Counted(tuple(counted), tuple(served))
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """What operators cannot say for integers and arrays alike."""
+
+    lesser: Callable[[Amount, Amount], Amount]
+    #: Whether an amount is not zero: True if that holds for every row.
+    is_there: Callable[[Amount], Amount]
+    real: Callable[[Amount], Amount]
+    #: How many hundredths a part is of the whole, fractions cut off.
+    percent: Callable[[Amount, Amount], Amount]
+    #: Cut off the fraction.
+    whole: Callable[[Amount], Amount]
+    root: Callable[[Amount], Amount]
+    choose: Callable[[Amount, Amount, Amount], Amount]
+    look_up: Callable[[Scores, Amount], Amount]
+
+
+Rule = Callable[[Arithmetic, tuple[Share, ...], Amount, Amount], Amount]
+
+
+def score_rows(rule: Rule, counted: Counted, nodes: Nodes) -> Scores:
+    """Return a rule's score of every row, given what the row has and what is requested of it, by resource."""
+    if nodes.rows is not None and len(nodes.rows) <= FEW_ROWS:
+        scored = [score_one(rule, counted, has, taken) for has, taken in nodes.amounts()]
+        return np.array(scored, dtype=np.int64)
+    scores = rule(MANY_ROWS, counted.shares, nodes.allocatable, nodes.requested)
+    if isinstance(scores, np.ndarray):
+        # As `remember` does; what is too large for an integer could not even be cast.
+        return np.minimum(np.maximum(scores, 0), MAX_SCORE).astype(np.int64, copy=False)
+    return np.full(len(nodes), scores, dtype=np.int64)
+
+
+def score_served(rule: Rule, counted: Counted, nodes: Nodes, count: CountServed) -> Scores:
+    """Return a rule's score of every row, where the devices that serve a resource stand in for what a row lacks."""
+    allocatable, requested = nodes.allocatable.copy(), nodes.requested.copy()
+    for row, name in counted.served:
+        has, taken = count(name, nodes)
+        is_lacking = allocatable[row] == 0
+        allocatable[row] = np.where(is_lacking, has, allocatable[row])
+        requested[row] = np.where(is_lacking, taken, requested[row])
+    scores = rule(MANY_ROWS, counted.shares, allocatable, requested)
+    return np.broadcast_to(np.asarray(scores, dtype=np.int64), len(nodes)).copy()
+
+
+def score_one(rule: Rule, counted: Counted, has: list[int], taken: list[int]) -> int:
+    """Return a rule's score of one row: remembered, if a row in the same condition has been scored before."""
+    condition = counted.condition(has, taken)
+    score = counted.known.get(condition)
+    return counted.remember(condition, rule(ONE_ROW, counted.shares, has, taken)) if score is None else score
+
+
+def divisor(amount: Amount, is_there: Amount) -> Amount:
+    """Return what to divide by: the amount, or 1 in place of zero."""
+    return amount if is_there is True else amount + (amount == 0)
+
+
+def _is_there(amounts: Amount) -> Amount:
+    return True if np.count_nonzero(amounts) == len(amounts) else amounts != 0
+
+
+def _percents(parts: Amount, wholes: Amount) -> Amount:
+    # Below 2^53 a fraction is further from the next whole number than the error of a division, so floats are exact;
+    # dividing integers takes several times as long.
+    if wholes.max(initial=0) >= EXACT // MAX_SCORE:
+        return parts * MAX_SCORE // wholes
+    percents = parts * float(MAX_SCORE)
+    percents /= wholes.astype(np.float64)
+    return np.trunc(percents, out=percents)
+
+
+ONE_ROW: Final = Arithmetic(
+    lesser=min,
+    is_there=bool,
+    real=float,
+    percent=lambda part, whole: part * MAX_SCORE // whole,
+    whole=int,
+    root=math.sqrt,
+    choose=lambda condition, yes, no: yes if condition else no,
+    look_up=lambda values, index: values.item(index),
+)
+
+MANY_ROWS: Final = Arithmetic(
+    lesser=np.minimum,
+    is_there=_is_there,
+    real=lambda amounts: amounts.astype(np.float64),
+    percent=_percents,
+    whole=np.trunc,
+    root=np.sqrt,
+    choose=np.where,
+    look_up=lambda values, indices: values[indices],
+)

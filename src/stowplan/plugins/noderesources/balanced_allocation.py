@@ -1,0 +1,178 @@
+"""Prefer nodes whose resources a pod brings into balance. What a score counts is in `allocation.py`."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.config.arguments import ResourceSpec
+from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
+from stowplan.framework.kept.incremental import ScoresAmounts
+from stowplan.model.pod import Pod
+from stowplan.plugins.dynamicresources.handle import ClaimsHandle
+from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts
+from stowplan.plugins.noderesources.allocation import (
+    CPU_AND_MEMORY,
+    EXACT,
+    MANY_ROWS,
+    ONE_ROW,
+    Amount,
+    Arithmetic,
+    Counted,
+    Share,
+    count_for,
+    divisor,
+    nothing_served,
+    score_one,
+    score_rows,
+    score_served,
+)
+from stowplan.table.columns import Scores
+from stowplan.table.nodes import Nodes
+from stowplan.table.standing import Lines
+
+# Half of the range is for nodes that the pod tilts, half for those that it evens out, from 50 to 100.
+NEUTRAL = 75
+
+
+class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
+    """Prefer nodes where the pod makes the used fractions of the resources more alike.
+
+    Scores: a node is as balanced as the standard deviation of its used fractions is small: 100 if they are all alike.
+        The score compares that with and without the pod: 75 if nothing changes, more if the pod evens the node out,
+        less if it tilts it. A resource that the node does not have is left out, and so is an extended resource that the
+        pod does not request. Of a resource that a device class serves, a node that has none itself has the devices of
+        the class it can reach. Pods that request none of the resources are not scored.
+    Arguments: `resources`, those to balance; default cpu and memory. Their weights do not matter.
+    Upstream: `pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go`.
+    """
+
+    def __init__(
+        self, *, resources: tuple[ResourceSpec, ...] = CPU_AND_MEMORY, handle: ClaimsHandle | None = None
+    ) -> None:
+        """Without a handle no device class is known."""
+        self._resources = resources
+        self._served = ServedAmounts(handle) if handle is not None else None
+
+    def pre_score(self, pod: Pod, nodes: Nodes) -> Counted | Skip:
+        serves = self._served.serves if self._served is not None else nothing_served
+        counted = count_for(self._resources, nodes.accounted(pod), nodes, is_never_zero=False, serves=serves)
+        return counted if any(share.amount for share in counted.shares) else SKIP
+
+    def score(self, pod: Pod, nodes: Nodes, state: Counted | None) -> Scores:
+        # A profile may enable the score without its preparation, which is then made up for here.
+        counted = self.pre_score(pod, nodes) if state is None else state
+        if isinstance(counted, Skip):
+            return np.zeros(len(nodes), dtype=np.int64)
+        if counted.served and self._served is not None:
+            return score_served(_improvement, counted, nodes, self._served.of)
+        scores = _improvement_of_all(counted.shares, nodes)
+        return score_rows(_improvement, counted, nodes) if scores is None else scores
+
+    def is_by_amounts(self, state: Counted) -> bool:
+        return not state.served
+
+    def score_of(self, state: Counted, has: list[int], taken: list[int]) -> int:
+        return score_one(_improvement, state, has, taken)
+
+
+class Evenness(msgspec.Struct, frozen=True):
+    """Of two resources what is taken, then the capacities; at last, what a node scores twice, but for the pod's part.
+
+    Where one of the two is not there, capacities without end make both fractions nothing, and so alike.
+    """
+
+    first: int
+    second: int
+
+    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> Lines:
+        rows = [self.first, self.second]
+        taken, has = requested[rows].astype(np.float64), allocatable[rows].astype(np.float64)
+        has[:, (has == 0).any(axis=0)] = math.inf
+        fractions = np.minimum(taken, has) / has
+        return np.vstack((taken, has, 2 * NEUTRAL - _balance(MANY_ROWS, list(fractions), [True, True])))
+
+    def of_row(self, has: list[int], taken: list[int]) -> list[float]:
+        one, other = float(taken[self.first]), float(taken[self.second])
+        of_one, of_other = float(has[self.first]), float(has[self.second])
+        if not of_one or not of_other:
+            of_one = of_other = math.inf
+        fractions: list[Amount] = [min(one, of_one) / of_one, min(other, of_other) / of_other]
+        return [one, other, of_one, of_other, float(2 * NEUTRAL - _balance(ONE_ROW, fractions, [True, True]))]
+
+
+def _improvement_of_all(counted: tuple[Share, ...], nodes: Nodes) -> Scores | None:
+    """Return the score of every row, starting from how it stands; None where only the general rule is exact."""
+    standing = nodes.standing(Evenness(counted[0].row, counted[1].row)) if len(counted) == 2 else None
+    if standing is None or any(standing.highest[i] + share.amount >= EXACT for i, share in enumerate(counted)):
+        return None
+    lines = standing.lines
+    used: Lines = lines[:2] + np.array([[float(share.amount)] for share in counted])
+    np.minimum(used, lines[2:4], out=used)
+    used /= lines[2:4]
+    # To halve and to double is exact, so this is what `_balance` gives, in fewer passes over the rows.
+    balance: Lines = np.subtract(used[0], used[1], out=used[0])
+    np.abs(balance, out=balance)
+    np.subtract(2.0, balance, out=balance)
+    balance *= MAX_SCORE / 2
+    np.trunc(balance, out=balance)
+    balance += lines[4]
+    balance *= 0.5
+    return balance.astype(np.int64)
+
+
+def _improvement(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:
+    if len(counted) < 2:
+        # One resource alone is always in balance.
+        return NEUTRAL
+    lesser, real = arithmetic.lesser, arithmetic.real
+    with_pod, without_pod, are_there = [], [], []
+    for share in counted:
+        has, taken = allocatable[share.row], requested[share.row]
+        is_there = arithmetic.is_there(has)
+        capacity = real(divisor(has, is_there))
+        with_pod.append(real(lesser(taken + share.amount, has)) / capacity)
+        without_pod.append(real(lesser(taken, has)) / capacity)
+        are_there.append(is_there)
+    change = _balance(arithmetic, with_pod, are_there) - _balance(arithmetic, without_pod, are_there)
+    # A change is at most 50, so this is 50 to 100; half a point is cut off.
+    return arithmetic.whole(change * 0.5 + NEUTRAL)
+
+
+def _balance(arithmetic: Arithmetic, fractions: list[Amount], are_there: list[Amount]) -> Amount:
+    """Return how alike the fractions are, at most 100; a resource that is not there has fraction 0, not counted."""
+    if len(fractions) == 2:
+        deviation = _half_distance(fractions[0], fractions[1], are_there[0] & are_there[1])
+    else:
+        deviation = _deviation(arithmetic, fractions, are_there)
+    evenness = 1 - deviation
+    evenness *= float(MAX_SCORE)
+    return arithmetic.whole(evenness)
+
+
+def _half_distance(one: Amount, other: Amount, are_both_there: Amount) -> Amount:
+    distance = abs(one - other)
+    distance *= 0.5 if are_both_there is True else 0.5 * are_both_there
+    return distance
+
+
+def _deviation(arithmetic: Arithmetic, fractions: list[Amount], are_there: list[Amount]) -> Amount:
+    """Return the standard deviation, added up in the order configured: another gives other last digits."""
+    total = squares = of_two = 0.0
+    for fraction in fractions:
+        total = total + fraction
+    count = sum(are_there)
+    mean = total / divisor(count, count > 0)
+    for fraction, is_there in zip(fractions, are_there, strict=True):
+        squares = squares + (fraction - mean) * (fraction - mean) * is_there
+    deviation = arithmetic.root(squares / divisor(count, count > 0))
+    if (count > 2) is True:
+        return deviation
+    # Where only two are there, theirs is half their distance, which is not rounded.
+    for one, other in combinations(range(len(fractions)), 2):
+        of_two = of_two + _half_distance(fractions[one], fractions[other], are_there[one] & are_there[other])
+    return arithmetic.choose(count > 2, deviation, of_two)

@@ -1,0 +1,298 @@
+"""Refuse nodes without room for a pod's requests, and prefer the emptiest or the fullest of the others.
+
+What a score counts is in `plugins.noderesources.allocation`; what a pod requests, in `model.requests`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import gt
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from stowplan.config.arguments import ScoringStrategy, UtilizationShapePoint
+from stowplan.config.feature_gates import rules_of
+from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
+from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, ScoresAmounts, Successive
+from stowplan.framework.verdict import WordedError
+from stowplan.model import requests
+from stowplan.model.pod import Pod
+from stowplan.model.requests import USUAL, Requests
+from stowplan.model.resource_names import is_extended
+from stowplan.plugins.dynamicresources.handle import ClaimsHandle
+from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts
+from stowplan.plugins.noderesources import hints
+from stowplan.plugins.noderesources.allocation import (
+    CPU_AND_MEMORY,
+    EXACT,
+    Amount,
+    Arithmetic,
+    Counted,
+    Rule,
+    Share,
+    count_for,
+    divisor,
+    nothing_served,
+    score_one,
+    score_rows,
+    score_served,
+)
+from stowplan.plugins.shape_score import MAX_UTILIZATION, curve_of
+from stowplan.table.columns import NO_ROWS, Rows, Scores
+from stowplan.table.nodes import Nodes
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS
+from stowplan.table.standing import Lines
+
+LEAST_ALLOCATED = ScoringStrategy("LeastAllocated", CPU_AND_MEMORY)
+
+
+class Demand(msgspec.Struct, frozen=True, gc=False):
+    """What a node must have free of one resource, and the reason to give if it has not."""
+
+    row: int
+    amount: int
+    reason: str
+    #: Whether devices serve the resource, so that a node without any is for DynamicResources to judge.
+    is_served: bool = False
+
+
+class Demands(tuple[Demand, ...], Successive):
+    """Everything that a node must have free for a pod."""
+
+    __slots__ = ()
+
+    def changed_rows(self, before: Demands, nodes: Nodes) -> Rows | None:
+        if len(self) != len(before):
+            return None
+        others = NO_ROWS
+        for now, then in zip(self, before, strict=True):
+            is_other = now.row != then.row or now.reason != then.reason or now.is_served != then.is_served
+            if is_other or max(now.amount, then.amount) > LARGEST:
+                return None
+            if now.amount != then.amount:
+                rows = _rows_between(then.amount, now.amount, now.row, nodes)
+                others = np.append(others, rows) if len(rows) else others
+        return others
+
+
+class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts, ScoresAmounts):
+    """Refuse nodes without room for the pod; of the others prefer the emptiest, or the fullest.
+
+    Rejects: `Too many pods`, and `Insufficient <resource>` for every resource of which the pod requests more than the
+        node has left. Unresolvable if the pod requests more of a resource than the node has in all. Where the node has
+        none at all of a resource that a device class serves, DynamicResources decides.
+    Scores: the weighted average over the resources of how much is free (LeastAllocated), used (MostAllocated), or of a
+        curve over the used percentage (RequestedToCapacityRatio), as if the pod were there. A container that says
+        nothing about cpu or memory counts 100m and 200Mi; pod-level requests of the pod itself do not count. A resource
+        that the node does not have is left out, and so is an extended resource that the pod does not request. Of a
+        resource that a device class serves, a node that has none itself has the devices of the class it can reach.
+    Arguments: `scoring_strategy`, type, weighted resources and curve; default LeastAllocated over cpu and memory.
+        `ignored_resources` and `ignored_resource_groups`: extended resources, by name or by the part before the slash,
+        that are not checked.
+    Requeued by: a pod deleted or scaled down, a node added or grown, a device class that serves a requested resource.
+    Upstream: `pkg/scheduler/framework/plugins/noderesources/fit.go`.
+    """
+
+    def __init__(
+        self,
+        *,
+        scoring_strategy: ScoringStrategy = LEAST_ALLOCATED,
+        ignored_resources: tuple[str, ...] = (),
+        ignored_resource_groups: tuple[str, ...] = (),
+        handle: ClaimsHandle | None = None,
+    ) -> None:
+        """Without a handle no device class is known."""
+        self._served = ServedAmounts(handle) if handle is not None else None
+        is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
+        self._device_classes = handle.listers.device_classes if handle is not None and is_served else None
+        self._rules = rules_of(handle.feature_gates) if handle is not None else USUAL
+        self._resources = scoring_strategy.resources
+        self._rule = _rule_of(scoring_strategy)
+        self._is_least_allocated = scoring_strategy.type == "LeastAllocated"
+        self._ignored = frozenset(ignored_resources)
+        self._ignored_groups = frozenset(ignored_resource_groups)
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> Demands:
+        wanted = nodes.incoming(pod)
+        demands = [
+            Demand(PODS, 1, "Too many pods"),
+            Demand(CPU, wanted.milli_cpu, "Insufficient cpu"),
+            Demand(MEMORY, wanted.memory, "Insufficient memory"),
+            Demand(EPHEMERAL_STORAGE, wanted.ephemeral_storage, "Insufficient ephemeral-storage"),
+        ]
+        for name, amount in sorted(wanted.scalar.items()):
+            if not self._is_ignored(name):
+                is_served = hints.is_served(self._device_classes or tuple, name)
+                demands.append(Demand(nodes.resource(name), amount, f"Insufficient {name}", is_served))
+        # A node that is overcommitted still takes a pod that requests nothing of what it lacks.
+        return Demands(demand for demand in demands if demand.amount)
+
+    def _is_ignored(self, name: str) -> bool:
+        return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Demands | None) -> Iterator[Reject]:
+        if state is None:
+            raise WordedError('error reading "PreFilterNodeResourcesFit" from cycleState: not found')
+        is_few = nodes.rows is not None and len(nodes.rows) <= FEW_ROWS
+        if is_few and all(self.fits(state, has, taken) for has, taken in nodes.amounts()):
+            return
+        allocatable, requested = nodes.allocatable, nodes.requested
+        for demand in state:
+            has = allocatable[demand.row]
+            is_short = has - requested[demand.row] < demand.amount
+            if demand.is_served:
+                is_short &= has != 0
+            if np.count_nonzero(is_short):
+                # Evicting pods always makes room for one more, however few the node takes.
+                unresolvable = demand.row != PODS and has < demand.amount
+                yield reject(is_short, demand.reason, unresolvable=unresolvable)
+
+    def fits(self, state: Demands, has: list[int], taken: list[int]) -> bool:
+        for demand in state:
+            if has[demand.row] - taken[demand.row] < demand.amount and (has[demand.row] or not demand.is_served):
+                return False
+        return True
+
+    def pre_score(self, pod: Pod, nodes: Nodes) -> Counted:
+        serves = self._served.serves if self._served is not None else nothing_served
+        return count_for(self._resources, _container_requests(pod, nodes), nodes, is_never_zero=True, serves=serves)
+
+    def score(self, pod: Pod, nodes: Nodes, state: Counted | None) -> Scores:
+        # A profile may enable the score without its preparation.
+        counted = self.pre_score(pod, nodes) if state is None else state
+        if counted.served and self._served is not None:
+            return score_served(self._rule, counted, nodes, self._served.of)
+        scores = score_all(counted.shares, nodes) if self._is_least_allocated else None
+        return score_rows(self._rule, counted, nodes) if scores is None else scores
+
+    def is_by_amounts(self, state: Counted) -> bool:
+        return not state.served
+
+    def score_of(self, state: Counted, has: list[int], taken: list[int]) -> int:
+        return score_one(self._rule, state, has, taken)
+
+    def events(self) -> tuple[Awaited, ...]:
+        return hints.awaited(self._device_classes, self._rules)
+
+
+def _rows_between(one: int, other: int, resource: int, nodes: Nodes) -> Rows:
+    """Return the rows that have enough of a resource, free or in all, for one amount and too little for another."""
+    low, high = (one, other) if one < other else (other, one)
+    has = nodes.allocatable[resource]
+    free = has - nodes.requested[resource]
+    is_short = free < high
+    if not np.count_nonzero(is_short):
+        return NO_ROWS
+    rows = np.flatnonzero(is_short)
+    free, has = free[rows], has[rows]
+    return rows.compress((free >= low) | ((has >= low) & (has < high)))
+
+
+def _container_requests(pod: Pod, nodes: Nodes) -> Requests:
+    """Return what a pod's containers request: as upstream scores, pod-level requests count only for placed pods."""
+    if pod.spec.resources is None:
+        return nodes.incoming(pod)
+    return requests.incoming(replace(pod, spec=replace(pod.spec, resources=None)))
+
+
+def _rule_of(strategy: ScoringStrategy) -> Rule:
+    match strategy.type:
+        case "LeastAllocated":
+            return _average_of(lambda has, used: has - used)
+        case "MostAllocated":
+            return _average_of(lambda _, used: used)
+        case "RequestedToCapacityRatio" if strategy.requested_to_capacity_ratio is not None:
+            return _curve_of(strategy.requested_to_capacity_ratio.shape)
+    known = "LeastAllocated, MostAllocated, or RequestedToCapacityRatio with a shape"
+    raise ValueError(f"NodeResourcesFit: scoringStrategy of type {strategy.type!r} is not usable; use {known}")
+
+
+def _average_of(part: Callable[[Amount, Amount], Amount]) -> Rule:
+    """Return the rule that averages, by weight, the percentage that a part of each resource makes up."""
+
+    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:
+        total = weights = 0
+        for share in counted:
+            has = allocatable[share.row]
+            is_there = arithmetic.is_there(has)
+            used = arithmetic.lesser(requested[share.row] + share.amount, has)
+            percent = arithmetic.percent(part(has, used), divisor(has, is_there))
+            # Not in place: very large amounts give whole numbers, others fractions.
+            total = total + (percent if share.weight == 1 else percent * share.weight)
+            weights += is_there * share.weight
+        return arithmetic.whole(total / (weights + (weights == 0)))
+
+    return rule
+
+
+def _curve_of(shape: Sequence[UtilizationShapePoint]) -> Rule:
+    """Return the rule that averages, by weight, a curve over the used percentage; what scores 0 does not weigh."""
+    curve = curve_of(shape)
+
+    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:
+        total = weights = 0
+        for share in counted:
+            has = allocatable[share.row]
+            is_there = arithmetic.is_there(has)
+            used = arithmetic.lesser(requested[share.row] + share.amount, has)
+            height = arithmetic.look_up(curve, used * MAX_UTILIZATION // divisor(has, is_there))
+            weight = ((height > 0) & is_there) * share.weight
+            total += height * weight
+            weights += weight
+        # To the nearest, halves up.
+        return (2 * total + weights) // (2 * (weights + (weights == 0)))
+
+    return rule
+
+
+class FreeRoom(msgspec.Struct, frozen=True):
+    """By resource, a hundred times what is free, then the capacity; at last, what the resources that are there weigh.
+
+    Where nothing is there to divide by, 1 stands.
+    """
+
+    rows: tuple[int, ...]
+    weights: tuple[int, ...]
+
+    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> Lines:
+        rows = list(self.rows)
+        has = allocatable[rows]
+        free = (has - requested[rows]) * float(MAX_SCORE)
+        weighs = np.array(self.weights, dtype=np.int64) @ (has != 0)
+        return np.vstack((free, np.maximum(has, 1), np.maximum(weighs, 1)))
+
+    def of_row(self, has: list[int], taken: list[int]) -> list[float]:
+        free, capacities, weighs = [], [], 0
+        for row, weight in zip(self.rows, self.weights, strict=True):
+            capacity = has[row]
+            free.append(float(capacity - taken[row]) * MAX_SCORE)
+            capacities.append(float(capacity if capacity > 1 else 1))
+            weighs += weight if capacity else 0
+        return [*free, *capacities, float(weighs or 1)]
+
+
+def score_all(shares: tuple[Share, ...], nodes: Nodes) -> Scores | None:
+    """Return the score of every row, for a pod that adds these shares; None where only the general rule is exact."""
+    rule = FreeRoom(tuple([share.row for share in shares]), tuple([share.weight for share in shares]))
+    standing = nodes.standing(rule) if shares else None
+    count = len(shares)
+    # Up to here floats hold what is divided, and no quotient is rounded up to the next whole number. Less than nothing
+    # may be off, and comes to nothing.
+    if standing is None or max(*standing.highest[:count], MAX_SCORE * max(standing.highest[count:-1])) >= EXACT:
+        return None
+    lines, amounts = standing.lines, [float(share.amount) * MAX_SCORE for share in shares]
+    parts = lines[:count] - np.array([amounts]).T
+    if any(map(gt, amounts, standing.lowest)):
+        np.maximum(parts, 0.0, out=parts)
+    parts /= lines[count:-1]
+    np.floor(parts, out=parts)
+    if set(rule.weights) != {1}:
+        parts *= np.array([rule.weights]).T
+    total: Lines = parts[0]
+    for part in parts[1:]:
+        total += part
+    total /= lines[-1]
+    return total.astype(np.int64)

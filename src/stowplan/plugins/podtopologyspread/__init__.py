@@ -1,0 +1,1 @@
+"""PodTopologySpread: keep the siblings of a pod evenly spread over zones, hosts or any other node label."""

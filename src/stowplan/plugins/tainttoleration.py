@@ -1,0 +1,79 @@
+"""Keeps pods off nodes whose taints they do not tolerate, and away from nodes that would rather not have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, Normalize, PreScore, Reject, Requeue, reject
+from stowplan.framework.handle import Handle
+from stowplan.framework.verdict import WordedError
+from stowplan.model.affinity import Toleration
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE, count_intolerable_preferences, first_untolerated
+from stowplan.table import node_match
+from stowplan.table.columns import Scores
+from stowplan.table.nodes import Nodes
+
+REASON: Final = "node(s) had untolerated taint(s)"
+#: A profile may leave PreScore out and keep Score.
+UNPREPARED: Final = 'failed to read "PreScoreTaintToleration" from cycleState: not found'
+
+
+class TaintToleration(Filter, PreScore, Normalize, Requeue):
+    """A taint repels every pod that does not tolerate it.
+
+    Rejects: nodes with a taint of effect NoSchedule or NoExecute that the pod does not tolerate. Unresolvable. Which
+        taint it was is not told.
+    Scores: the fewer untolerated PreferNoSchedule taints a node has, the better; 100 everywhere if there are none.
+    Requeued by: a node added or its taints changed so that the pod tolerates them; a change of the pod's tolerations.
+    Upstream: pkg/scheduler/framework/plugins/tainttoleration.
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self._comparison_operators = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        effects = (NO_SCHEDULE, NO_EXECUTE)
+        is_tolerated = node_match.tolerated(pod.spec.tolerations, effects, nodes, self._comparison_operators)
+        if np.count_nonzero(is_tolerated) < len(nodes):
+            yield reject(~is_tolerated, REASON, unresolvable=True)
+
+    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Toleration, ...]:
+        """Never skip: even without taints every node scores 100."""
+        return pod.spec.tolerations
+
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[Toleration, ...] | None) -> Scores:
+        if state is None:
+            raise WordedError(UNPREPARED)
+        tolerations, operators = state, self._comparison_operators
+        return nodes.taints.by_meaning(
+            lambda taints: count_intolerable_preferences(taints, tolerations, operators), missing=0
+        )
+
+    def normalize(self, scores: Scores, low: int, high: int, state: Any) -> Scores:
+        if high <= 0:
+            return np.full(len(scores), MAX_SCORE)
+        return MAX_SCORE - MAX_SCORE * scores // high
+
+    def events(self) -> tuple[Awaited, ...]:
+        return (
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._is_tolerated_now),
+            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, _is_own_update),
+        )
+
+    def _is_tolerated_now(self, pod: Pod, old: Node | None, new: Node) -> bool:
+        was_tolerated = old is not None and self._is_tolerated(pod, old)
+        return not was_tolerated and self._is_tolerated(pod, new)
+
+    def _is_tolerated(self, pod: Pod, node: Node) -> bool:
+        return first_untolerated(node.spec.taints, pod.spec.tolerations, self._comparison_operators) is None
+
+
+def _is_own_update(pod: Pod, old: Pod, new: Pod) -> bool:
+    return changes.is_same(pod, new)

@@ -1,0 +1,1 @@
+"""VolumeBinding: nodes where the volumes of a pod are, could be found, or could be made; `plugin.py` drives it."""

@@ -1,0 +1,116 @@
+"""VolumeZone: keep pods where their volumes are, by the zone and region that the volumes are labelled with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, refuse, reject
+from stowplan.framework.handle import Handle
+from stowplan.framework.verdict import Rejection
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.model.storage import PersistentVolumeClaim
+from stowplan.plugins.volumes import hints
+from stowplan.plugins.volumes.annotations import class_of_claim
+from stowplan.plugins.volumes.claims import WAITS_FOR_FIRST_CONSUMER
+from stowplan.plugins.volumes.hints import ZONE_LABELS
+from stowplan.table.columns import Mask
+from stowplan.table.nodes import Nodes
+
+REASON: Final = "node(s) had no available volume zone"
+#: The labels that came after the ones of long ago.
+SUCCESSORS: Final = dict(zip(ZONE_LABELS[:2], ZONE_LABELS[2:], strict=True))
+
+# A label, and the values of it that will do.
+Zones = tuple[tuple[str, frozenset[str]], ...]
+
+
+class VolumeZone(PreFilter, Filter, Requeue):
+    """A volume can be had in its zone and region only.
+
+    Rejects: nodes whose label for zone or region is not among those that the labels of the pod's volumes list
+        (separated by `__`); a volume with the labels of long ago is compared with the present ones of a node that has
+        not got the old. Nodes without any such label pass. The pod as a whole, for good, if a claim, its volume or its
+        class is missing, or if a claim that does not wait for a pod has no volume. Skipped for a pod none of whose
+        volumes says where it is.
+    Requeued by: a claim of the pod added or changed; a volume added, or moved to other zones; a node added or labelled;
+        a class added that waits for the first pod.
+    Upstream: pkg/scheduler/framework/plugins/volumezone; ephemeral volumes are not looked at.
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self._listers = handle.listers
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> Zones | Skip | Rejection:
+        # In their order, each once.
+        zones: dict[tuple[str, frozenset[str]], None] = {}
+        for volume in pod.spec.volumes:
+            if volume.persistent_volume_claim is None:
+                continue
+            found = self._zones(pod.namespace, volume.persistent_volume_claim.claim_name)
+            if isinstance(found, Rejection):
+                return found
+            zones.update(dict.fromkeys(found))
+        return tuple(zones) if zones else SKIP
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Zones | None) -> Iterator[Reject]:
+        # It can be listed for Filter alone; then nothing is prepared.
+        zones = state if state is not None else self.pre_filter(pod, nodes)
+        if isinstance(zones, Skip):
+            return
+        if isinstance(zones, Rejection):
+            yield reject(np.ones(len(nodes), dtype=bool), zones.reasons[0], unresolvable=True)
+            return
+        is_elsewhere = ~_is_in(nodes, zones) & nodes.fact("has a zone or region", _has_place, np.bool_)
+        if is_elsewhere.any():
+            yield reject(is_elsewhere, REASON, unresolvable=True)
+
+    def events(self) -> tuple[Awaited, ...]:
+        return hints.for_volume_zone()
+
+    def _zones(self, namespace: str, name: str) -> Zones | Rejection:
+        """Return where the volume of a claim is; nowhere in particular if it has none yet."""
+        if not name:
+            return refuse("PersistentVolumeClaim had no name")
+        claim = self._listers.persistent_volume_claim(namespace, name)
+        if claim is None:
+            return refuse(f'persistentvolumeclaim "{name}" not found')
+        if not claim.spec.volume_name:
+            return self._of_unbound(claim)
+        volume = self._listers.persistent_volume(claim.spec.volume_name)
+        if volume is None:
+            return refuse(f'persistentvolume "{claim.spec.volume_name}" not found')
+        return tuple(hints.zones(volume).items())
+
+    def _of_unbound(self, claim: PersistentVolumeClaim) -> Zones | Rejection:
+        class_name = class_of_claim(claim)
+        if not class_name:
+            return refuse("PersistentVolumeClaim had no pv name and storageClass name")
+        found = self._listers.storage_class(class_name)
+        if found is None:
+            return refuse(f'storageclass.storage.k8s.io "{class_name}" not found')
+        return () if found.volume_binding_mode == WAITS_FOR_FIRST_CONSUMER else refuse("PersistentVolume had no name")
+
+
+def _is_in(nodes: Nodes, zones: Zones) -> Mask:
+    """Say which rows are where all volumes are."""
+    first, *others = (_is_labelled(nodes, key, values) for key, values in zones)
+    for other in others:
+        first &= other
+    return first
+
+
+def _is_labelled(nodes: Nodes, key: str, values: frozenset[str]) -> Mask:
+    labels = nodes.label(key)
+    is_labelled = labels.is_one_of(values)
+    if key in SUCCESSORS:
+        is_labelled |= (labels.codes < 0) & nodes.label(SUCCESSORS[key]).is_one_of(values)
+    return is_labelled
+
+
+def _has_place(node: Node) -> bool:
+    """Say whether a node has a label for zone or region at all."""
+    return any(key in node.metadata.labels for key in ZONE_LABELS)

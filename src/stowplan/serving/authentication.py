@@ -1,0 +1,147 @@
+"""Who asks: by client certificate, by a proxy's headers, by token; nobody in particular if none of them is given.
+
+As in kube-scheduler, the API server is asked about tokens (`identity.Reviewer`) and its answers are kept for some
+seconds. A token that is nobody's is refused; a request without any credentials goes on as anonymous.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+import msgspec
+
+from stowplan.serving import client_certificates
+from stowplan.serving.client_certificates import Authorities
+from stowplan.serving.identity import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, Reviewer, User
+from stowplan.serving.kept import Kept
+
+
+class ProxySettings(msgspec.Struct, frozen=True):
+    """The headers in which a proxy names users, and the certificates that a proxy may have (none named: any)."""
+
+    allowed_names: tuple[str, ...] = ()
+    username_headers: tuple[str, ...] = ("x-remote-user",)
+    group_headers: tuple[str, ...] = ("x-remote-group",)
+    extra_prefixes: tuple[str, ...] = ("x-remote-extra-",)
+    uid_headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedProxies:
+    """Those who may say in headers on whose behalf they ask."""
+
+    authorities: Authorities
+    settings: ProxySettings = field(default_factory=ProxySettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a request brings along to say who it is from."""
+
+    headers: Mapping[str, list[str]]
+    #: In DER, verified by TLS; None if there was none.
+    certificate: bytes | None = None
+
+    def first(self, header: str) -> str:
+        return next(iter(self.headers.get(header.lower(), ())), "")
+
+
+class UnknownUserError(Exception):
+    """The credentials are nobody's, or nobody could say whose they are."""
+
+
+@dataclass(slots=True)
+class Authenticator:
+    """Finds out who asks."""
+
+    now_seconds: Callable[[], float]
+    clients: Authorities | None = None
+    proxies: TrustedProxies | None = None
+    reviewer: Reviewer | None = None
+    token_seconds: float = 10.0
+    _tokens: Kept[str, tuple[User | None]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tokens = Kept(self.now_seconds)
+
+    async def identify(self, credentials: Credentials) -> User:
+        """Return the user; raise UnknownUserError if the credentials given are no good."""
+        user = self._by_certificate(credentials)
+        if user is None:
+            user = await self._by_token(credentials)
+        if user is None:
+            return ANONYMOUS
+        if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
+            return user
+        return msgspec.structs.replace(user, groups=(*user.groups, AUTHENTICATED))
+
+    def _by_certificate(self, credentials: Credentials) -> User | None:
+        if credentials.certificate is None:
+            return None
+        certificate = client_certificates.read(credentials.certificate)
+        proxies = self.proxies
+        if proxies is not None and proxies.authorities.have_signed(certificate):
+            allowed = proxies.settings.allowed_names
+            if not allowed or client_certificates.common_name(certificate) in allowed:
+                user = _by_headers(proxies.settings, credentials)
+                if user is not None:
+                    return user
+        if self.clients is not None and self.clients.have_signed(certificate):
+            return client_certificates.user_of(certificate)
+        return None
+
+    async def _by_token(self, credentials: Credentials) -> User | None:
+        scheme, _, token = credentials.first("authorization").partition(" ")
+        token = token.strip()
+        if self.reviewer is None or scheme.lower() != "bearer" or not token:
+            return None
+        known = self._tokens.get(token)
+        if known is None:
+            known = (await self._review(self.reviewer, token),)
+            self._tokens.put(token, known, self.token_seconds)
+        if known[0] is None:
+            raise UnknownUserError("invalid bearer token")
+        return known[0]
+
+    async def _review(self, reviewer: Reviewer, token: str) -> User | None:
+        try:
+            return await reviewer.review_token(token)
+        except Exception as error:
+            raise UnknownUserError(f"the API server could not be asked about a token: {error}") from error
+
+
+def _by_headers(settings: ProxySettings, credentials: Credentials) -> User | None:
+    name = next(filter(None, map(credentials.first, settings.username_headers)), "")
+    if not name:
+        return None
+    groups = [group for header in settings.group_headers for group in credentials.headers.get(header.lower(), ())]
+    extra = {
+        unquote(header[len(prefix) :]): tuple(values)
+        for prefix in map(str.lower, settings.extra_prefixes)
+        for header, values in credentials.headers.items()
+        if header.startswith(prefix)
+    }
+    uid = next(filter(None, map(credentials.first, settings.uid_headers)), "")
+    return User(name, tuple(groups), uid, extra)
+
+
+def proxies_of(config: Mapping[str, str]) -> TrustedProxies | None:
+    """Read whom the cluster trusts as a proxy from the ConfigMap `extension-apiserver-authentication`."""
+    pem = config.get("requestheader-client-ca-file", "")
+    if not pem:
+        return None
+    settings = ProxySettings(
+        allowed_names=_names(config, "requestheader-allowed-names"),
+        username_headers=_names(config, "requestheader-username-headers"),
+        group_headers=_names(config, "requestheader-group-headers"),
+        extra_prefixes=_names(config, "requestheader-extra-headers-prefix"),
+        uid_headers=_names(config, "requestheader-uid-headers"),
+    )
+    return TrustedProxies(Authorities(pem), settings)
+
+
+def _names(config: Mapping[str, str], key: str) -> tuple[str, ...]:
+    return tuple(json.loads(config.get(key) or "[]"))

@@ -1,0 +1,90 @@
+"""`/statusz` and `/flagz`: what runs and with which flags, as text for people or as an object for programs."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stowplan.observe.component_metrics import KUBERNETES
+
+COMPONENT: Final = "kube-scheduler"
+GROUP: Final = "config.k8s.io"
+VERSIONS: Final = ("v1beta1", "v1alpha1")
+_WARNING: Final = (
+    "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for"
+    " debugging purposes only."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What `/statusz` tells. Times are seconds since the epoch."""
+
+    #: Of the program, as `v1.36.4-stowplan.0.1.0`.
+    version: str
+    started_at: float
+    paths: tuple[str, ...]
+
+    def text(self, now: float) -> str:
+        up = int(now - self.started_at)
+        started = datetime.datetime.fromtimestamp(self.started_at, datetime.UTC)
+        lines = [
+            "",
+            f"{COMPONENT} statusz",
+            _WARNING,
+            "",
+            f"Started: {started:%a %b} {started.day:2d} {started:%H:%M:%S} UTC {started.year}",
+            f"Up: {up // 3600} hr {up // 60 % 60:02d} min {up % 60:02d} sec",
+            f"Python version: {platform.python_version()}",
+            f"Binary version: {self.version.removeprefix('v')}",
+            f"Emulation version: {'.'.join(KUBERNETES[:2])}",
+            f"Paths: {' '.join(self.folders)}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def as_object(self, now: float, version: str) -> dict[str, Any]:
+        started = datetime.datetime.fromtimestamp(int(self.started_at), datetime.UTC)
+        return _object("Statusz", version) | {
+            "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "uptimeSeconds": max(0, int(now - self.started_at)),
+            # The field is upstream's; what runs here is not Go.
+            "goVersion": f"none (Python {platform.python_version()})",
+            "binaryVersion": self.version.removeprefix("v"),
+            "emulationVersion": ".".join(KUBERNETES[:2]),
+            "paths": list(self.folders),
+        }
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return tuple(sorted({f"/{path.split('/')[1]}" for path in self.paths}))
+
+
+def flags_text(flags: Mapping[str, str]) -> str:
+    lines = ["", f"{COMPONENT} flagz", _WARNING, *(f"{name}={value}" for name, value in sorted(flags.items()))]
+    return "\n".join(lines) + "\n"
+
+
+def flags_object(flags: Mapping[str, str], version: str) -> dict[str, Any]:
+    return _object("Flagz", version) | {"flags": dict(sorted(flags.items()))}
+
+
+def wanted_version(accept: str, kind: str) -> str | None:
+    """Return the version of the object that an Accept header asks for, "" for text, None if it can have neither."""
+    if not accept.strip():
+        return ""
+    for one in accept.split(","):
+        media_type, *parameters = (part.strip() for part in one.split(";"))
+        given = dict(part.split("=", 1) for part in parameters if "=" in part)
+        if media_type == "application/json" and given.get("g") == GROUP and given.get("as") == kind:
+            if given.get("v") in VERSIONS:
+                return given["v"]
+        elif media_type in ("text/plain", "text/*", "*/*"):
+            return ""
+    return None
+
+
+def _object(kind: str, version: str) -> dict[str, Any]:
+    return {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}}

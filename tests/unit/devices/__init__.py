@@ -1,1 +1,0 @@
-"""One rule of device allocation at a time."""

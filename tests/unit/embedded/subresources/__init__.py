@@ -1,1 +1,0 @@
-"""Binding, eviction and scale; expected texts are those of kube-apiserver 1.36."""

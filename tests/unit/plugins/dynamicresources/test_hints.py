@@ -1,0 +1,110 @@
+"""Whether a pod's device claims are there, and which changes may let it have its devices."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from stowplan.model.dra import AllocationResult, ResourceClaim, ResourceClaimStatus
+from stowplan.model.meta import NamespacedMeta, OwnerReference
+from stowplan.model.pod import Pod, PodResourceClaim
+from stowplan.model.pod_status import PodResourceClaimStatus
+from stowplan.plugins.dynamicresources import hints
+from stowplan.testing import make_pod
+
+
+def make_claim(name: str = "claim", **fields: Any) -> ResourceClaim:
+    return ResourceClaim(metadata=NamespacedMeta(name=name, uid=f"uid-{name}", **fields))
+
+
+def allocated(claim: ResourceClaim) -> ResourceClaim:
+    return replace(claim, status=ResourceClaimStatus(allocation=AllocationResult()))
+
+
+def claiming(*entries: PodResourceClaim, statuses: tuple[PodResourceClaimStatus, ...] = ()) -> Pod:
+    pod = make_pod("p").build()
+    return replace(
+        pod,
+        spec=replace(pod.spec, resource_claims=entries),
+        status=replace(pod.status, resource_claim_statuses=statuses),
+    )
+
+
+NAMED = PodResourceClaim(name="gpu", resource_claim_name="claim")
+FROM_TEMPLATE = PodResourceClaim(name="gpu", resource_claim_template_name="template")
+GENERATED = PodResourceClaimStatus(name="gpu", resource_claim_name="claim")
+OWNED: dict[str, Any] = {
+    "owner_references": (OwnerReference(kind="Pod", uid=make_pod("p").build().uid, controller=True),)
+}
+GONE: dict[str, Any] = {"deletion_timestamp": datetime(2026, 1, 1, tzinfo=UTC)}
+
+
+@pytest.mark.parametrize(
+    ("pod", "claims", "problem"),
+    [
+        pytest.param(make_pod("p").build(), [], "", id="a pod without claims"),
+        pytest.param(claiming(NAMED), [make_claim()], "", id="its claim is there"),
+        pytest.param(claiming(NAMED), [], 'could not find ResourceClaim "default/claim"', id="its claim is missing"),
+        pytest.param(
+            claiming(NAMED), [make_claim(**GONE)], 'resourceclaim "claim" is being deleted', id="its claim is going"
+        ),
+        pytest.param(
+            claiming(FROM_TEMPLATE), [], 'pod "default/p": ResourceClaim not created yet', id="none is made for it yet"
+        ),
+        pytest.param(
+            claiming(FROM_TEMPLATE, statuses=(GENERATED,)), [make_claim(**OWNED)], "", id="one is made for it"
+        ),
+        pytest.param(
+            claiming(FROM_TEMPLATE, statuses=(GENERATED,)),
+            [make_claim()],
+            "ResourceClaim default/claim was not created for Pod default/p (Pod is not owner)",
+            id="one of that name is made for another",
+        ),
+        pytest.param(
+            claiming(FROM_TEMPLATE, statuses=(PodResourceClaimStatus(name="gpu"),)),
+            [],
+            "",
+            id="none is needed after all",
+        ),
+    ],
+)
+def test_a_pod_without_its_claims_is_held_back(pod: Pod, claims: list[ResourceClaim], problem: str) -> None:
+    assert hints.problem(finder(*claims), pod) == problem
+
+
+OWN, OTHER = make_claim(), make_claim("other")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "helps"),
+    [
+        pytest.param(None, OWN, True, id="its claim is made"),
+        pytest.param(None, OTHER, False, id="another claim is made"),
+        pytest.param(OWN, allocated(OWN), True, id="its claim changes its status"),
+        pytest.param(OWN, replace(OWN), False, id="its claim changes in nothing that matters"),
+        pytest.param(OTHER, allocated(OTHER), False, id="another claim is allocated"),
+        pytest.param(allocated(OTHER), OTHER, True, id="another claim gives its devices back"),
+    ],
+)
+def test_claims_that_come_or_change(old: ResourceClaim | None, new: ResourceClaim, helps: bool) -> None:
+    assert hints.is_claim_better(finder(OWN, new), claiming(NAMED), old, new) is helps
+
+
+def test_no_claim_helps_while_one_of_the_pods_own_is_missing() -> None:
+    assert hints.is_claim_better(finder(OTHER), claiming(NAMED), allocated(OTHER), OTHER) is False
+
+
+def test_a_pod_that_is_given_its_claims_helps_itself() -> None:
+    old, new = claiming(FROM_TEMPLATE), claiming(FROM_TEMPLATE, statuses=(GENERATED,))
+    stranger = make_pod("stranger").build()
+    assert hints.has_all_claims(finder(make_claim(**OWNED)), new, old, new) is True
+    assert hints.has_all_claims(finder(), new, old, new) is False
+    assert hints.has_all_claims(finder(), new, stranger, stranger) is False
+
+
+def finder(*claims: ResourceClaim) -> hints.Find:
+    by_name = {(claim.namespace, claim.name): claim for claim in claims}
+    return lambda namespace, name: by_name.get((namespace, name))

@@ -1,0 +1,195 @@
+"""Which changes may help a pod whose volumes were the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from stowplan.model.meta import NamespacedMeta, ObjectMeta
+from stowplan.model.pod import Pod
+from stowplan.model.quantity import Quantity
+from stowplan.model.storage import (
+    CSIDriver,
+    CSIDriverSpec,
+    CSINode,
+    CSINodeDriver,
+    CSINodeSpec,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    TopologySelectorRequirement,
+    TopologySelectorTerm,
+    VolumeAttachment,
+    VolumeAttachmentSpec,
+    VolumeNodeResources,
+)
+from stowplan.model.volumes import ClaimSource, CsiInline, EphemeralSource, GcePersistentDisk, Volume
+from stowplan.plugins.volumes import hints
+from stowplan.testing import PodBuilder, make_pod
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def with_volumes(builder: PodBuilder, *volumes: Volume) -> Pod:
+    pod = builder.build()
+    return replace(pod, spec=replace(pod.spec, volumes=volumes))
+
+
+def named(name: str, **fields: Any) -> ObjectMeta:
+    return ObjectMeta(name=name, **fields)
+
+
+CLAIM = Volume(name="data", persistent_volume_claim=ClaimSource(claim_name="claim"))
+EPHEMERAL = Volume(name="scratch", ephemeral=EphemeralSource())
+DISK = Volume(name="disk", gce_persistent_disk=GcePersistentDisk(pd_name="d"))
+INLINE = Volume(name="inline", csi=CsiInline(driver="csi.example.com"))
+EMPTY = Volume(name="empty")
+
+
+@pytest.mark.parametrize(
+    ("volume", "claim", "namespace", "is_own", "is_named"),
+    [
+        pytest.param(CLAIM, "claim", "default", True, True, id="a claim it names"),
+        pytest.param(CLAIM, "claim", "other", False, False, id="one of that name elsewhere"),
+        pytest.param(CLAIM, "another", "default", False, False, id="another claim"),
+        pytest.param(EPHEMERAL, "p-scratch", "default", True, False, id="one made for an ephemeral volume"),
+        pytest.param(EMPTY, "claim", "default", False, False, id="a volume without a claim"),
+    ],
+)
+def test_claims(volume: Volume, claim: str, namespace: str, is_own: bool, is_named: bool) -> None:
+    pod = with_volumes(make_pod("p"), volume)
+    new = PersistentVolumeClaim(metadata=NamespacedMeta(name=claim, namespace=namespace))
+    assert hints.is_own_claim(pod, None, new) is is_own
+    assert hints.is_named_claim(pod, None, new) is is_named
+
+
+POD = make_pod("p").build()
+IN_ZONE_A = TopologySelectorTerm(match_label_expressions=(TopologySelectorRequirement(key=ZONE, values=("a",)),))
+
+
+def test_storage_classes() -> None:
+    plain, zonal = StorageClass(metadata=named("c")), StorageClass(metadata=named("c"), allowed_topologies=(IN_ZONE_A,))
+    assert hints.has_new_topologies(POD, None, plain) is True
+    assert hints.has_new_topologies(POD, plain, zonal) is True
+    assert hints.has_new_topologies(POD, zonal, zonal) is False
+    assert hints.waits_for_first_consumer(POD, None, plain) is False
+    late = StorageClass(metadata=named("c"), volume_binding_mode="WaitForFirstConsumer")
+    assert hints.waits_for_first_consumer(POD, None, late) is True
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "helps"),
+    [
+        pytest.param(None, {}, True, id="a new volume"),
+        pytest.param({ZONE: "a"}, {ZONE: "b"}, True, id="a volume in another zone"),
+        pytest.param({ZONE: "a__b"}, {ZONE: "b__a"}, False, id="a volume in the same zones, told otherwise"),
+        pytest.param({ZONE: "a"}, {ZONE: "a", "x": "y"}, False, id="a volume with another label"),
+        pytest.param({ZONE: "a__"}, {}, False, id="a list with an empty zone counts as none"),
+    ],
+)
+def test_volumes_that_move(old: dict[str, str] | None, new: dict[str, str], helps: bool) -> None:
+    before, after = (
+        None if labels is None else PersistentVolume(metadata=named("v", labels=labels)) for labels in (old, new)
+    )
+    assert after is not None
+    assert hints.is_zone_new(POD, before, after) is helps
+
+
+def make_csi_node(limits: Mapping[str, int | None], plugins: str = "") -> CSINode:
+    annotations = {"storage.alpha.kubernetes.io/migrated-plugins": plugins} if plugins else {}
+    drivers = [CSINodeDriver(name=name, allocatable=VolumeNodeResources(count=n)) for name, n in limits.items()]
+    return CSINode(metadata=named("n", annotations=annotations), spec=CSINodeSpec(drivers=tuple(drivers)))
+
+
+def test_in_tree_volumes_that_other_drivers_serve() -> None:
+    assert hints.migrates_other_plugins(POD, None, make_csi_node({})) is True
+    assert hints.migrates_other_plugins(POD, make_csi_node({}, "a"), make_csi_node({}, "b")) is True
+    assert hints.migrates_other_plugins(POD, make_csi_node({}, "a"), make_csi_node({"x": 1}, "a")) is False
+
+
+def test_an_empty_list_of_migrated_plugins_is_none() -> None:
+    annotations = {"storage.alpha.kubernetes.io/migrated-plugins": ""}
+    empty = CSINode(metadata=named("n", annotations=annotations))
+    assert hints.migrates_other_plugins(POD, make_csi_node({}), empty) is False
+    assert hints.migrates_other_plugins(POD, empty, make_csi_node({}, "a")) is True
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "helps"),
+    [
+        pytest.param({"a": 1}, {"a": 2}, True, id="a limit is raised"),
+        pytest.param({"a": 2}, {"a": 1}, False, id="a limit is lowered"),
+        pytest.param({}, {"a": 1}, True, id="a driver comes with a limit"),
+        pytest.param({"a": 1}, {"a": None}, False, id="a limit is dropped, which upstream reads as 0"),
+    ],
+)
+def test_limits_of_drivers(old: dict[str, int | None], new: dict[str, int | None], helps: bool) -> None:
+    assert hints.attaches_more(POD, make_csi_node(old), make_csi_node(new)) is helps
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "helps"),
+    [
+        pytest.param("csi.example.com", True, False, True, id="its driver no longer has space checked"),
+        pytest.param("csi.example.com", False, True, False, id="its driver now has space checked"),
+        pytest.param("other.example.com", True, False, False, id="another driver"),
+    ],
+)
+def test_drivers_that_have_free_space_checked(name: str, before: bool, after: bool, helps: bool) -> None:
+    old, new = (
+        CSIDriver(metadata=named(name), spec=CSIDriverSpec(storage_capacity=checked)) for checked in (before, after)
+    )
+    assert hints.asks_capacity_no_more(with_volumes(make_pod("p"), INLINE), old, new) is helps
+
+
+def make_capacity(capacity: str | None = None, largest: str | None = None) -> CSIStorageCapacity:
+    amounts = [None if text is None else Quantity.parse(text) for text in (capacity, largest)]
+    return CSIStorageCapacity(capacity=amounts[0], maximum_volume_size=amounts[1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "helps"),
+    [
+        pytest.param(None, make_capacity(), True, id="a new segment"),
+        pytest.param(make_capacity("1Gi"), make_capacity("2Gi"), True, id="more space"),
+        pytest.param(make_capacity("2Gi"), make_capacity("1Gi"), False, id="less space"),
+        pytest.param(make_capacity(), make_capacity("1Gi"), True, id="space where none was told"),
+        pytest.param(make_capacity("1Gi"), make_capacity(), False, id="no space told any more"),
+        pytest.param(make_capacity("1Gi", "1Gi"), make_capacity("9Gi", "1Gi"), False, id="no larger volumes"),
+    ],
+)
+def test_free_space(old: CSIStorageCapacity | None, new: CSIStorageCapacity, helps: bool) -> None:
+    assert hints.holds_larger_volumes(POD, old, new) is helps
+
+
+@pytest.mark.parametrize(
+    ("gone", "helps"),
+    [
+        pytest.param(with_volumes(make_pod("x").on("n"), CLAIM), True, id="a placed pod with a claim"),
+        pytest.param(with_volumes(make_pod("x").on("n"), EPHEMERAL), True, id="one with an ephemeral volume"),
+        pytest.param(with_volumes(make_pod("x").on("n"), DISK), True, id="one with a disk that a driver now serves"),
+        pytest.param(with_volumes(make_pod("x").on("n"), EMPTY), False, id="one with nothing attached"),
+        pytest.param(make_pod("x").on("n").build(), False, id="one without volumes"),
+        pytest.param(with_volumes(make_pod("x"), CLAIM), False, id="one without a node"),
+    ],
+)
+def test_pods_that_free_attachments(gone: Pod, helps: bool) -> None:
+    assert hints.had_attached_volumes(POD, gone, None) is helps
+
+
+@pytest.mark.parametrize(
+    ("volumes", "attacher", "helps"),
+    [
+        pytest.param((CLAIM,), "any", True, id="a pod with a claim may take its place"),
+        pytest.param((DISK,), "pd.csi.storage.gke.io", True, id="one with a disk of that driver too"),
+        pytest.param((DISK,), "ebs.csi.aws.com", False, id="one with a disk of another driver not"),
+        pytest.param((EMPTY,), "any", False, id="one without such volumes not"),
+    ],
+)
+def test_volumes_that_are_detached(volumes: tuple[Volume, ...], attacher: str, helps: bool) -> None:
+    gone = VolumeAttachment(spec=VolumeAttachmentSpec(attacher=attacher))
+    assert hints.may_attach_instead(with_volumes(make_pod("p"), *volumes), gone, None) is helps

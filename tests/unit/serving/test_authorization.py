@@ -1,0 +1,84 @@
+"""Some paths are open, masters may do anything, about the rest the API server decides."""
+
+import asyncio
+
+import pytest
+
+from stowplan.serving.authorization import AccessSettings, Authorizer, is_listed
+from stowplan.serving.identity import ANONYMOUS, AccessRequest, Decision, User
+from tests.unit.serving.fake_reviewer import FakeReviewer
+
+ALICE = User("alice", ("dev",))
+MASTER = User("root", ("system:masters",))
+
+
+def make_reviewer() -> FakeReviewer:
+    reviewer = FakeReviewer()
+    reviewer.allowed.add(("alice", "get", "/metrics"))
+    return reviewer
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        pytest.param(AccessRequest(ANONYMOUS, "get", "/healthz"), Decision(True), id="everybody: health"),
+        pytest.param(
+            AccessRequest(ANONYMOUS, "get", "/healthz/ping"), Decision(False, "no rule"), id="not a single check"
+        ),
+        pytest.param(AccessRequest(ANONYMOUS, "get", "/metrics"), Decision(False, "no rule"), id="nobody: metrics"),
+        pytest.param(AccessRequest(ALICE, "get", "/metrics"), Decision(True), id="who has a rule for it"),
+        pytest.param(AccessRequest(ALICE, "delete", "/metrics"), Decision(False, "no rule"), id="but only to read"),
+        pytest.param(AccessRequest(MASTER, "put", "/debug/flags/v"), Decision(True), id="a master"),
+    ],
+)
+def test_a_request_is_decided(request_: AccessRequest, expected: Decision) -> None:
+    authorizer = Authorizer(lambda: 0.0, reviewer=make_reviewer())
+    assert asyncio.run(authorizer.decide(request_)) == expected
+
+
+def test_without_anybody_to_ask_nothing_else_is_allowed() -> None:
+    decision = asyncio.run(Authorizer(lambda: 0.0).decide(AccessRequest(ALICE, "get", "/metrics")))
+    assert decision == Decision(False)
+
+
+@pytest.mark.parametrize(
+    ("path", "listed", "expected"),
+    [
+        pytest.param("/healthz", ("/healthz",), True, id="as it stands"),
+        pytest.param("/healthz", ("healthz",), True, id="the first slash may be missing"),
+        pytest.param("/healthz/ping", ("/healthz",), False, id="below is another path"),
+        pytest.param("/healthz/ping", ("/healthz/*",), True, id="below a star"),
+        pytest.param("/healthzx", ("/healthz*",), True, id="a star is any rest"),
+        pytest.param("/metrics", ("*",), True, id="a star alone"),
+    ],
+)
+def test_paths_are_listed_as_they_stand_or_by_prefix(path: str, listed: tuple[str, ...], expected: bool) -> None:
+    assert is_listed(path, listed) is expected
+
+
+@pytest.mark.parametrize(
+    ("user", "seconds", "asked"),
+    [
+        pytest.param(ALICE, 4.0, 1, id="allowed, kept"),
+        pytest.param(ALICE, 5.0, 2, id="allowed, over"),
+        pytest.param(ANONYMOUS, 1.0, 1, id="refused, kept"),
+        pytest.param(ANONYMOUS, 2.0, 2, id="refused, over"),
+    ],
+)
+def test_decisions_are_kept_for_as_long_as_configured(user: User, seconds: float, asked: int) -> None:
+    now = [0.0]
+    reviewer = make_reviewer()
+    settings = AccessSettings(allowed_seconds=5.0, refused_seconds=2.0)
+    authorizer = Authorizer(lambda: now[0], settings, reviewer)
+    for _ in range(2):
+        asyncio.run(authorizer.decide(AccessRequest(user, "get", "/metrics")))
+        now[0] += seconds
+    assert reviewer.asked == asked
+
+
+def test_a_reviewer_that_cannot_be_asked_is_a_fault() -> None:
+    reviewer = make_reviewer()
+    reviewer.is_down = True
+    authorizer = Authorizer(lambda: 0.0, reviewer=reviewer)
+    with pytest.raises(ConnectionError):
+        asyncio.run(authorizer.decide(AccessRequest(ALICE, "get", "/metrics")))

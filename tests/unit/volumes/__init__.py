@@ -1,1 +1,0 @@
-"""Tests of what is known of volumes."""
