@@ -36,7 +36,7 @@ from stowplan.embedded.patching.patch import (
 from stowplan.embedded.patching.server_side_apply import Application, applied
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import Schema
-from stowplan.model import merge_patch
+from stowplan.model import json_values
 
 __all__ = [
     "APPLY_PATCH",
@@ -156,7 +156,7 @@ def _patched(current: Object, patch: Patch, schema: Schema) -> Any:
         case "application/json-patch+json":
             return json_patch.patched(copied(current), wanted)
         case "application/merge-patch+json":
-            return merge_patch.merged(copied(current), as_object(wanted))
+            return json_values.merge_patch(copied(current), as_object(wanted))
         case _:
             if wanted is None:
                 return copied(current)

@@ -28,7 +28,7 @@ from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.plugins.defaultpreemption import candidate_nodes
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
-from stowplan.plugins.defaultpreemption.search import Limits, Search
+from stowplan.plugins.defaultpreemption.search import CandidateLimits, VictimSearch
 
 NO_CANDIDATE = "no candidate node for preemption"
 UNDERWAY = "waiting for the preemption for this pod to be finished"
@@ -58,7 +58,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         min_candidate_nodes_absolute: int = 100,
     ) -> None:
         self._handle = handle
-        self._limits = Limits(min_candidate_nodes_percentage, min_candidate_nodes_absolute)
+        self._limits = CandidateLimits(min_candidate_nodes_percentage, min_candidate_nodes_absolute)
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
         return refuse(UNDERWAY) if self._handle.evictions.is_underway(pod) else None
@@ -85,7 +85,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
 
     def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
-        search = Search(pod, attempt, self._handle)
+        search = VictimSearch(pod, attempt, self._handle)
         rows = search.potential_rows()
         start = self._handle.draw(len(rows)) if len(rows) else 0
         return search.run(np.roll(rows, -start), self._limits.enough(len(rows)))
