@@ -1,7 +1,7 @@
 """Whatever a docstring, a comment or a page points to is there: files by path, modules and names by dotted name.
 
 `engine/scheduler.py`, `src/stowplan/model/pod.py`; `pod.py` beside the module that says so, or on a page
-`framework.kept.memo`, `stowplan.framework.contract`, `framework.handle.Measures`
+`framework.kept.memo`, `stowplan.framework.contract`, `framework.handle.Measures`; `memo.Memo` beside it
 """
 
 import ast
@@ -24,6 +24,8 @@ SUFFIXES = frozenset(("json", "md", "py", "toml", "txt", "yaml", "yml"))
 #: What looks like a pointer and is none.
 NOT_OURS = {
     "cel.bind": "a macro of CEL",
+    "handle.claims": "the handle that a plugin is given",
+    "handle.waiting_pods": "the handle that a plugin is given",
     "path/to/file.py": "an example of a user's file",
     "plugins/cool.py": "an example of a user's file",
 }
@@ -47,6 +49,7 @@ def test_a_text_points_to_what_is_there(path: Path) -> None:
         pytest.param("`model.pod`, `stowplan.model.pod.Pod.node_name`, `table.nodes.Nodes`", [], id="names"),
         pytest.param("`model.cat`, `model.pod.Cat`", ["model.cat", "model.pod.Cat"], id="names that are not there"),
         pytest.param("`model.pod.Pod.cat()`", ["model.pod.Pod.cat"], id="a method that is not there"),
+        pytest.param("`pod.Pod`, `pod.Cat`", ["pod.Cat"], id="names of a neighbour"),
         pytest.param("`numpy.cat`, `queue.md`, path/to/file.txt", [], id="nothing of ours"),
     ],
 )
@@ -62,7 +65,9 @@ def _missing(text: str, path: Path) -> Iterator[str]:
     for found in DOTTED.finditer(text):
         name = found[1]
         first, second = name.split(".")[:2]
-        if first in PACKAGES and second not in SUFFIXES and name not in NOT_OURS and not _is_defined(name):
+        start = PACKAGE if first in PACKAGES else path.parent
+        is_ours = first in PACKAGES or (path.suffix == ".py" and (start / f"{first}.py").is_file())
+        if is_ours and second not in SUFFIXES and name not in NOT_OURS and not _is_defined(name, start):
             yield name
 
 
@@ -74,10 +79,9 @@ def _is_file(name: str, path: Path) -> bool:
     return path.suffix == ".md" and "/" not in name and any(module.name == name for module in modules())
 
 
-def _is_defined(dotted: str) -> bool:
+def _is_defined(dotted: str, place: Path) -> bool:
     """Say whether a dotted name leads to a module, or through one to a name that is defined there."""
     names = dotted.split(".")
-    place = PACKAGE
     while names and (place / names[0]).is_dir():
         place /= names.pop(0)
     if names and (place / f"{names[0]}.py").is_file():

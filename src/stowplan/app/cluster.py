@@ -45,7 +45,8 @@ from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.observe.explain import Explanation, explain, feasible_nodes
+from stowplan.observe.explain import explain, feasible_nodes
+from stowplan.observe.explanation import Explanation
 from stowplan.observe.extender_reports import ask_extenders
 from stowplan.queue.nominations import Nominations
 from stowplan.table.shape import PodShape

@@ -27,7 +27,7 @@ from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.decode import patched
 from stowplan.model.kinds import Binding
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources.in_flight import InFlight
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.queue.nominations import Nominations
 from stowplan.table.nodes import Nodes
 
@@ -57,7 +57,7 @@ class PluginHandle:
     #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
     draw: Callable[[int], int]
     #: The resource claims on their way to the cluster.
-    claims: InFlight = field(init=False)
+    claims: ClaimTracker = field(init=False)
     #: Where plugins count their own work.
     measures: Measures = field(default_factory=Unmeasured)
     #: What plugins write to; without one, what they write is done here.
@@ -68,7 +68,7 @@ class PluginHandle:
 
     def __post_init__(self) -> None:
         self.binder = CacheWriter(self.cache)
-        self.claims = InFlight(self.cache.objects, self.cache.table.reads, self.feature_gates)
+        self.claims = ClaimTracker(self.cache.objects, self.cache.table.reads, self.feature_gates)
 
     @property
     def listers(self) -> Objects:

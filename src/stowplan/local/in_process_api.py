@@ -21,9 +21,9 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
-from stowplan.embedded.following import resources
 from stowplan.embedded.http.answers import Respond, respond_safely, wait_safely
 from stowplan.embedded.http.requests import Request as Asked
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.registry import binding as bindings
 from stowplan.embedded.registry.api import Api
@@ -116,8 +116,8 @@ class InProcessWriter:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._pods = resources.pods(api)
-        self._events = resources.find(api, "events.k8s.io/v1", "Event")
+        self._pods = find_resource(api, "v1", "Pod")
+        self._events = find_resource(api, "events.k8s.io/v1", "Event")
         self._book = SeriesBook(socket.gethostname())
         self._notes: deque[tuple[Note, datetime]] = deque()
         self._is_wanted, self._is_written = asyncio.Event(), asyncio.Event()

@@ -210,7 +210,7 @@ def importance(pod: Pod) -> tuple[int, datetime]:
 
     The higher priority comes first, then the pod that has run longer.
     """
-    return -pod.spec.priority, started(pod)
+    return -pod.spec.priority, pod.status.start_time or NOT_STARTED
 
 
 def pod_id(pod: Pod) -> str:

@@ -1,6 +1,6 @@
 """Why a pod goes where it goes, or nowhere: a read that asks everybody about everything and changes nothing.
 
-The scheduler's own word (`engine.scheduling_cycle`, with upstream's short circuit) comes from kept answers of its
+The scheduler's own answer (`engine.scheduling_cycle`, with upstream's short circuit) comes from kept answers of its
 own that are thrown away; `opinions` asks the filters without the short circuit, `nearest` finds what would have helped.
 """
 
@@ -24,29 +24,12 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.observe.explanation import (
-    Explanation,
-    NodeReport,
-    PluginScore,
-    ReasonCount,
-    render,
-)
+from stowplan.observe.explanation import Explanation, NodeReport, PluginScore, ReasonCount
 from stowplan.observe.extender_reports import ExtenderReport, ExtenderReports
-from stowplan.observe.nearest import Miss, nearest
+from stowplan.observe.nearest import nearest
 from stowplan.observe.opinions import Opinions, panel
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.shape import PodShape
-
-__all__ = [
-    "Explanation",
-    "Miss",
-    "NodeReport",
-    "PluginScore",
-    "ReasonCount",
-    "explain",
-    "feasible_nodes",
-    "render",
-]
 
 
 def feasible_nodes(field: Field, profile: Profile, pod: Pod) -> dict[str, Node]:
@@ -62,10 +45,10 @@ def feasible_nodes(field: Field, profile: Profile, pod: Pod) -> dict[str, Node]:
     return {nodes[row].name: nodes[row] for row in in_order(field, found).tolist()}
 
 
-def explain(field: Field, profile: Profile, pod: Pod, hearing: ExtenderReports | None = None) -> Explanation:
-    """Say what every plugin thinks of every node for `pod`; `hearing` is what extenders said of the feasible ones."""
+def explain(field: Field, profile: Profile, pod: Pod, heard: ExtenderReports | None = None) -> Explanation:
+    """Say what every plugin thinks of every node for `pod`; `heard` is what extenders said of the feasible ones."""
     field = replace(field, memo=Memo(field.table, is_on=False))
-    outcome = _outcome(field, profile, pod, hearing)
+    outcome = _outcome(field, profile, pod, heard)
     asked = panel(field, profile, pod)
     opinions = asked.hear(pod)
     order = _best_first(outcome)
@@ -76,7 +59,7 @@ def explain(field: Field, profile: Profile, pod: Pod, hearing: ExtenderReports |
         profile=profile.name,
         message=outcome.message,
         gate=profile.run_pre_enqueue(pod),
-        refusals=_refusals(outcome.verdict, opinions),
+        rejections=_rejections(outcome.verdict, opinions),
         reasons=_reasons(outcome, opinions),
         nodes=NodeReports(names, opinions, outcome),
         feasible=tuple(names[row] for row in order.tolist()),
@@ -100,7 +83,7 @@ class AttemptResult:
     feasible: Mask
     ranking: Ranking | None = None
     #: What extenders say, if there are any.
-    hearing: ExtenderReports | None = None
+    heard: ExtenderReports | None = None
     #: The totals with what extenders add; None without scores.
     total: Scores | None = None
     #: The rows that plugins let through, where extenders have a say beside them.
@@ -110,7 +93,7 @@ class AttemptResult:
 
     @property
     def reports(self) -> tuple[ExtenderReport, ...]:
-        return self.hearing.reports if self.hearing is not None else ()
+        return self.heard.reports if self.heard is not None else ()
 
     @property
     def let_through(self) -> int:
@@ -138,7 +121,7 @@ class NodeReports(Mapping[str, NodeReport]):
         return NodeReport(
             name=name,
             is_feasible=bool(outcome.feasible[row]),
-            rejections=(*self._opinions.about(row), *self._refusals(name)),
+            rejections=(*self._opinions.about(row), *self._by_extenders(name)),
             first=outcome.verdict.rejection(row) if outcome.verdict is not None else None,
             scores=scores,
             total=sum(score.weighted for score in scores.values()) if scores else None,
@@ -150,7 +133,7 @@ class NodeReports(Mapping[str, NodeReport]):
     def __len__(self) -> int:
         return len(self._row_of)
 
-    def _refusals(self, name: str) -> Iterator[Rejection]:
+    def _by_extenders(self, name: str) -> Iterator[Rejection]:
         for extender in self._outcome.reports:
             if name in extender.rejected:
                 yield replace(extender.rejected[name], plugin=label_of(extender))
@@ -177,43 +160,43 @@ class NodeReports(Mapping[str, NodeReport]):
         return scores
 
 
-def _outcome(field: Field, profile: Profile, pod: Pod, hearing: ExtenderReports | None) -> AttemptResult:
+def _outcome(field: Field, profile: Profile, pod: Pod, heard: ExtenderReports | None) -> AttemptResult:
     nobody: Mask = np.zeros(len(field.table), dtype=bool)
     if not len(field.table):
-        return AttemptResult(NO_NODES, None, nobody, hearing=hearing, is_failed=True)
+        return AttemptResult(NO_NODES, None, nobody, heard=heard, is_failed=True)
     try:
         found = find_feasible(field, profile, pod, PodShape(b"", pod))
         verdict = found.verdict or found.kept.filtering.verdict()
         if not found.count:
-            return AttemptResult(verdict.fit_error(), verdict, nobody, hearing=hearing)
-        if hearing is not None:
-            return _extended(field, profile, pod, found, hearing)
+            return AttemptResult(verdict.fit_error(), verdict, nobody, heard=heard)
+        if heard is not None:
+            return _extended(field, profile, pod, found, heard)
         ranking = rank(field, profile, pod, found)
         return AttemptResult("", verdict, found.feasible, ranking, total=ranking.total)
     except PluginError as error:
-        return AttemptResult(str(error), None, nobody, hearing=hearing, is_failed=True)
+        return AttemptResult(str(error), None, nobody, heard=heard, is_failed=True)
 
 
-def _extended(field: Field, profile: Profile, pod: Pod, found: Found, hearing: ExtenderReports) -> AttemptResult:
+def _extended(field: Field, profile: Profile, pod: Pod, found: Found, heard: ExtenderReports) -> AttemptResult:
     """Return the outcome with what extenders said."""
-    table, narrowed = field.table, hearing.narrowed
+    table, narrowed = field.table, heard.narrowed
     verdict = found.verdict or found.kept.filtering.verdict()
     kept = [name for name in narrowed.names if name in table.row_of and found.feasible[table.row_of[name]]]
     feasible = np.zeros_like(found.feasible)
     feasible[[table.row_of[name] for name in kept]] = True
-    if hearing.error:
-        return AttemptResult(hearing.error, verdict, feasible, hearing=hearing, fitting=found.feasible, is_failed=True)
+    if heard.error:
+        return AttemptResult(heard.error, verdict, feasible, heard=heard, fitting=found.feasible, is_failed=True)
     verdict = with_refusals(verdict, kept, narrowed.rejected)
     if not kept:
-        return AttemptResult(verdict.fit_error(), verdict, feasible, hearing=hearing, fitting=found.feasible)
+        return AttemptResult(verdict.fit_error(), verdict, feasible, heard=heard, fitting=found.feasible)
     left = Found(found.kept, found.verdict, feasible, len(kept), is_kept=False)
     ranking = rank(field, profile, pod, left, as_empty=narrowed.has_whole_nodes)
     total = ranking.total.copy()
-    for extender in hearing.reports:
+    for extender in heard.reports:
         for name, added in extender.added.items():
             if name in table.row_of and feasible[table.row_of[name]]:
                 total[table.row_of[name]] += added
-    return AttemptResult("", verdict, feasible, ranking, hearing, total, found.feasible)
+    return AttemptResult("", verdict, feasible, ranking, heard, total, found.feasible)
 
 
 def _is_up_to_others(outcome: AttemptResult) -> bool:
@@ -223,10 +206,10 @@ def _is_up_to_others(outcome: AttemptResult) -> bool:
 
 def _unasked(field: Field, outcome: AttemptResult) -> tuple[str, ...]:
     """Say if nodes have become feasible since extenders were asked: they are left out."""
-    if outcome.hearing is None or outcome.fitting is None:
+    if outcome.heard is None or outcome.fitting is None:
         return ()
     names = field.table.names()
-    count = sum(names[row] not in outcome.hearing.asked for row in np.flatnonzero(outcome.fitting).tolist())
+    count = sum(names[row] not in outcome.heard.asked for row in np.flatnonzero(outcome.fitting).tolist())
     return (f"{count} nodes have become feasible since extenders were asked; explain the pod again",) if count else ()
 
 
@@ -251,12 +234,12 @@ def _winners(field: Field, pod: Pod, outcome: AttemptResult, order: Rows) -> tup
     return best, int(others[0]) if others.size else None
 
 
-def _refusals(verdict: Verdict | None, opinions: Opinions) -> tuple[Rejection, ...]:
-    """Return what is said of the pod as a whole, upstream's word first."""
+def _rejections(verdict: Verdict | None, opinions: Opinions) -> tuple[Rejection, ...]:
+    """Return what is said of the pod as a whole, upstream's first."""
     first = verdict.pre_filter if verdict is not None else None
     if first is None:
         return opinions.refusals
-    return (first, *(refusal for refusal in opinions.refusals if refusal != first))
+    return (first, *(rejection for rejection in opinions.refusals if rejection != first))
 
 
 def _reasons(outcome: AttemptResult, opinions: Opinions) -> tuple[ReasonCount, ...]:

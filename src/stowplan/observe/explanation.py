@@ -66,7 +66,7 @@ class Explanation:
     #: Who keeps the pod out of the queue.
     gate: Rejection | None
     #: What PreFilter says of the pod as a whole; the first is upstream's.
-    refusals: tuple[Rejection, ...]
+    rejections: tuple[Rejection, ...]
     reasons: tuple[ReasonCount, ...]
     #: What is said about each node, by its name.
     nodes: Mapping[str, NodeReport]
@@ -95,7 +95,7 @@ def render(explanation: Explanation, width: int = WIDTH, top: int = TOP) -> str:
     """Write an explanation for a terminal: groups and the `top` nodes, never a line for each of thousands."""
     sections = (
         _headline(explanation, width),
-        _refusals(explanation, width),
+        _rejections(explanation, width),
         _scores(explanation, width, top),
         _reasons(explanation, width),
         _extenders(explanation, width),
@@ -121,10 +121,10 @@ def _headline(explanation: Explanation, width: int) -> list[str]:
     return wrapped(f"{fits} and goes to one of {len(explanation.best)} that are equally good: {best}.", width, "")
 
 
-def _refusals(explanation: Explanation, width: int) -> list[str]:
-    if not explanation.refusals:
+def _rejections(explanation: Explanation, width: int) -> list[str]:
+    if not explanation.rejections:
         return []
-    rows = [(refusal.plugin, ", ".join(refusal.reasons)) for refusal in explanation.refusals]
+    rows = [(rejection.plugin, ", ".join(rejection.reasons)) for rejection in explanation.rejections]
     return ["The pod as a whole is refused by", *columns(rows, width)]
 
 

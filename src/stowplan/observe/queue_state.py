@@ -18,7 +18,7 @@ from stowplan.framework.changes import ANYTHING, Action
 from stowplan.framework.contract import Awaited
 from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.pod import Pod, pod_id
-from stowplan.observe.timeline import Heard, Timeline
+from stowplan.observe.timeline import ExtenderRemark, Timeline
 from stowplan.queue.backoff import SECOND, QueueLimits
 from stowplan.queue.entry import POOLED, Place, QueuedPod
 from stowplan.queue.queue import SchedulingQueue
@@ -73,7 +73,7 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
     #: What each plugin that rejected it awaits, in words.
     woken_by: Mapping[str, tuple[str, ...]]
     #: What extenders said in its last attempt.
-    extenders: tuple[Heard, ...] = ()
+    extenders: tuple[ExtenderRemark, ...] = ()
 
 
 def counts(waiting: Iterable[Waiting]) -> dict[str, int]:

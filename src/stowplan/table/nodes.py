@@ -17,8 +17,8 @@ from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
 from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, Counted, Mask, Rows, Scores, Summed
+from stowplan.table.counts import Held, Holding, changes_of
 from stowplan.table.facts import Images
-from stowplan.table.holdings import Held, Holding, changes_of
 from stowplan.table.hypothetical import Moves
 from stowplan.table.journal import Journal
 from stowplan.table.resources import Derived, DerivedRule, Matrix

@@ -19,9 +19,8 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
 from stowplan.table.columns import Column, Rows
-from stowplan.table.counts import Counts
+from stowplan.table.counts import Counts, Holdings
 from stowplan.table.facts import Facts, Images
-from stowplan.table.holdings import Holdings
 from stowplan.table.journal import Journal, Reads
 from stowplan.table.resources import DerivedColumns, Matrix, Resources
 from stowplan.table.shape import PodShape, signature

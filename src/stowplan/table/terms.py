@@ -1,7 +1,7 @@
 """The (anti-)affinity terms that pods carry, interned, each with the count of its carriers per node.
 
-A pod that is to be placed meets the terms of those already there: InterPodAffinity looks at the distinct
-terms that ask for one of its labels, which are few, never at the pods. `domains.py` adds up what carries them.
+A pod that is to be placed meets the terms of those already there: InterPodAffinity looks at the distinct terms that ask
+for one of its labels, which are few, never at the pods. `plugins.interpodaffinity.domains` adds up what carries them.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class Bench:
         answer = self.ask(pod, lambda: plugin.pre_filter(pod, self.all_nodes()))
         return answer.state if isinstance(answer, Narrowed) else answer
 
-    def words(self, plugin: Filter, pod: Pod, nodes: Nodes, state: Any) -> list[Rejection | None]:
+    def rejections(self, plugin: Filter, pod: Pod, nodes: Nodes, state: Any) -> list[Rejection | None]:
         """Return what a filter says of every row."""
         vocabulary = Vocabulary()
         said = self.ask(pod, lambda: ask_filter(plugin, pod, nodes, state, vocabulary))

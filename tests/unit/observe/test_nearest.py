@@ -4,7 +4,7 @@ import pytest
 
 from stowplan.app.cluster import Cluster
 from stowplan.engine.results import Chosen
-from stowplan.observe.explain import Explanation
+from stowplan.observe.explanation import Explanation
 from stowplan.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from stowplan.testing.builders import ZONE
 

@@ -17,7 +17,7 @@ from stowplan.model.kinds import Namespace
 from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, PodSpec
-from stowplan.plugins.interpodaffinity import InterPodAffinity
+from stowplan.plugins.interpodaffinity.plugin import InterPodAffinity
 from stowplan.table.columns import Rows
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stowplan.framework.contract import Filter
 from stowplan.framework.kept.asking import NO_MARKS, Watch, ask_filter, union
-from stowplan.framework.kept.incremental import FEW_ROWS, Amounts, FitsAmounts, Successive
+from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, RowAmounts, Successive
 from stowplan.framework.kept.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict, Vocabulary, Words
@@ -70,7 +70,7 @@ class Filtering:
         self.feasible_count = 0
         #: The rows that the last refresh asked about again, if few; what was gathered of them serves scoring too.
         self.few: Nodes | None = None
-        self.few_amounts: dict[int, Amounts] = {}
+        self.few_amounts: dict[int, RowAmounts] = {}
         self._words: Words = np.zeros(len(table), dtype=np.int32)
         self._refused_by: Refusers = np.zeros(len(table), dtype=np.int16)
         self._table = table

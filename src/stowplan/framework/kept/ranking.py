@@ -12,7 +12,7 @@ import numpy as np
 
 from stowplan.framework.contract import MAX_SCORE, Normalize, PreScore, Score, Skip
 from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, Watch, ask_normalize, ask_score, union
-from stowplan.framework.kept.incremental import FEW_ROWS, Amounts, ScoresAmounts
+from stowplan.framework.kept.incremental import FEW_ROWS, RowAmounts, ScoresAmounts
 from stowplan.framework.plugin_faults import Blame, PluginError
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
@@ -21,7 +21,7 @@ from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
-AmountsOf = dict[int, Amounts]
+AmountsOf = dict[int, RowAmounts]
 
 INFEASIBLE = -1
 # So low that no scores bring it up to 0.

@@ -32,7 +32,7 @@ FEWEST_AT_A_TIME = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CandidateLimits:
     """How many candidates are enough: a share of the nodes that come into question, but at least so many."""
 
     percentage: int = 10
@@ -42,7 +42,7 @@ class Limits:
         return min(nodes, max(nodes * self.percentage // 100, self.absolute))
 
 
-class Search:
+class VictimSearch:
     """The search for one pod."""
 
     def __init__(self, pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> None:
