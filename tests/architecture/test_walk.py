@@ -136,7 +136,7 @@ class _Server:
 
 
 class _Stream:
-    """A streamed list, and what is put into `coming` after it; implements `kube.transport.Incoming`."""
+    """A streamed list, and what is put into `coming` after it; implements `kube.transport.IncomingAnswer`."""
 
     code, reason = 200, "OK"
     headers: Mapping[str, str] = {}
