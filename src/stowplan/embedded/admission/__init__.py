@@ -27,12 +27,12 @@ from stowplan.embedded.admission import (
     stored_only,
     topology_labels,
     use_protection,
-    validation,
 )
 from stowplan.embedded.admission.defaults.jobs import select_own_pods
 from stowplan.embedded.admission.quota import account
 from stowplan.embedded.admission.surroundings import Surroundings
-from stowplan.embedded.admission.validation.problems import Problems
+from stowplan.embedded.admission.validation import by_resource, metadata
+from stowplan.embedded.admission.validation.field import Field, Problems
 from stowplan.embedded.custom import intake
 from stowplan.embedded.identity.users import User
 from stowplan.embedded.objects.errors import invalid
@@ -108,7 +108,7 @@ def fill_in(resource: Resource, obj: Object) -> None:
 
 def check(resource: Resource, obj: Object, before: Object | None, gates: frozenset[str]) -> None:
     """Refuse an object that breaks a rule of its kind. Raise StatusError 422; nothing else is looked at."""
-    problems = validation.find_problems(resource, obj, before, gates)
+    problems = by_resource.find_problems(resource, obj, before, gates)
     causes = [*problems.causes, *intake.problems(resource, obj, before)]
     if resource.qualified == "namespaces":
         causes += pod_security.label_problems(obj, before)
@@ -142,7 +142,7 @@ def warnings(resource: Resource, obj: Object, before: Object | None, api: Surrou
 def check_status(resource: Resource, obj: Object) -> None:
     """Refuse a status with items that cannot be told apart. Raise StatusError 422."""
     problems = Problems()
-    validation.check_keys(problems, resource, obj)
+    by_resource.check_keys(Field(problems, "", obj), resource)
     if problems.causes:
         raise invalid(resource, obj["metadata"].get("name", ""), problems.causes)
 
@@ -155,7 +155,7 @@ def check_annotations(resource: Resource, obj: Object) -> None:
     if not isinstance(annotations, dict) or not all(isinstance(value, str) for value in annotations.values()):
         return
     problems = Problems()
-    validation.check_annotations(problems, annotations)
+    metadata.check_annotations(Field(problems, "metadata.annotations", annotations))
     if problems.causes:
         raise invalid(resource, str(meta.get("name", "")), problems.causes)
 

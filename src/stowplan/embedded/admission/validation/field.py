@@ -1,0 +1,181 @@
+"""A field of an object on its way in, and the words to say what is wrong with it; refusing is left to the caller.
+
+`Field` is the vocabulary that the rules of all kinds are written in. Upstream calls it `field.Path` and `field.Error`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from stowplan.embedded.objects.errors import MOST_CAUSES, Cause
+from stowplan.model.label_syntax import quoted
+
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+NOT_POSITIVE: Final = "must be greater than zero"
+IMMUTABLE: Final = "field is immutable"
+
+#: Says what is wrong with a value, nothing if it will do. `names` has most of them.
+Rule = Callable[[Any], Iterable[str]]
+
+_ITS_VALUE: Final = object()
+
+
+class Problems:
+    """Complaints about fields, in the order in which they were found; feature gates that are on allow more."""
+
+    __slots__ = ("causes", "gates")
+
+    def __init__(self, gates: frozenset[str] = frozenset()) -> None:
+        self.causes: list[Cause] = []
+        self.gates = gates
+
+    def add(self, reason: str, path: str, complaint: str, detail: str) -> None:
+        # More are not told, and there may be millions.
+        if len(self.causes) < MOST_CAUSES:
+            self.causes.append(Cause(reason, path, f"{complaint}: {detail}" if detail else complaint))
+
+
+class Field:
+    """A place in an object: its path, its value (None if there is none), and where complaints about it go."""
+
+    __slots__ = ("path", "problems", "value")
+
+    def __init__(self, problems: Problems, path: str, value: Any) -> None:
+        self.problems = problems
+        self.path = path
+        self.value = value
+
+    def __getitem__(self, name: str) -> Field:
+        """The field below this one, whether it is there or not."""
+        path = f"{self.path}.{name}" if self.path else name
+        return Field(self.problems, path, self.value.get(name) if self.value else None)
+
+    def __iter__(self) -> Iterator[Field]:
+        """The items of a list."""
+        for index, value in enumerate(self.value or ()):
+            yield Field(self.problems, f"{self.path}[{index}]", value)
+
+    def __contains__(self, name: str) -> bool:
+        return bool(self.value) and name in self.value
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def get(self, name: str, absent: Any = None) -> Any:
+        """The value of the field below this one."""
+        return self.value.get(name, absent) if self.value else absent
+
+    def entry(self, key: str) -> Field:
+        """The value of a map at the path of its key, such as `data[key]`."""
+        return Field(self.problems, f"{self.path}[{key}]", self.value.get(key) if self.value else None)
+
+    def required(self, detail: str = "") -> None:
+        self.problems.add("FieldValueRequired", self.path, "Required value", detail)
+
+    def invalid(self, detail: str = "", shown: Any = _ITS_VALUE) -> None:
+        self._add("FieldValueInvalid", "Invalid value", detail, shown)
+
+    def unsupported(self, supported: Iterable[str], shown: Any = _ITS_VALUE) -> None:
+        listed = ", ".join(map(quoted, supported))
+        self._add("FieldValueNotSupported", "Unsupported value", f"supported values: {listed}", shown)
+
+    def forbidden(self, detail: str) -> None:
+        self.problems.add("FieldValueForbidden", self.path, "Forbidden", detail)
+
+    def duplicate(self, detail: str = "", shown: Any = _ITS_VALUE) -> None:
+        self._add("FieldValueDuplicate", "Duplicate value", detail, shown)
+
+    def not_found(self, shown: Any = _ITS_VALUE) -> None:
+        self._add("FieldValueNotFound", "Not found", "", shown)
+
+    def too_long(self, most_bytes: int) -> None:
+        self.problems.add("FieldValueTooLong", self.path, "Too long", f"may not be more than {most_bytes} bytes")
+
+    def check_number_of_items(self, most: int) -> bool:
+        """Refuse a list that is too long; return whether it will do."""
+        number = len(self.value or ())
+        if number > most:
+            self.problems.add("FieldValueTooMany", self.path, f"Too many: {number}", f"must have at most {most} items")
+        return number <= most
+
+    def check_needed(self, rule: Rule | None = None, detail: str = "") -> bool:
+        """Refuse a value that is missing, empty, or against a rule; return whether it is there."""
+        if not self.value:
+            self.required(detail)
+        elif rule is not None:
+            self.check(rule)
+        return bool(self.value)
+
+    def check(self, rule: Rule, absent: Any = "") -> None:
+        """Refuse a value that is against a rule; a missing one counts as `absent`."""
+        value = absent if self.value is None else self.value
+        for detail in rule(value):
+            self.invalid(detail, value)
+
+    def check_given(self, rule: Rule) -> None:
+        """Refuse a value that is against a rule; a missing or empty one is not looked at."""
+        if self.value:
+            self.check(rule)
+
+    def check_set(self, rule: Rule) -> None:
+        """Refuse a value that is against a rule; a missing one is not looked at, an empty one is."""
+        if self.value is not None:
+            self.check(rule)
+
+    def check_one_of(self, supported: Iterable[str]) -> None:
+        """Refuse a value outside a fixed list; a missing one is not looked at."""
+        if self.value is not None and self.value not in supported:
+            self.unsupported(supported)
+
+    def check_needed_one_of(self, supported: Iterable[str]) -> None:
+        """Refuse a value that is missing or outside a fixed list."""
+        if self.check_needed():
+            self.check_one_of(supported)
+
+    def check_is_one_of(self, supported: Iterable[str]) -> None:
+        """Refuse a value outside a fixed list; a missing one counts as empty, which is seldom on the list."""
+        value = self.value or ""
+        if value not in supported:
+            self.unsupported(supported, value)
+
+    def check_not_negative(self, detail: str = NOT_NEGATIVE) -> None:
+        if self.value is not None and self.value < 0:
+            self.invalid(detail)
+
+    def check_positive(self, detail: str = NOT_POSITIVE) -> None:
+        """Refuse a number that is not above zero, as a missing one is not."""
+        if (self.value or 0) <= 0:
+            self.invalid(detail, self.value or 0)
+
+    def check_between(self, least: int, most: int, detail: str) -> None:
+        """Refuse a number outside a range; a missing one counts as zero."""
+        if not least <= (self.value or 0) <= most:
+            self.invalid(detail, self.value or 0)
+
+    def check_at_most(self, most: int, detail: str) -> None:
+        if (self.value or 0) > most:
+            self.invalid(detail)
+
+    def check_unchanged(self, before: Any) -> None:
+        if self.value != before:
+            self.invalid(IMMUTABLE)
+
+    def check_unique(self, taken: set[Any]) -> None:
+        """Refuse a value that another one has taken; take it."""
+        value = "" if self.value is None else self.value
+        if value in taken:
+            self.duplicate(shown=value)
+        taken.add(value)
+
+    def _add(self, reason: str, complaint: str, detail: str, shown: Any) -> None:
+        value = as_shown(self.value if shown is _ITS_VALUE else shown)
+        self.problems.add(reason, self.path, f"{complaint}: {value}", detail)
+
+
+def as_shown(value: Any) -> str:
+    """A value as upstream writes it in a complaint."""
+    if isinstance(value, str):
+        return quoted(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
