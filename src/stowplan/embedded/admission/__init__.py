@@ -12,7 +12,6 @@ from typing import Final
 from stowplan.embedded.admission import (
     addresses,
     certificate_requests,
-    defaults,
     limits,
     namespaces,
     new_nodes,
@@ -28,7 +27,8 @@ from stowplan.embedded.admission import (
     topology_labels,
     use_protection,
 )
-from stowplan.embedded.admission.defaults.jobs import select_own_pods
+from stowplan.embedded.admission.defaults.by_resource import complete
+from stowplan.embedded.admission.defaults.workloads import select_own_pods
 from stowplan.embedded.admission.quota import account
 from stowplan.embedded.admission.surroundings import Surroundings
 from stowplan.embedded.admission.validation import by_resource, metadata
@@ -103,7 +103,7 @@ def fill_in(resource: Resource, obj: Object) -> None:
     if resource.is_custom:
         intake.complete(resource, obj)
     else:
-        defaults.complete(resource, obj)
+        complete(resource, obj)
 
 
 def check(resource: Resource, obj: Object, before: Object | None, gates: frozenset[str]) -> None:

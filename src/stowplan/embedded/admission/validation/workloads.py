@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from stowplan.embedded.admission.defaults.jobs import CONTROLLER_UID
+from stowplan.embedded.admission.defaults.workloads import CONTROLLER_UID
 from stowplan.embedded.admission.validation import pods
 from stowplan.embedded.admission.validation.field import NOT_NEGATIVE, Field
 from stowplan.embedded.admission.validation.metadata import check_annotations, check_label_selector, check_labels
