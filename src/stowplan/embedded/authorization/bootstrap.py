@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from stowplan.embedded.admission.surroundings import served
+from stowplan.embedded.admission.cluster_view import served
 from stowplan.embedded.authorization.policy import GROUP
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded.admission.surroundings import served
+from stowplan.embedded.admission.cluster_view import served
 from stowplan.embedded.authorization.rules import Rule, read_rules
 from stowplan.embedded.identity.users import User, account_name
 from stowplan.embedded.objects.errors import StatusError

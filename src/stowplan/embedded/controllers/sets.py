@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded import admission
+from stowplan.embedded.admission import chain
 from stowplan.embedded.controllers.claims import Claimant, save, selector_of
 from stowplan.embedded.following.follower import Follower, Key
 from stowplan.embedded.following.owners import controller_of
@@ -74,7 +74,7 @@ class Sets:
             return None
         # Of another cluster or an older release, it may lack what is filled in today: nothing that is made from it
         # would be found to be the same as it.
-        admission.fill_in(self.resource, obj)
+        chain.fill_in(self.resource, obj)
         return Claimant(self.resource, obj, selector_in(obj))
 
     def work(self, reconcile: Reconcile, *others: Follower[Any]) -> list[Coroutine[Any, Any, None]]:

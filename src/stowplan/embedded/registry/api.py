@@ -15,7 +15,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from stowplan.embedded import admission, patching
+from stowplan.embedded import patching
+from stowplan.embedded.admission import chain, quota
 from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.objects.errors import StatusError, already_exists, not_found
 from stowplan.embedded.objects.naming import Draw, make_name
@@ -112,7 +113,7 @@ class Api:
         metadata.clear_new(meta)
         parts.without_status(resource, obj)
         if options.is_tracked:
-            admission.fill_in(resource, obj)
+            chain.fill_in(resource, obj)
             patching.note_creation(resource, obj, self._author(target, options))
 
     def ready(self, target: Target, wanted: Object | Patch, before: Object, options: Options) -> Object:
@@ -132,7 +133,7 @@ class Api:
         is_applied = isinstance(wanted, Patch) and wanted.media_type == APPLY_PATCH
         if not is_applied and patching.is_tracked(before, obj):
             # What is filled in was not removed by whoever left it out.
-            admission.fill_in(resource, obj)
+            chain.fill_in(resource, obj)
             patching.note_update(resource, before, obj, self._author(target, options))
         return obj
 
@@ -151,16 +152,16 @@ class Api:
         metadata.complete_new(meta, format_time(self.now()), self._draw)
         self._name(target, meta)
         parts.count_generation(target.resource, obj, None)
-        admission.credit(target.resource, obj, options.requester)
+        chain.credit(target.resource, obj, options.requester)
         self.complete(target, obj, None, options)
 
     def complete(self, target: Target, obj: Object, before: Object | None, options: Options) -> None:
         """Fill in a change that is ready with what depends on the cluster, in place."""
-        admission.prepare(target.resource, obj, before, self, is_filled_in=options.is_ready)
+        chain.prepare(target.resource, obj, before, self, is_filled_in=options.is_ready)
 
     def check(self, target: Target, obj: Object, before: Object | None) -> None:
         """Refuse what breaks a rule of its kind. Raise StatusError; this may be done in a thread."""
-        admission.check(target.resource, obj, before, self.gates)
+        chain.check(target.resource, obj, before, self.gates)
 
     def replace(self, target: Target, obj: Object, options: Options) -> Object:
         """Replace an object, or the part that the target names, by one that is the server's own to change."""
@@ -189,7 +190,7 @@ class Api:
         resource = target.resource
         before = forms.to_serve(resource, self._found(target))
         if not options.is_trusted:
-            admission.check_deletion(resource, target.name)
+            chain.check_deletion(resource, target.name)
         deletion.check_preconditions(target, before["metadata"], how)
         # What is marked is the metadata, and what is in it is put there anew.
         obj = {**before, "metadata": {**before["metadata"]}}
@@ -204,7 +205,7 @@ class Api:
         resource = target.resource
         metadata.check_kind(resource, obj)
         if not options.is_trusted:
-            options.warnings.extend(admission.check_fields(resource, obj, options.field_validation))
+            options.warnings.extend(chain.check_fields(resource, obj, options.field_validation))
         return metadata.place(target, obj)
 
     def apply_new(self, target: Target, patch: Patch) -> Object:
@@ -248,10 +249,10 @@ class Api:
 
     def _admit(self, resource: Resource, obj: Object, before: Object | None, options: Options) -> None:
         if not options.is_checked:
-            admission.check(resource, obj, before, self.gates)
-        admission.validate(resource, obj, before, self)
+            chain.check(resource, obj, before, self.gates)
+        chain.validate(resource, obj, before, self)
         if not options.is_trusted:
-            options.warnings.extend(admission.warnings(resource, obj, before, self))
+            options.warnings.extend(chain.warnings(resource, obj, before, self))
         if options.guard is not None:
             options.guard(resource, obj, before)
 
@@ -264,7 +265,7 @@ class Api:
         meta = obj["metadata"]
         before = self.store.get(resource, meta.get("namespace", ""), meta["name"])
         after = self.store.write(resource, obj)
-        admission.account(resource, before, after, self)
+        quota.account(resource, before, after, self)
         if is_definition:
             definitions.register(obj, self.catalogue)
 
@@ -272,7 +273,7 @@ class Api:
         resource = target.resource
         if not options.is_dry_run:
             gone = self.store.remove(resource, target.namespace, target.name)
-            admission.account(resource, gone, None, self)
+            quota.account(resource, gone, None, self)
             if resource.qualified == definitions.DEFINITIONS:
                 definitions.unregister(gone.object, self.store, self.catalogue)
         return True
@@ -306,6 +307,6 @@ def check_size(resource: Resource, obj: Object) -> None:
     size = len(msgspec.json.encode(obj))
     if size > _MOST_STORED_BYTES:
         # What `kubectl apply` notes may be the half of it; whoever is told so knows to apply on the server's side.
-        admission.check_annotations(resource, obj)
+        chain.check_annotations(resource, obj)
         problem = f"the object takes {size} bytes of storage: limit is {_MOST_STORED_BYTES}"
         raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {problem}")

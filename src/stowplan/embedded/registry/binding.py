@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.admission.surroundings import served
-from stowplan.embedded.admission.topology_labels import copy_from_node
+from stowplan.embedded.admission.cluster_view import served
+from stowplan.embedded.admission.new_pods import label_after_node
 from stowplan.embedded.objects.errors import Cause, StatusError, bad_request, conflict, invalid, not_found
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
@@ -82,7 +82,7 @@ def _assign(api: Api, pod: Object, node: str, metadata: Object) -> None:
     for field in ("labels", "annotations"):
         if metadata.get(field):
             pod["metadata"][field] = {**pod["metadata"].get(field, {}), **metadata[field]}
-    copy_from_node(pod["metadata"], node, api)
+    label_after_node(pod["metadata"], node, api)
     pod["spec"]["nodeName"] = node
     status = pod.setdefault("status", {})
     # What it was promised is now what it has.

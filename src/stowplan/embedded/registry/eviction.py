@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.admission.surroundings import served
+from stowplan.embedded.admission.cluster_view import served
 from stowplan.embedded.admission.validation.workloads import selects
 from stowplan.embedded.objects.errors import StatusError, bad_request, forbidden, not_found
 from stowplan.embedded.objects.resource import Object, Resource

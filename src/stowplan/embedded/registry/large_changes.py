@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from stowplan.embedded import admission
+from stowplan.embedded.admission import chain
 from stowplan.embedded.custom import intake
 from stowplan.embedded.objects.errors import conflict, not_found
 from stowplan.embedded.objects.resource import Object, Resource
@@ -106,7 +106,7 @@ class LargeChanges:
         obj = content()
         check_size(target.resource, obj)
         self._api.ready_new(target, obj, options)
-        admission.fill_in(target.resource, obj)
+        chain.fill_in(target.resource, obj)
         check_size(target.resource, obj)
         return obj
 
@@ -115,7 +115,7 @@ class LargeChanges:
     ) -> tuple[Object, Object]:
         before = forms.to_serve(target.resource, stored)
         obj = self._api.ready(target, wanted if isinstance(wanted, Patch) else wanted(), before, options)
-        admission.fill_in(target.resource, obj)
+        chain.fill_in(target.resource, obj)
         check_size(target.resource, obj)
         return obj, before
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.admission.surroundings import served
+from stowplan.embedded.admission.cluster_view import served
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from stowplan.embedded.admission.surroundings import served
+from stowplan.embedded.admission.cluster_view import served
 from stowplan.embedded.custom.resource import CustomResource
 from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.registry import large_changes

@@ -1,4 +1,4 @@
-"""Defaults of what a cluster consists of: namespaces, nodes, secrets, limits, classes, storage, devices, definitions."""
+"""Defaults of what a cluster consists of: namespaces, nodes, secrets, limits, classes, storage, devices."""
 
 from __future__ import annotations
 

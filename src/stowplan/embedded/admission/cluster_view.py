@@ -11,7 +11,7 @@ from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
 from stowplan.embedded.storage.store import Store
 
 
-class Surroundings(Protocol):
+class ClusterView(Protocol):
     """The side of the API that admission sees."""
 
     @property
