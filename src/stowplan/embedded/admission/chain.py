@@ -18,7 +18,7 @@ from stowplan.embedded.admission.defaults.workloads import select_own_pods
 from stowplan.embedded.admission.pod_security import enforcement as pod_security
 from stowplan.embedded.admission.validation import by_resource, metadata
 from stowplan.embedded.admission.validation.field import Field, Problems
-from stowplan.embedded.custom import intake
+from stowplan.embedded.custom import admission
 from stowplan.embedded.identity.users import User
 from stowplan.embedded.objects.errors import invalid
 from stowplan.embedded.objects.resource import Object, Resource
@@ -37,7 +37,7 @@ def check_fields(resource: Resource, obj: Object, field_validation: str) -> list
 
     Raise StatusError 400 for a value of the wrong type, and in strict mode for a field that the kind does not have.
     """
-    unknown = [*shapes.read(resource, obj), *intake.unknown_fields(resource, obj)][:_MOST_TOLD]
+    unknown = [*shapes.read(resource, obj), *admission.unknown_fields(resource, obj)][:_MOST_TOLD]
     if unknown and field_validation == _STRICT:
         raise shapes.strict_error(resource, unknown)
     return [] if field_validation == _IGNORE else [f'unknown field "{path}"' for path in unknown[:_MOST_WARNINGS]]
@@ -72,7 +72,7 @@ def prepare(
 def fill_in(resource: Resource, obj: Object) -> None:
     """Give an object the defaults of its kind, in place; they depend on nothing else, and come but once."""
     if resource.is_custom:
-        intake.complete(resource, obj)
+        admission.complete(resource, obj)
     else:
         complete(resource, obj)
 
@@ -80,7 +80,7 @@ def fill_in(resource: Resource, obj: Object) -> None:
 def check(resource: Resource, obj: Object, before: Object | None, gates: frozenset[str]) -> None:
     """Refuse an object that breaks a rule of its kind. Raise StatusError 422; nothing else is looked at."""
     problems = by_resource.find_problems(resource, obj, before, gates)
-    causes = [*problems.causes, *intake.problems(resource, obj, before)]
+    causes = [*problems.causes, *admission.problems(resource, obj, before)]
     if resource.qualified == "namespaces":
         causes += pod_security.label_problems(obj, before)
     if causes:
@@ -106,7 +106,7 @@ def validate(resource: Resource, obj: Object, before: Object | None, api: Cluste
 
 def warnings(resource: Resource, obj: Object, before: Object | None, api: ClusterView) -> list[str]:
     """What is worth telling whoever writes an object though it is taken."""
-    found = [*_stored_only(resource), *intake.warnings(resource, obj)]
+    found = [*_stored_only(resource), *admission.warnings(resource, obj)]
     return [*found, *pod_security.warnings(resource, obj, before, api)] if pod_security.warns_of(resource) else found
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import cache
 from typing import Protocol
 
-from stowplan.embedded.objects.resource import Resource
-from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
+from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.storage.store import Store
 
 
@@ -24,12 +22,3 @@ class ClusterView(Protocol):
     def gates(self) -> frozenset[str]: ...
 
     def now(self) -> datetime: ...
-
-
-@cache
-def served(group: str, plural: str) -> Resource:
-    """The built-in resource of that name."""
-    for resource in BUILT_IN:
-        if (resource.group, resource.version, resource.plural) == (group, "v1", plural):
-            return resource
-    raise LookupError(f"{plural}.{group} is not in the catalogue of built-in resources")

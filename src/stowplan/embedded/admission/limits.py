@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from stowplan.embedded.admission.cluster_view import ClusterView, served
+from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.objects.errors import forbidden
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model import decode, requests
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
@@ -67,7 +68,7 @@ def check_claim(resource: Resource, claim: Object, api: ClusterView) -> None:
 
 
 def _items(obj: Object, api: ClusterView) -> Iterator[Object]:
-    ranges = api.store.list(served("", "limitranges"), obj["metadata"].get("namespace", ""))
+    ranges = api.store.list(built_in("", "limitranges"), obj["metadata"].get("namespace", ""))
     for stored in ranges:
         yield from stored.object.get("spec", {}).get("limits", ())
 

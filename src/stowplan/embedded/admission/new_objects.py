@@ -9,10 +9,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from stowplan.embedded.admission.cluster_view import ClusterView, served
+from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.identity.users import ADMIN, User
 from stowplan.embedded.objects.errors import StatusError, forbidden, not_found
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model.timestamps import format_time
 
 CERTIFICATE_REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
@@ -31,7 +32,7 @@ def check_namespace(resource: Resource, obj: Object, api: ClusterView) -> None:
     if not resource.is_namespaced:
         return
     name = obj["metadata"].get("namespace", "")
-    namespaces = served("", "namespaces")
+    namespaces = built_in("", "namespaces")
     namespace = api.store.get(namespaces, "", name)
     if namespace is None:
         raise not_found(namespaces, name)
@@ -71,7 +72,7 @@ def assign_storage_class(claim: Object, api: ClusterView) -> None:
     """Give a new claim the default class, of several the youngest; "" asks for none."""
     if "storageClassName" in claim["spec"]:
         return
-    classes = [stored.object["metadata"] for stored in api.store.list(served("storage.k8s.io", "storageclasses"))]
+    classes = [stored.object["metadata"] for stored in api.store.list(built_in("storage.k8s.io", "storageclasses"))]
     defaults = [each for each in classes if (each.get("annotations") or {}).get(_DEFAULT_CLASS) == "true"]
     if defaults:
         defaults.sort(key=lambda each: str(each["name"]))

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from stowplan.embedded.admission.cluster_view import ClusterView, served
+from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.objects.errors import forbidden
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model import decode
 from stowplan.model.pod import Pod
 from stowplan.model.qos import BEST_EFFORT, BURSTABLE, qos_class
@@ -31,7 +32,7 @@ def assign_service_account(resource: Resource, pod: Object, api: ClusterView) ->
     """Give a new pod its service account. Raise StatusError if there is none of that name."""
     spec, metadata = pod["spec"], pod["metadata"]
     name = spec.get("serviceAccountName") or _USUAL_ACCOUNT
-    account = api.store.get(served("", "serviceaccounts"), metadata["namespace"], name)
+    account = api.store.get(built_in("", "serviceaccounts"), metadata["namespace"], name)
     if account is None:
         where = f"{metadata['namespace']}/{name}"
         problem = f'error looking up service account {where}: serviceaccount "{name}" not found'
@@ -50,7 +51,7 @@ def apply_runtime_class(resource: Resource, pod: Object, api: ClusterView) -> No
     name = spec.get("runtimeClassName")
     found: Object = {}
     if name:
-        stored = api.store.get(served("node.k8s.io", "runtimeclasses"), "", name)
+        stored = api.store.get(built_in("node.k8s.io", "runtimeclasses"), "", name)
         if stored is None:
             raise forbidden(resource, pod_name, f'pod rejected: RuntimeClass "{name}" not found')
         found = stored.object
@@ -68,7 +69,7 @@ def apply_runtime_class(resource: Resource, pod: Object, api: ClusterView) -> No
 
 def label_after_node(metadata: Object, node_name: str, api: ClusterView) -> None:
     """Label a pod after its node; a node that is not there has no labels."""
-    node = api.store.get(served("", "nodes"), "", node_name)
+    node = api.store.get(built_in("", "nodes"), "", node_name)
     found = {key: node.labels[key] for key in _COPIED if key in node.labels} if node is not None else {}
     if found:
         metadata["labels"] = {**metadata.get("labels", {}), **found}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from stowplan.embedded.admission.cluster_view import ClusterView, served
+from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.objects.errors import forbidden
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import built_in
 
 _GROUP: Final = "scheduling.k8s.io"
 _USUAL_POLICY: Final = "PreemptLowerPriority"
@@ -78,7 +79,7 @@ def check_stays(resource: Resource, name: str) -> None:
 
 
 def _find(name: str, api: ClusterView) -> Object | None:
-    stored = api.store.get(served(_GROUP, "priorityclasses"), "", name)
+    stored = api.store.get(built_in(_GROUP, "priorityclasses"), "", name)
     if stored is not None:
         return stored.object
     return next((each for each in system_classes() if each["metadata"]["name"] == name), None)
@@ -86,7 +87,7 @@ def _find(name: str, api: ClusterView) -> Object | None:
 
 def _find_default(api: ClusterView) -> Object:
     """The class for pods that name none: of several, the lowest."""
-    classes = api.store.list(served(_GROUP, "priorityclasses"))
+    classes = api.store.list(built_in(_GROUP, "priorityclasses"))
     # On the way of every pod, so that only what looks like a default is decoded.
     marked = [stored.object for stored in classes if _DEFAULT_MARK in stored.body]
     defaults = [found for found in marked if found.get("globalDefault")]

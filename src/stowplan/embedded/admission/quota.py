@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from stowplan.embedded.admission.cluster_view import ClusterView, served
+from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.objects.errors import forbidden
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import built_in
 from stowplan.embedded.storage.stored import Stored
 from stowplan.model import decode, requests
 from stowplan.model.pod import Pod
@@ -33,7 +34,7 @@ _FINISHED: Final = ("Succeeded", "Failed")
 
 def check(resource: Resource, obj: Object, before: Object | None, api: ClusterView) -> None:
     """Refuse an object that would exceed a quota of its namespace, or does not say what a quota must know."""
-    quotas = api.store.list(served("", _QUOTAS), obj["metadata"].get("namespace", ""))
+    quotas = api.store.list(built_in("", _QUOTAS), obj["metadata"].get("namespace", ""))
     if not quotas or (resource.qualified == _QUOTAS and before is not None):
         return
     change = _difference(_usage_of(resource, obj), _usage_of(resource, before) if before else {})
@@ -50,7 +51,7 @@ def account(resource: Resource, before: Stored | None, after: Stored | None, api
     concerned = after or before
     if concerned is None or not resource.is_namespaced or resource.is_custom:
         return
-    quota_resource = served("", _QUOTAS)
+    quota_resource = built_in("", _QUOTAS)
     quotas = api.store.list(quota_resource, concerned.namespace)
     if resource.qualified == _QUOTAS:
         for stored in quotas:

@@ -17,8 +17,7 @@ from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.http import pages, reviews
 from stowplan.embedded.http.authentication import Authenticator
-from stowplan.embedded.http.reviews import Reviews
-from stowplan.embedded.http.token_requests import TOKEN_REQUEST
+from stowplan.embedded.http.reviews import TOKEN_REQUEST, Reviews
 from stowplan.embedded.objects.errors import StatusError, bad_request, method_not_allowed, not_found
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
@@ -26,11 +25,11 @@ from stowplan.embedded.registry import binding, deletion, eviction, large_change
 from stowplan.embedded.registry.api import CREATED_BY_UPDATE, Api
 from stowplan.embedded.registry.deletion import DeleteOptions
 from stowplan.embedded.registry.large_changes import LargeChanges
-from stowplan.embedded.requests import listing, media, paths, watching
+from stowplan.embedded.requests import incoming, listing, watching
 from stowplan.embedded.requests.incoming import Answer, Incoming, Later, refusal
 from stowplan.embedded.requests.listing import Page
 from stowplan.embedded.requests.rendering import Rendering
-from stowplan.embedded.requests.request import Options, Target
+from stowplan.embedded.requests.request import Options, Target, find_target, nothing_there, split_path
 from stowplan.embedded.requests.watching import Watch
 from stowplan.embedded.storage.catalogue import unserved_subresource
 from stowplan.embedded.storage.stored import Stored
@@ -84,14 +83,14 @@ class Verbs:
             return refusal(error)
 
     def _answer(self, request: Incoming) -> Answer | Later | Watch:
-        segments = paths.split(request.path)
+        segments = split_path(request.path)
         if request.method in ("GET", "HEAD"):
             page = pages.find(segments, request, self._api.catalogue)
             if page is not None:
                 return page
-        target = paths.find(segments, self._api.catalogue)
+        target = find_target(segments, self._api.catalogue)
         rendering = Rendering(
-            target.resource, media.negotiate(request.accept), self._api.now(), request.text("includeObject")
+            target.resource, incoming.negotiate(request.accept), self._api.now(), request.text("includeObject")
         )
         if target.subresource:
             return self._on_part(target, request, rendering)
@@ -307,7 +306,7 @@ def _check_part(target: Target) -> None:
     if target.subresource in target.resource.subresources:
         return
     problem = unserved_subresource(target.resource, target.subresource)
-    raise paths.nothing_there() if problem is None else bad_request(problem)
+    raise nothing_there() if problem is None else bad_request(problem)
 
 
 def _delete_options(request: Incoming) -> tuple[DeleteOptions, Options]:

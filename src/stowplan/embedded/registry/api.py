@@ -17,15 +17,16 @@ from msgspec.structs import replace
 
 from stowplan.embedded import patching
 from stowplan.embedded.admission import chain, quota
+from stowplan.embedded.custom import definitions
 from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.objects.errors import StatusError, already_exists, not_found
-from stowplan.embedded.objects.naming import Draw, make_name
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, Author, Patch
-from stowplan.embedded.registry import definitions, deletion, metadata, parts
+from stowplan.embedded.registry import deletion, metadata, parts
 from stowplan.embedded.registry.deletion import DeleteOptions
+from stowplan.embedded.registry.metadata import Draw, make_name
 from stowplan.embedded.requests.request import TRUSTED, Options, Target
-from stowplan.embedded.storage import forms
+from stowplan.embedded.storage import conversion
 from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.storage.store import Feed, Store, Stored
 from stowplan.model import json_values
@@ -65,15 +66,15 @@ class Api:
         self.catalogue = catalogue
         self.now = now
         self._draw = draw
-        definitions.register_all(store, catalogue)
+        definitions.register_all(catalogue, store)
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
         """Read an object. Raise StatusError 404 if it is not there."""
-        return forms.to_serve(resource, self._found(Target(resource, namespace, name)))
+        return conversion.to_serve(resource, self._found(Target(resource, namespace, name)))
 
     def list(self, resource: Resource, namespace: str | None = None) -> Objects:
         """Every object of a resource, or of one namespace, in no particular order."""
-        return [forms.to_serve(resource, stored) for stored in self.store.list(resource, namespace)]
+        return [conversion.to_serve(resource, stored) for stored in self.store.list(resource, namespace)]
 
     def watch(self, resource: Resource, namespace: str | None = None) -> Feed:
         """Follow what changes from now on."""
@@ -173,7 +174,7 @@ class Api:
             # What is wrong with the object itself is said first.
             self._receive(target, obj, options)
             raise not_found(resource, target.name)
-        before = forms.to_serve(resource, stored)
+        before = conversion.to_serve(resource, stored)
         return self.settle(target, self.ready(target, obj, before, options), before, options)
 
     def amend(self, target: Target, patch: Patch, options: Options) -> Object:
@@ -182,13 +183,13 @@ class Api:
         stored = self.store.get(resource, target.namespace, target.name)
         if stored is None:
             return self.insert(target, self.apply_new(target, patch), replace(options, is_tracked=False))
-        before = forms.to_serve(resource, stored)
+        before = conversion.to_serve(resource, stored)
         return self.settle(target, self.ready(target, patch, before, options), before, options)
 
     def remove(self, target: Target, how: DeleteOptions, options: Options) -> Removal:
         """Delete an object, or mark it so that whoever still has something to do for it does it."""
         resource = target.resource
-        before = forms.to_serve(resource, self._found(target))
+        before = conversion.to_serve(resource, self._found(target))
         if not options.is_trusted:
             chain.check_deletion(resource, target.name)
         deletion.check_preconditions(target, before["metadata"], how)
@@ -261,13 +262,13 @@ class Api:
             return
         is_definition = resource.qualified == definitions.DEFINITIONS
         if is_definition:
-            definitions.complete(obj, self.catalogue, self.now())
+            obj["status"] = definitions.status(obj, self.catalogue, self.now())
         meta = obj["metadata"]
         before = self.store.get(resource, meta.get("namespace", ""), meta["name"])
         after = self.store.write(resource, obj)
         quota.account(resource, before, after, self)
         if is_definition:
-            definitions.register(obj, self.catalogue)
+            definitions.register(self.catalogue, obj)
 
     def _erase(self, target: Target, options: Options) -> bool:
         resource = target.resource
@@ -275,7 +276,7 @@ class Api:
             gone = self.store.remove(resource, target.namespace, target.name)
             quota.account(resource, gone, None, self)
             if resource.qualified == definitions.DEFINITIONS:
-                definitions.unregister(gone.object, self.store, self.catalogue)
+                definitions.unregister(self.catalogue, gone.object, self.store)
         return True
 
     def _found(self, target: Target) -> Stored:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.admission.cluster_view import served
 from stowplan.embedded.admission.new_pods import label_after_node
 from stowplan.embedded.objects.errors import Cause, StatusError, bad_request, conflict, invalid, not_found
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.requests.request import Options, Target
+from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model.timestamps import format_time
 
 #: What a granted binding or eviction is answered with.
@@ -24,7 +24,7 @@ def bind(api: Api, target: Target, obj: Object, options: Options) -> Object:
 
     That the node exists is not asked for, as upstream does not.
     """
-    bindings, pods = served("", "bindings"), served("", "pods")
+    bindings, pods = built_in("", "bindings"), built_in("", "pods")
     shapes.read(bindings, obj)
     metadata = obj.get("metadata") or {}
     name = target.name or metadata.get("name", "")

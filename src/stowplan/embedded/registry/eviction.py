@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.admission.cluster_view import served
 from stowplan.embedded.admission.validation.workloads import selects
 from stowplan.embedded.objects.errors import StatusError, bad_request, forbidden, not_found
 from stowplan.embedded.objects.resource import Object, Resource
@@ -14,6 +13,7 @@ from stowplan.embedded.registry import deletion
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.registry.binding import GRANTED
 from stowplan.embedded.requests.request import Options, Target
+from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model.timestamps import format_time
 
 _EVICTIONS: Final = Resource("policy", "v1", "Eviction", "evictions", "eviction")
@@ -29,7 +29,7 @@ def evict(api: Api, target: Target, obj: Object, options: Options) -> Object:
     shapes.read(_EVICTIONS, obj)
     if (obj.get("metadata") or {}).get("name") != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
-    pods = served("", "pods")
+    pods = built_in("", "pods")
     stored = api.store.get(pods, target.namespace, target.name)
     if stored is None:
         raise not_found(pods, target.name)
@@ -59,7 +59,7 @@ def _charge(api: Api, pod: Object, options: Options) -> None:
     if not budgets or _may_go_unhealthy(pod, budgets[0]):
         return
     budget = budgets[0]
-    resource = served("policy", "poddisruptionbudgets")
+    resource = built_in("policy", "poddisruptionbudgets")
     _check_budget(resource, budget)
     status, moment = budget["status"], format_time(api.now())
     status["disruptionsAllowed"] -= 1
@@ -72,7 +72,7 @@ def _charge(api: Api, pod: Object, options: Options) -> None:
 
 def _budgets(api: Api, pod: Object) -> Iterator[Object]:
     metadata = pod["metadata"]
-    for stored in api.store.list(served("policy", "poddisruptionbudgets"), metadata["namespace"]):
+    for stored in api.store.list(built_in("policy", "poddisruptionbudgets"), metadata["namespace"]):
         budget = stored.object
         if selects(budget["spec"].get("selector"), metadata.get("labels", {})):
             yield budget

@@ -15,7 +15,7 @@ from stowplan.embedded.objects.errors import StatusError, bad_request
 from stowplan.embedded.requests.incoming import Incoming
 from stowplan.embedded.requests.request import Target
 from stowplan.embedded.requests.selecting import Selection
-from stowplan.embedded.storage.shelf import FIRST, Key
+from stowplan.embedded.storage.collection import FIRST, Key
 from stowplan.embedded.storage.store import Store
 from stowplan.embedded.storage.stored import Stored
 

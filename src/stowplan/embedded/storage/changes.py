@@ -10,8 +10,8 @@ from operator import attrgetter
 from typing import Final
 
 from stowplan.embedded.objects.errors import StatusError, expired
+from stowplan.embedded.storage.notifier import Notifier
 from stowplan.embedded.storage.stored import Change
-from stowplan.embedded.storage.telling import Telling
 
 #: Changes that a log keeps at least; it is cut when it is half as long again.
 KEPT_CHANGES: Final = 50_000
@@ -31,8 +31,8 @@ class ChangeLog:
         self._kept = kept
         self._kept_bytes = kept_bytes
         self._bytes = 0
-        self._within = Telling()
-        self._outside = Telling()
+        self._within = Notifier()
+        self._outside = Notifier()
 
     @property
     def end(self) -> int:
@@ -63,7 +63,7 @@ class ChangeLog:
             raise expired("too old resource version: the watch fell behind the changes that are kept")
         return self._changes[position - self._dropped : None if end is None else end - self._dropped]
 
-    def telling(self, *, is_outside: bool) -> Telling:
+    def telling(self, *, is_outside: bool) -> Notifier:
         """Who tells of changes: however many clients listen, those within this process do not wait for them."""
         return self._outside if is_outside else self._within
 

@@ -12,9 +12,9 @@ from typing import Protocol
 import msgspec
 
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.storage import forms, keyed_lists, stored
+from stowplan.embedded.storage import conversion, keyed_lists, stored
 from stowplan.embedded.storage.changes import KEPT_CHANGES, ChangeLog, Feed
-from stowplan.embedded.storage.shelf import Shelf
+from stowplan.embedded.storage.collection import Collection
 from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Change, Stored
 
 __all__ = ["Change", "Feed", "Journal", "Store", "Stored", "renumbered"]
@@ -40,7 +40,7 @@ class Store:
     def __init__(self, journal: Journal | None = None, kept_changes: int = KEPT_CHANGES) -> None:
         self._journal = journal
         self._kept_changes = kept_changes
-        self._shelves: dict[str, Shelf] = {}
+        self._shelves: dict[str, Collection] = {}
         self.version = max(1, journal.version()) if journal else 1
         self._first_version = self.version
 
@@ -56,7 +56,7 @@ class Store:
         """Create or replace an object; its metadata gets the new resource version."""
         shelf = self.shelf(resource)
         obj["metadata"]["resourceVersion"] = str(self.version + 1)
-        new = stored.keep(forms.kept_as(resource), forms.to_keep(resource, obj))
+        new = stored.keep(conversion.kept_as(resource), conversion.to_keep(resource, obj))
         if self._journal is not None:
             self._journal.put(resource.storage, new)
         before = shelf.get(new.namespace, new.name)
@@ -84,19 +84,19 @@ class Store:
         log = self.shelf(resource).log
         return Feed(log, log.position_after(since), namespace)
 
-    def shelf(self, resource: Resource) -> Shelf:
+    def shelf(self, resource: Resource) -> Collection:
         storage = resource.storage
         shelf = self._shelves.get(storage)
         if shelf is None:
             shelf = self._shelves[storage] = self._open(storage, resource)
         return shelf
 
-    def _open(self, storage: str, resource: Resource) -> Shelf:
+    def _open(self, storage: str, resource: Resource) -> Collection:
         # Nothing on this shelf has changed since the process began, whatever happened on others.
         log = ChangeLog(self._first_version, self._kept_changes)
         objects = self._journal.load(storage) if self._journal else ()
-        kept_as = forms.kept_as(resource)
-        return Shelf(log, (stored.keep(kept_as, _mended(resource, obj)) for obj in objects))
+        kept_as = conversion.kept_as(resource)
+        return Collection(log, (stored.keep(kept_as, _mended(resource, obj)) for obj in objects))
 
 
 def _mended(resource: Resource, obj: Object) -> Object:

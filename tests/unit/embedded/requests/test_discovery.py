@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.custom.definition import resources_of
+from stowplan.embedded.custom.definitions import resources_of
 from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.openapi import documents, legacy
 from stowplan.embedded.requests import discovery

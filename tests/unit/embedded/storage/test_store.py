@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.storage.shelf import FIRST
+from stowplan.embedded.storage.collection import FIRST
 from stowplan.embedded.storage.store import Store
 from stowplan.simulate import virtual_time
 from tests.unit.embedded.given import CONFIG_MAPS, CORE_EVENTS, NEW_EVENTS, NODES, PODS, made

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.custom.definition import resources_of
+from stowplan.embedded.custom.definitions import resources_of
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from stowplan.embedded.admission.cluster_view import ClusterView, served
+from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.admission.pod_security import restricted
 from stowplan.embedded.objects.errors import Cause, forbidden
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import built_in
 
 _ENFORCE: Final = "enforce"
 _WARN: Final = "warn"
@@ -91,7 +92,7 @@ def warnings(resource: Resource, obj: Object, before: Object | None, api: Cluste
 
 def _level(obj: Object, api: ClusterView, mode: str) -> Level | None:
     """To which standard something in a namespace is held; None if to none."""
-    namespace = api.store.get(served("", "namespaces"), "", obj["metadata"].get("namespace", ""))
+    namespace = api.store.get(built_in("", "namespaces"), "", obj["metadata"].get("namespace", ""))
     return None if namespace is None else read_level(namespace.labels, mode)
 
 
@@ -107,7 +108,7 @@ def _of_existing(namespace: Object, before: Object, api: ClusterView) -> Iterato
     if level is None or level == read_level(before["metadata"].get("labels") or {}, _ENFORCE):
         return
     name, broken = namespace["metadata"]["name"], dict[str, list[str]]()
-    for stored in api.store.list(served("", "pods"), name):
+    for stored in api.store.list(built_in("", "pods"), name):
         reasons = ", ".join(violation.reason for violation in restricted.violations(stored.object, level.name))
         if reasons:
             broken.setdefault(reasons, []).append(stored.name)

@@ -7,7 +7,7 @@ from typing import Final
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.field import NOT_NEGATIVE, Field
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.storage import autoscaler_forms
+from stowplan.embedded.storage import conversion
 from stowplan.model.quantity import Quantity
 
 #: Types of metrics, and where each is described, in the order in which upstream looks.
@@ -27,9 +27,9 @@ _LONGEST_PERIOD: Final = 1800
 
 def check_autoscaler(autoscaler: Field) -> None:
     """Check an autoscaler, of either version."""
-    is_first_version = autoscaler.get("apiVersion") == autoscaler_forms.FIRST
+    is_first_version = autoscaler.get("apiVersion") == conversion.FIRST_AUTOSCALERS
     if is_first_version:
-        autoscaler = Field(autoscaler.problems, "", autoscaler_forms.to_second(autoscaler.value))
+        autoscaler = Field(autoscaler.problems, "", conversion.to_second_autoscaler(autoscaler.value))
     spec = autoscaler["spec"]
     _check_bounds(spec["maxReplicas"], spec["minReplicas"])
     _check_reference(spec["scaleTargetRef"], needs_group=not is_first_version)
@@ -42,7 +42,10 @@ def check_autoscaler(autoscaler: Field) -> None:
 
 def check_autoscaler_update(autoscaler: Field, before: Object) -> None:
     """In the first version the metadata carry a part of what is wanted, and are looked at again."""
-    if autoscaler.get("apiVersion") == autoscaler_forms.FIRST and autoscaler.get("metadata") != before["metadata"]:
+    if (
+        autoscaler.get("apiVersion") == conversion.FIRST_AUTOSCALERS
+        and autoscaler.get("metadata") != before["metadata"]
+    ):
         check_autoscaler(autoscaler)
 
 

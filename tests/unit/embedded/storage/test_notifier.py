@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from stowplan.embedded.storage.telling import Telling
+from stowplan.embedded.storage.notifier import Notifier
 from stowplan.simulate import virtual_time
 
 #: What it takes to tell one of them.
@@ -15,7 +15,7 @@ class Listeners:
     """Some who wait again and again; telling one takes a while, in which the loop does nothing else."""
 
     def __init__(self, count: int) -> None:
-        self.telling = Telling()
+        self.telling = Notifier()
         self.told = 0
         self.most_in_a_turn = 0
         self._in_this_turn = 0
@@ -97,7 +97,7 @@ def test_a_change_in_the_middle_of_a_wave_is_told_in_the_next() -> None:
 
 def test_who_is_behind_goes_on_though_nothing_changes() -> None:
     async def story() -> int:
-        telling = Telling()
+        telling = Notifier()
         passed = 0
 
         async def catch_up() -> None:

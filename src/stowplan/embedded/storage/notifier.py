@@ -23,7 +23,7 @@ _PAUSE: Final = 4
 _LONGEST_PAUSE_SECONDS: Final = 1.0
 
 
-class Telling:
+class Notifier:
     """Those who wait for the next change of one log."""
 
     def __init__(self) -> None:

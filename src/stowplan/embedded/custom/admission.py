@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from stowplan.embedded.custom import checking, faults, rule_check, structure, uniqueness
+from stowplan.embedded.custom import definition_validation, object_validation, rule_check, structure
 from stowplan.embedded.custom.causes import bounded, invalid
+from stowplan.embedded.custom.definitions import DEFINITIONS
 from stowplan.embedded.custom.resource import CustomResource
 from stowplan.embedded.objects.errors import Cause, StatusError, bad_request
 from stowplan.embedded.objects.resource import Object, Resource
 
-_DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 _FEW_BYTES: Final = 1024
 #: Bytes of an object times bytes of choices: below it takes a few hundredths of a second.
 _FEW_COMPARISONS: Final = 500_000
@@ -37,12 +37,12 @@ def takes_long(resource: Resource, body: bytes, size: int) -> bool:
     """
     if isinstance(resource, CustomResource):
         return (resource.has_rules and size > _FEW_BYTES) or size * resource.costly_bytes > _FEW_COMPARISONS
-    return resource.qualified == _DEFINITIONS and size > _FEW_BYTES and rule_check.RULES.encode() in body
+    return resource.qualified == DEFINITIONS and size > _FEW_BYTES and rule_check.RULES.encode() in body
 
 
 def unknown_fields(resource: Resource, obj: Object) -> list[str]:
     """Name the fields that the schema of a custom resource does not know, such as `spec.replicaz`."""
-    if (resource.is_custom or resource.qualified == _DEFINITIONS) and structure.is_too_deep(obj):
+    if (resource.is_custom or resource.qualified == DEFINITIONS) and structure.is_too_deep(obj):
         raise bad_request(f"the object is nested more than {structure.MOST_LEVELS} levels deep; flatten it")
     return structure.unknown_fields(resource.schema, obj) if isinstance(resource, CustomResource) else []
 
@@ -60,19 +60,19 @@ def problems(resource: Resource, obj: Object, before: Object | None = None) -> l
     """Say what is wrong with a definition, or with an object by the schema of its definition."""
     if isinstance(resource, CustomResource):
         return _object_problems(resource, obj, before)
-    return faults.faults(obj) if resource.qualified == _DEFINITIONS else []
+    return definition_validation.faults(obj) if resource.qualified == DEFINITIONS else []
 
 
 def warnings(resource: Resource, obj: Object) -> list[str]:
     """Say what of a definition is stored, but is not acted on."""
-    return faults.warnings(obj) if resource.qualified == _DEFINITIONS else []
+    return definition_validation.warnings(obj) if resource.qualified == DEFINITIONS else []
 
 
 def _object_problems(resource: CustomResource, obj: Object, before: Object | None) -> list[Cause]:
-    found = checking.problems(resource.schema, obj, before)
+    found = object_validation.problems(resource.schema, obj, before)
     # Lists that were wrong before may be wrong still.
-    if before is None or next(uniqueness.problems(resource.schema, before), None) is None:
-        found += bounded(uniqueness.problems(resource.schema, obj))
+    if before is None or next(object_validation.repetitions(resource.schema, before), None) is None:
+        found += bounded(object_validation.repetitions(resource.schema, obj))
     if not resource.has_rules:
         return found
     if any(cause.reason in _BLOCKING for cause in found):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.authorization.question import Question, of_attributes, of_request
+from stowplan.embedded.authorization.rules import Question, of_attributes, of_request
 from stowplan.embedded.requests.incoming import Incoming
 
 

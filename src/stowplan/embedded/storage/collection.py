@@ -15,7 +15,7 @@ Key = tuple[str, str]
 FIRST: Key = ("", "")
 
 
-class Shelf:
+class Collection:
     """Holds objects and the log of their changes; `Store` is the only one that changes either."""
 
     def __init__(self, log: ChangeLog, objects: Iterable[Stored] = ()) -> None:

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from stowplan.embedded.objects.naming import make_name, make_uid
+from stowplan.embedded.registry.metadata import make_name, make_uid
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from stowplan.embedded.custom import rule_faults, schema_faults
+from stowplan.embedded.custom import rule_validation, schema_validation
 from stowplan.embedded.custom.causes import invalid_value, required, unsupported
-from stowplan.embedded.custom.definition import names_of, versions
+from stowplan.embedded.custom.definitions import names_of, versions
 from stowplan.embedded.objects import json_path, reading
 from stowplan.embedded.objects.errors import Cause
 from stowplan.embedded.objects.json_path import JsonPath
@@ -30,8 +30,8 @@ def warnings(definition: Object) -> list[str]:
     """Say what of a definition is stored, but is not acted on."""
     found: list[str] = []
     for path, schema in schemas(definition):
-        found += [f'unrecognized format "{name}"' for name in schema_faults.unrecognized_formats(schema)]
-        found += schema_faults.not_evaluated(schema, path)
+        found += [f'unrecognized format "{name}"' for name in schema_validation.unrecognized_formats(schema)]
+        found += schema_validation.not_evaluated(schema, path)
     if reading.text(definition, "spec", "conversion", "strategy") == "Webhook":
         found.append("spec.conversion: no webhook is called here; objects are served by every version as they are")
     return list(dict.fromkeys(found))
@@ -77,13 +77,13 @@ def _versions(definition: Object) -> Iterator[Cause]:
         named = [reading.text(each, "name") for each in stored]
         yield invalid_value("spec.versions", named, "must have exactly one version marked as storage version")
     seen: set[str] = set()
-    rules = sum(rule_faults.count(schema) for _, schema in schemas(definition))
-    if rules > rule_faults.MOST_RULES:
-        what = f"must not have more than {rule_faults.MOST_RULES} validation rules in all its schemas"
+    rules = sum(rule_validation.count(schema) for _, schema in schemas(definition))
+    if rules > rule_validation.MOST_RULES:
+        what = f"must not have more than {rule_validation.MOST_RULES} validation rules in all its schemas"
         yield invalid_value("spec.versions", rules, what)
         return
     for path, schema in schemas(definition):
-        yield from schema_faults.faults(schema, path)
+        yield from schema_validation.faults(schema, path)
     for index, version in enumerate(listed):
         field = f"spec.versions[{index}]"
         name = reading.text(version, "name")

@@ -15,6 +15,7 @@ from stowplan.embedded.objects.resource import Object
 if TYPE_CHECKING:
     from stowplan.embedded.custom.rules import Typing
 
+
 #: Each takes two milliseconds to compile; definitions in use have a few dozen.
 MOST_RULES: Final = 1000
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")

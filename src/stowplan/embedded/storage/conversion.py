@@ -1,7 +1,7 @@
-"""Horizontal pod autoscalers in the form of autoscaling/v1 and of v2.
+"""One object in two forms: events of the core group and of events.k8s.io, autoscalers of their two versions.
 
-The first version knows one aim, a share of the cpu. What else the second says it keeps in annotations, as upstream
-does: metrics with their fields under older names, and how to scale under names that begin with a capital.
+The store keeps the form of the core group, and of the second version. Other resources differ between versions in
+`apiVersion` only.
 """
 
 from __future__ import annotations
@@ -11,10 +11,26 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import built_in
+from stowplan.embedded.storage.stored import Stored, encode
 
-FIRST: Final = "autoscaling/v1"
-SECOND: Final = "autoscaling/v2"
+_EVENTS: Final = "events.k8s.io"
+_CORE_NAMES: Final = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+_EVENTS_NAMES: Final = {core: event for event, core in _CORE_NAMES.items()}
+_AUTOSCALERS: Final = "horizontalpodautoscalers.autoscaling"
+FIRST_AUTOSCALERS: Final = "autoscaling/v1"
+
+_CORE_EVENTS: Final = built_in("", "events")
+_SECOND_AUTOSCALERS: Final = built_in("autoscaling", "horizontalpodautoscalers", "v2")
 _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
 _METRICS: Final = f"{_PREFIX}metrics"
 _BEHAVIOR: Final = f"{_PREFIX}behavior"
@@ -26,7 +42,6 @@ _CURRENT: Final = "currentCPUUtilizationPercentage"
 _USUAL_CPU_PERCENT: Final = 80
 #: More than anything has that an annotation may carry: a metric with a selector has eight.
 _MOST_LEVELS: Final = 20
-
 _Names = dict[str, dict[str, tuple[str, ...]]]
 _RESOURCE: Final = {
     "name": ("name",),
@@ -75,6 +90,46 @@ _READINGS: Final[_Names] = {
 }
 
 
+def kept_as(resource: Resource) -> Resource:
+    """The resource in whose form the store keeps the objects of this one."""
+    if resource.qualified == _AUTOSCALERS:
+        return _SECOND_AUTOSCALERS
+    return _CORE_EVENTS if resource.group == _EVENTS else resource
+
+
+def to_keep(resource: Resource, obj: Object) -> Object:
+    """The form in which the store keeps an object that came by this resource."""
+    if resource.qualified == _AUTOSCALERS and resource.api_version == FIRST_AUTOSCALERS:
+        return to_second_autoscaler(obj)
+    if resource.group != _EVENTS:
+        return obj
+    return {**_renamed(obj, _CORE_NAMES), "apiVersion": "v1"}
+
+
+def to_serve(resource: Resource, stored: Stored) -> Object:
+    """The form in which this resource shows a stored object."""
+    obj = stored.object
+    if resource.group == _EVENTS:
+        obj = _renamed(obj, _EVENTS_NAMES)
+    elif resource.qualified == _AUTOSCALERS and resource.api_version != stored.api_version:
+        # One that was kept before there were two forms may be of the first version.
+        is_first = resource.api_version == FIRST_AUTOSCALERS
+        obj = to_first_autoscaler(obj) if is_first else to_second_autoscaler(obj)
+    obj["apiVersion"] = resource.api_version
+    return obj
+
+
+def bytes_to_serve(resource: Resource, stored: Stored) -> bytes:
+    """The JSON in which this resource shows a stored object: as kept, unless it was written through another version."""
+    if resource.api_version == stored.api_version:
+        return stored.body
+    return encode(to_serve(resource, stored))
+
+
+def _renamed(obj: Object, names: dict[str, str]) -> Object:
+    return {names.get(key, key): value for key, value in obj.items()}
+
+
 def usual_metrics() -> list[Object]:
     """What an autoscaler aims at that says nothing of it."""
     return [_of_cpu("target", {"type": "Utilization", "averageUtilization": _USUAL_CPU_PERCENT})]
@@ -85,7 +140,7 @@ def without_carriers(annotations: Object | None) -> Object:
     return {key: value for key, value in (annotations or {}).items() if key not in _CARRIERS}
 
 
-def to_second(autoscaler: Object) -> Object:
+def to_second_autoscaler(autoscaler: Object) -> Object:
     """An autoscaler of the first version in the form of the second; what is no metric in an annotation is left out."""
     carried = autoscaler["metadata"].get("annotations") or {}
     spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
@@ -101,10 +156,10 @@ def to_second(autoscaler: Object) -> Object:
         status["currentMetrics"] = current
     if conditions := _read(carried, _CONDITIONS, list):
         status["conditions"] = conditions
-    return _with(autoscaler, SECOND, spec, status, without_carriers(carried))
+    return _with(autoscaler, _SECOND_AUTOSCALERS.api_version, spec, status, without_carriers(carried))
 
 
-def to_first(autoscaler: Object) -> Object:
+def to_first_autoscaler(autoscaler: Object) -> Object:
     """An autoscaler of the second version in the form of the first."""
     spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
     metrics, current = spec.pop("metrics", None) or [], status.pop("currentMetrics", None) or []
@@ -121,7 +176,7 @@ def to_first(autoscaler: Object) -> Object:
     }
     annotations = without_carriers(autoscaler["metadata"].get("annotations"))
     annotations |= {key: msgspec.json.encode(value).decode() for key, value in carried.items() if value}
-    return _with(autoscaler, FIRST, spec, status, annotations)
+    return _with(autoscaler, FIRST_AUTOSCALERS, spec, status, annotations)
 
 
 def _with(autoscaler: Object, version: str, spec: Object, status: Object, annotations: Object) -> Object:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stowplan.embedded.custom import checking, formats, rule_faults, structure
+from stowplan.embedded.custom import formats, object_validation, rule_validation, structure
 from stowplan.embedded.custom.causes import forbidden, invalid_value, required, unsupported
-from stowplan.embedded.custom.list_faults import list_faults
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import Cause
 from stowplan.embedded.objects.resource import Object
@@ -25,6 +24,9 @@ _OF_STRUCTURE: Final = (
 _METADATA: Final = frozenset(("name", "generateName"))
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_LIST_TYPE: Final = "x-kubernetes-list-type"
+_KEYS: Final = "x-kubernetes-list-map-keys"
+_LIST_TYPES: Final = ("atomic", "set", "map")
 
 
 def faults(schema: Object, path: str) -> Iterator[Cause]:
@@ -55,7 +57,7 @@ def not_evaluated(schema: Any, path: str, *, is_root: bool = True) -> Iterator[s
     if not isinstance(schema, dict):
         return
     is_object = is_root or schema.get("x-kubernetes-embedded-resource") is True
-    yield from rule_faults.not_evaluated(schema, path, is_object=is_object)
+    yield from rule_validation.not_evaluated(schema, path, is_object=is_object)
     for where, below in _parts(schema, path):
         yield from not_evaluated(below, where, is_root=False)
 
@@ -70,7 +72,7 @@ def _below(schema: Any, path: str, unrelated: str, *, is_root: bool = False) -> 
     if not found:
         yield from _default(schema, path)
     is_object = is_root or schema.get("x-kubernetes-embedded-resource") is True
-    yield from rule_faults.faults(schema, path, unrelated, is_object=is_object)
+    yield from rule_validation.faults(schema, path, unrelated, is_object=is_object)
     is_related = schema.get("type") != "array" or schema.get("x-kubernetes-list-type") == "map"
     for where, below in _parts(schema, path):
         yield from _below(below, where, unrelated if is_related else unrelated or path)
@@ -137,7 +139,7 @@ def _default(schema: Object, path: str) -> Iterator[Cause]:
         return
     if structure.unknown_fields_below(schema, value):
         yield invalid_value(f"{path}.default", value, "must not have unknown fields")
-    for cause in checking.problems(schema, value):
+    for cause in object_validation.problems(schema, value):
         where = f"{path}.default.{cause.field}" if cause.field else f"{path}.default"
         yield Cause(cause.reason, where, cause.message.replace(": . in body", ":  in body", 1))
 
@@ -162,3 +164,58 @@ def _nested(schema: Object, path: str, allowed: str) -> Iterator[Cause]:
         if isinstance(below, dict):
             yield from _nested(below, where, "")
     yield from _combined({**schema, _INT_OR_STRING: bool(allowed)}, path)
+
+
+def list_faults(schema: Object, path: str) -> Iterator[Cause]:
+    """Yield what is wrong with a schema as one of a list."""
+    kind = schema.get(_LIST_TYPE)
+    if kind not in (None, *_LIST_TYPES):
+        yield unsupported(f"{path}.{_LIST_TYPE}", kind, _LIST_TYPES)
+    if schema.get(_KEYS) and kind != "map":
+        what = "must be map if x-kubernetes-list-map-keys is non-empty"
+        yield invalid_value(f"{path}.{_LIST_TYPE}", kind, what) if kind else required(f"{path}.{_LIST_TYPE}", what)
+    if kind in ("set", "map") and reading.mapping(schema, "items").get("nullable") is True:
+        yield forbidden(f"{path}.items.nullable", f"cannot be nullable when x-kubernetes-list-type is {kind}")
+    if kind == "set":
+        yield from _set_faults(reading.mapping(schema, "items"), path)
+    if kind == "map":
+        yield from _map_faults(schema, reading.mapping(schema, "items"), path)
+
+
+def _set_faults(items: Object, path: str) -> Iterator[Cause]:
+    problem = "must be atomic as item of a list with x-kubernetes-list-type=set"
+    if items.get("type") == "array" and items.get(_LIST_TYPE) not in (None, "atomic"):
+        yield invalid_value(f"{path}.items.{_LIST_TYPE}", items.get(_LIST_TYPE), problem)
+    if items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic":
+        # Upstream shows the type of the list here.
+        yield invalid_value(f"{path}.items.x-kubernetes-map-type", items.get(_LIST_TYPE), problem)
+
+
+def _map_faults(schema: Object, items: Object, path: str) -> Iterator[Cause]:
+    keys = reading.texts(schema, _KEYS)
+    if not keys:
+        yield required(f"{path}.{_KEYS}", "must not be empty if x-kubernetes-list-type is map")
+    if items.get("type") != "object":
+        problem = "must be object if parent array's x-kubernetes-list-type is map"
+        yield invalid_value(f"{path}.items.type", items.get("type", ""), problem)
+        return
+    properties, needed = reading.mapping(items, "properties"), reading.texts(items, "required")
+    for index, key in enumerate(keys):
+        if key not in properties:
+            yield invalid_value(f"{path}.{_KEYS}", keys, "entries must all be names of item properties")
+        if key in keys[:index]:
+            yield invalid_value(f"{path}.{_KEYS}", keys, "must not contain duplicate entries")
+    for key in keys:
+        if key in properties:
+            yield from _key_faults(reading.mapping(properties, key), f"{path}.items.properties[{key}]", key in needed)
+
+
+def _key_faults(schema: Object, path: str, is_required: bool) -> Iterator[Cause]:
+    if schema.get("type") in ("array", "object"):
+        problem = "must be a scalar type if parent array's x-kubernetes-list-type is map"
+        yield invalid_value(f"{path}.type", "object", problem)
+    if not is_required and schema.get("default") is None:
+        problem = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
+        yield required(f"{path}.default", problem)
+    if schema.get("nullable") is True:
+        yield forbidden(f"{path}.nullable", "this property is in x-kubernetes-list-map-keys, so it cannot be nullable")

@@ -11,7 +11,7 @@ from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, MERGE_PATCH, Patch
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.requests.request import Options, Target
-from stowplan.embedded.storage import forms
+from stowplan.embedded.storage import conversion
 from stowplan.embedded.storage.stored import keep
 from tests.unit.embedded.admission.doorstep import NOW, create, new_api, refusal_of_change, refusal_of_new
 from tests.unit.embedded.given import resource
@@ -192,4 +192,4 @@ def test_one_that_was_kept_in_the_first_version_is_shown_in_the_second() -> None
     kept: Object = {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler"}
     kept |= copy.deepcopy(autoscaler(targetCPUUtilizationPercentage=60))
     kept["metadata"]["resourceVersion"] = "5"
-    assert forms.to_serve(SECOND, keep(FIRST, kept))["spec"]["metrics"] == [cpu(60)]
+    assert conversion.to_serve(SECOND, keep(FIRST, kept))["spec"]["metrics"] == [cpu(60)]

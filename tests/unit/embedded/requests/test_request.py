@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.requests import paths
+from stowplan.embedded.requests import request
 from stowplan.embedded.storage.catalogue import Catalogue
 
 Named = tuple[str, str, str, str]
@@ -31,7 +31,7 @@ Named = tuple[str, str, str, str]
     ],
 )
 def test_a_path_names_a_target(path: str, expected: Named) -> None:
-    target = paths.find(paths.split(path), Catalogue())
+    target = request.find_target(request.split_path(path), Catalogue())
     assert (target.resource.qualified, target.namespace, target.name, target.subresource) == expected
 
 
@@ -41,5 +41,5 @@ def test_a_path_names_a_target(path: str, expected: Named) -> None:
 )
 def test_a_path_that_names_nothing_is_not_found(path: str) -> None:
     with pytest.raises(StatusError, match="the server could not find the requested resource") as refused:
-        paths.find(paths.split(path), Catalogue())
+        request.find_target(request.split_path(path), Catalogue())
     assert refused.value.code == 404

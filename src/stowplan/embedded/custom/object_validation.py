@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from stowplan.embedded.custom import formats, uniqueness
+import msgspec
+
+from stowplan.embedded.custom import formats
 from stowplan.embedded.custom.causes import (
     bounded,
+    duplicate,
     invalid_value,
     required,
     too_long,
@@ -31,6 +34,16 @@ _CHARACTERS: Final = 100
 #: Choices that are looked through one by one.
 _FEW: Final = 16
 _UNKNOWN: Final = object()
+_TYPE_NAMES: Final[tuple[tuple[type, str], ...]] = (
+    (dict, "object"),
+    (list, "array"),
+    (str, "string"),
+    (int, "integer"),
+    (float, "number"),
+)
+_LIST_TYPE: Final = "x-kubernetes-list-type"
+_TWICE: Final = 2
+_SORTED: Final = msgspec.json.Encoder(order="sorted")
 
 
 def problems(schema: Object, obj: Object, before: Object | None = None, most_cost: int = MOST_COST) -> list[Cause]:
@@ -55,7 +68,7 @@ class _Walk:
         if not isinstance(schema, dict) or (value is None and schema.get("nullable") is True) or self.cost_left < 0:
             return
         # What does not change is not refused for what it has been all along.
-        if before is not _UNKNOWN and value == before and uniqueness.identity(value) == uniqueness.identity(before):
+        if before is not _UNKNOWN and value == before and identity(value) == identity(before):
             return
         wanted = "integer,string" if schema.get(_INT_OR_STRING) is True else schema.get("type")
         found = _type_name(value)
@@ -75,8 +88,8 @@ class _Walk:
             return any(_is_same(value, each) for each in choices)
         if id(choices) not in self._choices:
             self.cost_left -= len(choices) // _CHEAP
-            self._choices[id(choices)] = frozenset(map(uniqueness.identity, choices))
-        found = uniqueness.identity(value)
+            self._choices[id(choices)] = frozenset(map(identity, choices))
+        found = identity(value)
         self.cost_left -= len(found) // _CHARACTERS
         return found in self._choices[id(choices)]
 
@@ -109,7 +122,7 @@ def _check_array(walk: _Walk, schema: Object, value: list[Any], field: str, befo
         yield too_many(field, len(value), int(most))
     earlier = _by_keys(schema, before)
     for index, each in enumerate(value):
-        known = earlier.get(uniqueness.identity(uniqueness.keys_of(schema, each)), _UNKNOWN) if earlier else _UNKNOWN
+        known = earlier.get(identity(keys_of(schema, each)), _UNKNOWN) if earlier else _UNKNOWN
         yield from walk.check(schema.get("items"), each, f"{field}[{index}]", known)
 
 
@@ -179,7 +192,7 @@ def _by_keys(schema: Object, before: Any) -> dict[bytes, Any]:
     """The items of a list as it was before, by their keys; only those of lists that are maps are known again."""
     if schema.get("x-kubernetes-list-type") != "map" or not isinstance(before, list):
         return {}
-    return {uniqueness.identity(uniqueness.keys_of(schema, each)): each for each in before}
+    return {identity(keys_of(schema, each)): each for each in before}
 
 
 def _type_name(value: Any) -> str:
@@ -214,13 +227,6 @@ def _schemas(schema: Object, name: str) -> list[Object]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-_TYPE_NAMES: Final[tuple[tuple[type, str], ...]] = (
-    (dict, "object"),
-    (list, "array"),
-    (str, "string"),
-    (int, "integer"),
-    (float, "number"),
-)
 _BY_TYPE: Final[dict[str, Callable[[_Walk, Object, Any, str, Any], Iterator[Cause]]]] = {
     "object": _check_object,
     "array": _check_array,
@@ -228,3 +234,56 @@ _BY_TYPE: Final[dict[str, Callable[[_Walk, Object, Any, str, Any], Iterator[Caus
     "integer": _check_number,
     "number": _check_number,
 }
+
+
+def repetitions(schema: Any, value: Any, field: str = "") -> Iterator[Cause]:
+    """Complain of everything that a set or a map has more than once; of the second time alone, as upstream does."""
+    if not isinstance(schema, dict):
+        return
+    if isinstance(value, dict):
+        properties, additional = schema.get("properties"), schema.get("additionalProperties")
+        for name, each in value.items():
+            if isinstance(each, dict | list):
+                if isinstance(properties, dict) and name in properties:
+                    yield from repetitions(properties[name], each, f"{field}.{name}" if field else name)
+                else:
+                    yield from repetitions(additional, each, f"{field}[{name}]")
+    elif isinstance(value, list):
+        yield from _of_list(schema, value, field)
+        for index, each in enumerate(value):
+            if isinstance(each, dict | list):
+                yield from repetitions(schema.get("items"), each, f"{field}[{index}]")
+
+
+def keys_of(schema: Object, item: Any) -> Object:
+    """Return the keys by which an item of a list that is a map goes."""
+    names = schema.get("x-kubernetes-list-map-keys")
+    listed = names if isinstance(names, list) else []
+    return {name: item[name] for name in listed if name in item} if isinstance(item, dict) else {}
+
+
+def identity(value: Any) -> bytes:
+    """Return what is the same for values that are equal, and for no others."""
+    return _SORTED.encode(value)
+
+
+def _of_list(schema: Object, value: list[Any], field: str) -> Iterator[Cause]:
+    match schema.get(_LIST_TYPE):
+        case "set":
+            yield from _repeated(value, field)
+        case "map":
+            for index, each in enumerate(value):
+                if each is not None and not isinstance(each, dict):
+                    problem = "must be an object for an array of list-type map"
+                    yield invalid_value(f"{field}[{index}]", each, problem)
+                    return
+            yield from _repeated([keys_of(schema, each) for each in value], field)
+
+
+def _repeated(entries: Sequence[Any], field: str) -> Iterator[Cause]:
+    seen: dict[bytes, int] = {}
+    for index, entry in enumerate(entries):
+        found = identity(entry)
+        seen[found] = seen.get(found, 0) + 1
+        if seen[found] == _TWICE:
+            yield duplicate(f"{field}[{index}]", entry)
