@@ -9,12 +9,12 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded import tables
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.requests.incoming import Form
 from stowplan.embedded.requests.listing import Page
 from stowplan.embedded.storage import conversion
 from stowplan.embedded.storage.stored import Stored
+from stowplan.embedded.tables import table as tables
 
 _ENCODER: Final = msgspec.json.Encoder()
 #: How many objects are rendered while others wait.
