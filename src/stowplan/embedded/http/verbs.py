@@ -21,7 +21,7 @@ from stowplan.embedded.http.reviews import TOKEN_REQUEST, Reviews
 from stowplan.embedded.objects.errors import StatusError, bad_request, method_not_allowed, not_found
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
-from stowplan.embedded.registry import binding, deletion, eviction, large_changes, scale
+from stowplan.embedded.registry import deletion, large_changes, pod_subresources, scale
 from stowplan.embedded.registry.api import CREATED_BY_UPDATE, Api
 from stowplan.embedded.registry.deletion import DeleteOptions
 from stowplan.embedded.registry.large_changes import LargeChanges
@@ -149,7 +149,7 @@ class Verbs:
             return Answer(201, rendering.obj(self._reviews.answer(target, question, request.user)))
         options = self._options(target, request)
         if target.resource.qualified == "bindings":
-            return self._granted(binding.bind(self._api, target, _small(request), options))
+            return self._granted(pod_subresources.bind(self._api, target, _small(request), options))
         if large_changes.is_large(target.resource, request.body, None, has_owners=options.is_tracked):
             return Later(partial(self._create_later, target, request, rendering, options))
         obj = self._api.insert(target, request.content(), options)
@@ -234,9 +234,9 @@ class Verbs:
             case "PUT" | "PATCH", "approval" | "finalize" | "status":
                 return self._change(target, request, rendering)
             case "POST", "binding":
-                return self._granted(binding.bind(self._api, target, _small(request), request.options()))
+                return self._granted(pod_subresources.bind(self._api, target, _small(request), request.options()))
             case "POST", "eviction":
-                return self._granted(eviction.evict(self._api, target, _small(request), request.options()))
+                return self._granted(pod_subresources.evict(self._api, target, _small(request), request.options()))
             case "GET" | "PUT" | "PATCH", "scale":
                 return Answer(200, replace(rendering, resource=scale.SCALES).obj(self._scale(target, request)))
             case "POST", "token":

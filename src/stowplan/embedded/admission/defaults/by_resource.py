@@ -6,14 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from stowplan.embedded.admission.defaults import (
-    autoscalers,
-    cluster,
-    pods,
-    server_settings,
-    services,
-    workloads,
-)
+from stowplan.embedded.admission.defaults import cluster, pods, server_settings, services, workloads
 from stowplan.embedded.objects.resource import Object, Resource
 
 
@@ -56,7 +49,7 @@ _BY_RESOURCE: Final[Mapping[str, Callable[[Object], None]]] = MappingProxyType(
         "resourcequotas": cluster.complete_quota,
         "priorityclasses.scheduling.k8s.io": cluster.complete_priority_class,
         "poddisruptionbudgets.policy": cluster.complete_budget,
-        "horizontalpodautoscalers.autoscaling": autoscalers.complete_autoscaler,
+        "horizontalpodautoscalers.autoscaling": workloads.complete_autoscaler,
         "validatingwebhookconfigurations.admissionregistration.k8s.io": server_settings.complete_validating_webhooks,
         "mutatingwebhookconfigurations.admissionregistration.k8s.io": server_settings.complete_mutating_webhooks,
         "validatingadmissionpolicies.admissionregistration.k8s.io": server_settings.complete_validating_policy,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Final
 
+from stowplan.embedded.admission import shapes
 from stowplan.embedded.admission.defaults.cluster import complete_claim
 from stowplan.embedded.admission.defaults.filling import fill_empty, fill_missing, part
 from stowplan.embedded.admission.defaults.pods import complete_template
 from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.storage import conversion
+from stowplan.embedded.storage.catalogue import built_in
 
 CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 _JOB_NAME: Final = "batch.kubernetes.io/job-name"
@@ -20,6 +25,19 @@ _UNLIMITED: Final = 2**31 - 1
 _KEPT_REVISIONS: Final = 10
 _PROGRESS_SECONDS: Final = 600
 _TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+#: How fast an autoscaler goes up and down.
+_SCALING: Final[dict[str, Object]] = {
+    "scaleUp": {
+        "stabilizationWindowSeconds": 0,
+        "selectPolicy": "Max",
+        "policies": [
+            {"type": "Pods", "value": 4, "periodSeconds": 15},
+            {"type": "Percent", "value": 100, "periodSeconds": 15},
+        ],
+    },
+    "scaleDown": {"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]},
+}
+_SECOND: Final = built_in("autoscaling", "horizontalpodautoscalers", "v2")
 
 
 def complete_deployment(deployment: Object) -> None:
@@ -132,3 +150,46 @@ def _complete_strategy(spec: Object, field: str, **rolling: int | str) -> None:
     strategy = fill_empty(part(spec, field), type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
         fill_missing(part(strategy, "rollingUpdate"), **rolling)
+
+
+def complete_autoscaler(autoscaler: Object) -> None:
+    """Fill in a horizontal pod autoscaler: one of the first version is filled in as it would be in the second."""
+    autoscaler.setdefault("spec", {})
+    if autoscaler.get("apiVersion") != conversion.FIRST_AUTOSCALERS:
+        _annotate(autoscaler, conversion.without_carriers(autoscaler["metadata"].get("annotations")))
+        _complete_spec(autoscaler["spec"])
+        return
+    second = _second(autoscaler)
+    _complete_spec(second["spec"])
+    first = conversion.to_first_autoscaler(second)
+    _annotate(autoscaler, first["metadata"].get("annotations", {}))
+    autoscaler.update({part: first[part] for part in ("spec", "status") if part in first})
+
+
+def _second(autoscaler: Object) -> Object:
+    """The form of the second version. What annotations carry came unseen: all or nothing of it has the right form."""
+    second = copy.deepcopy(conversion.to_second_autoscaler(autoscaler))
+    try:
+        shapes.read(_SECOND, {part: second[part] for part in ("spec", "status") if part in second})
+    except StatusError:
+        metadata = autoscaler["metadata"]
+        kept = conversion.without_carriers(metadata.get("annotations"))
+        return copy.deepcopy(
+            conversion.to_second_autoscaler({**autoscaler, "metadata": {**metadata, "annotations": kept}})
+        )
+    return second
+
+
+def _annotate(autoscaler: Object, annotations: Object) -> None:
+    autoscaler["metadata"].pop("annotations", None)
+    if annotations:
+        autoscaler["metadata"]["annotations"] = annotations
+
+
+def _complete_spec(spec: Object) -> None:
+    spec.setdefault("minReplicas", 1)
+    if not spec.get("metrics"):
+        spec["metrics"] = conversion.usual_metrics()
+    if (behavior := spec.get("behavior")) is not None:
+        for direction, usual in _SCALING.items():
+            behavior[direction] = {**copy.deepcopy(usual), **behavior.get(direction, {})}

@@ -43,8 +43,7 @@ def check_validating_policy(policy: Field) -> None:
     if not validations and not annotations:
         validations.required(_NOTHING_SAID)
         annotations.required(_NOTHING_SAID)
-    for validation in validations:
-        _check_validation(validation)
+    validations.each(_check_validation)
     _check_annotations(annotations, policy["metadata"].get("name", ""))
 
 
@@ -57,8 +56,7 @@ def check_mutating_policy(policy: Field) -> None:
         # Upstream does not say which of the rules.
         Field(spec.problems, f"{rules.path}.operations", operation.value).check_one_of(_MUTATING_OPERATIONS)
     spec["mutations"].check_needed(detail="mutations must contain at least one item")
-    for mutation in spec["mutations"]:
-        _check_mutation(mutation)
+    spec["mutations"].each(_check_mutation)
     spec["reinvocationPolicy"].check_needed_one_of(REINVOCATION_POLICIES)
 
 
@@ -96,8 +94,7 @@ def _check_policy(spec: Field) -> None:
         _check_match(match)
         match["resourceRules"].check_needed()
     check_conditions(spec["matchConditions"])
-    for variable in spec["variables"]:
-        _check_variable(variable)
+    spec["variables"].each(_check_variable)
 
 
 def _check_match(match: Field) -> None:

@@ -33,8 +33,7 @@ def check_autoscaler(autoscaler: Field) -> None:
     spec = autoscaler["spec"]
     _check_bounds(spec["maxReplicas"], spec["minReplicas"])
     _check_reference(spec["scaleTargetRef"], needs_group=not is_first_version)
-    for metric in spec["metrics"]:
-        _check_metric(metric)
+    spec["metrics"].each(_check_metric)
     for direction in ("scaleUp", "scaleDown"):
         if direction in spec["behavior"]:
             _check_scaling(spec["behavior"][direction])

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from stowplan.embedded.admission.validation import (
-    access,
     admission_policies,
     autoscalers,
     certificate_requests,
@@ -111,11 +110,11 @@ _RULES: Final[Mapping[str, _Rules]] = MappingProxyType(
         "endpointslices.discovery.k8s.io": _Rules(services.check_slice, services.check_slice_update),
         "servicecidrs.networking.k8s.io": _Rules(services.check_service_range, services.check_service_range_update),
         "ipaddresses.networking.k8s.io": _Rules(services.check_service_address, services.check_service_address_update),
-        "roles.rbac.authorization.k8s.io": _Rules(access.check_role),
-        "clusterroles.rbac.authorization.k8s.io": _Rules(access.check_cluster_role),
-        "rolebindings.rbac.authorization.k8s.io": _Rules(access.check_role_binding, access.check_binding_update),
+        "roles.rbac.authorization.k8s.io": _Rules(cluster.check_role),
+        "clusterroles.rbac.authorization.k8s.io": _Rules(cluster.check_cluster_role),
+        "rolebindings.rbac.authorization.k8s.io": _Rules(cluster.check_role_binding, cluster.check_role_binding_update),
         "clusterrolebindings.rbac.authorization.k8s.io": _Rules(
-            access.check_cluster_role_binding, access.check_binding_update
+            cluster.check_cluster_role_binding, cluster.check_role_binding_update
         ),
         "horizontalpodautoscalers.autoscaling": _Rules(
             autoscalers.check_autoscaler, autoscalers.check_autoscaler_update

@@ -80,8 +80,7 @@ def _check_reach(selector: Field) -> None:
 def _check_spec(spec: Field) -> None:
     requests = spec["devices"]["requests"]
     _check_names(requests)
-    for request in requests:
-        _check_request(request)
+    requests.each(_check_request)
     known = set(_request_names(requests))
     for part in ("constraints", "config"):
         for each in spec["devices"][part]:
@@ -101,8 +100,7 @@ def _check_request(request: Field) -> None:
     elif not alternatives:
         request.required(_ONE_KIND)
     _check_names(alternatives)
-    for each in alternatives:
-        _check_amount(each)
+    alternatives.each(_check_amount)
 
 
 def _check_amount(request: Field) -> None:

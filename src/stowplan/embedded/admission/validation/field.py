@@ -71,6 +71,11 @@ class Field:
         """The value of a map at the path of its key, such as `data[key]`."""
         return Field(self.problems, f"{self.path}[{key}]", self.value.get(key) if self.value else None)
 
+    def each(self, check: Callable[[Field], object]) -> None:
+        """Check every item of a list."""
+        for item in self:
+            check(item)
+
     def required(self, detail: str = "") -> None:
         self.problems.add("FieldValueRequired", self.path, "Required value", detail)
 
@@ -113,6 +118,11 @@ class Field:
         value = absent if self.value is None else self.value
         for detail in rule(value):
             self.invalid(detail, value)
+
+    def check_each(self, rule: Rule) -> None:
+        """Refuse items of a list that are against a rule."""
+        for item in self:
+            item.check(rule)
 
     def check_given(self, rule: Rule) -> None:
         """Refuse a value that is against a rule; a missing or empty one is not looked at."""

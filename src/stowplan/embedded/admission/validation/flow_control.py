@@ -28,8 +28,7 @@ def check_schema(schema: Field) -> None:
         method["type"].unsupported(_DISTINGUISHERS, {"Type": method.get("type", "")})
     level = spec["priorityLevelConfiguration"]["name"]
     level.check_needed(names.subdomain, "must reference a priority level")
-    for rule in spec["rules"]:
-        _check_rule(rule)
+    spec["rules"].each(_check_rule)
 
 
 def check_level(level: Field) -> None:
@@ -61,14 +60,11 @@ def _check_precedence(precedence: Field, name: str) -> None:
 
 def _check_rule(rule: Field) -> None:
     rule["subjects"].check_needed(detail="subjects must contain at least one value")
-    for subject in rule["subjects"]:
-        _check_subject(subject)
+    rule["subjects"].each(_check_subject)
     if not rule["resourceRules"] and not rule["nonResourceRules"]:
         rule.required("at least one of resourceRules and nonResourceRules has to be non-empty")
-    for each in rule["resourceRules"]:
-        _check_resources(each)
-    for each in rule["nonResourceRules"]:
-        _check_paths(each)
+    rule["resourceRules"].each(_check_resources)
+    rule["nonResourceRules"].each(_check_paths)
 
 
 def _check_subject(subject: Field) -> None:

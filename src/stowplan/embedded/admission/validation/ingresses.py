@@ -32,11 +32,9 @@ def check_ingress(ingress: Field) -> None:
         _check_backend(backend)
     elif not rules:
         spec.invalid("either `defaultBackend` or `rules` must be specified", rules.value)
-    for rule in rules:
-        _check_rule(rule)
+    rules.each(_check_rule)
     for tls in spec["tls"]:
-        for host in tls["hosts"]:
-            host.check(names.host)
+        tls["hosts"].check_each(names.host)
         tls["secretName"].check_given(names.subdomain)
     spec["ingressClassName"].check_set(names.subdomain)
 
@@ -73,8 +71,7 @@ def _check_rule(rule: Field) -> None:
     if "http" not in rule:
         return
     rule["http"]["paths"].check_needed()
-    for path in rule["http"]["paths"]:
-        _check_path(path)
+    rule["http"]["paths"].each(_check_path)
 
 
 def _check_path(rule: Field) -> None:
@@ -160,8 +157,7 @@ def check_network_policy(policy: Field) -> None:
     check_label_selector(spec["podSelector"])
     for direction, peers in _PEERS.items():
         for rule in spec[direction]:
-            for port in rule["ports"]:
-                _check_policy_port(port)
+            rule["ports"].each(_check_policy_port)
             for peer in rule[peers]:
                 _check_peer(peer)
     types = spec["policyTypes"]

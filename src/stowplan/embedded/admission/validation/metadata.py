@@ -119,16 +119,14 @@ def check_node_selector(selector: Field) -> None:
     """Check the terms of a node selector, of which there must be one."""
     terms = selector["nodeSelectorTerms"]
     terms.check_needed(detail="must have at least one node selector term")
-    for term in terms:
-        check_node_selector_term(term)
+    terms.each(check_node_selector_term)
 
 
 def check_node_selector_term(term: Field) -> None:
     for expression in term["matchExpressions"]:
         _check_operator(expression, _COMPARISONS)
         _check_key_and_values(expression)
-    for expression in term["matchFields"]:
-        _check_field_expression(expression)
+    term["matchFields"].each(_check_field_expression)
 
 
 def _check_operator(expression: Field, comparisons: tuple[str, ...]) -> None:
@@ -147,8 +145,7 @@ def _check_operator(expression: Field, comparisons: tuple[str, ...]) -> None:
 
 def _check_key_and_values(expression: Field) -> None:
     expression["key"].check(names.qualified)
-    for value in expression["values"]:
-        value.check(names.label_value)
+    expression["values"].check_each(names.label_value)
 
 
 def _check_field_expression(expression: Field) -> None:
@@ -160,5 +157,4 @@ def _check_field_expression(expression: Field) -> None:
     if expression.get("key", "") != "metadata.name":
         expression["key"].invalid("not a valid field selector key", expression.get("key", ""))
         return
-    for value in values:
-        value.check(names.subdomain)
+    values.check_each(names.subdomain)

@@ -150,8 +150,7 @@ def check_service_range(service_range: Field) -> None:
     if len(ranges.value) > _MOST_RANGES:
         ranges.invalid("may only hold up to 2 values", {"CIDRs": ranges.value})
         return
-    for each in ranges:
-        each.check(names.address_range)
+    ranges.check_each(names.address_range)
     families = [found.version for text in ranges.value if (found := names.read_range(text)) is not None]
     if len(set(families)) < len(families):
         ranges.invalid("may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64")

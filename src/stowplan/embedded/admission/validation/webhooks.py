@@ -94,8 +94,7 @@ def check_api_service(registration: Field) -> None:
 
 def _check_webhook(webhook: Field) -> None:
     webhook["name"].check_needed(_webhook_name)
-    for rule in webhook["rules"]:
-        check_rule(rule)
+    webhook["rules"].each(check_rule)
     webhook["failurePolicy"].check_one_of(FAILURE_POLICIES)
     webhook["matchPolicy"].check_one_of(_MATCH_POLICIES)
     if "sideEffects" not in webhook:
