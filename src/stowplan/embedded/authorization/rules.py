@@ -1,4 +1,4 @@
-"""What somebody wants to do: a verb on objects, or on a path that is none of objects.
+"""What somebody wants to do, a verb on objects or on a path that is none of objects, and the rules that allow it.
 
 A request is read as upstream reads it, before anybody looks whether there is such a resource: who may not ask is not
 told that either.

@@ -1,4 +1,4 @@
-"""What admission asks of this package: custom resources and their definitions on the way in."""
+"""What the admission chain asks of this package: custom resources and their definitions on the way in."""
 
 from __future__ import annotations
 

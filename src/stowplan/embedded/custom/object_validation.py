@@ -1,6 +1,7 @@
 """What is wrong with an object by the schema of its definition, in upstream's words.
 
-`rules` checks what definitions ask for in CEL, `uniqueness` the lists that are sets or maps.
+`problems` walks the schema; `repetitions` finds in linear time what a list that is a set, or a map, has twice.
+`rule_check` asks what definitions say in CEL.
 """
 
 from __future__ import annotations

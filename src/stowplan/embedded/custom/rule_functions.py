@@ -1,4 +1,7 @@
-"""The functions that Kubernetes adds to CEL for addresses, URLs and the formats of names."""
+"""The functions that rules may use beyond CEL's own: addresses and URLs as Kubernetes adds them, and patterns.
+
+What all patterns of one evaluation weigh together is bounded by `PatternMeter`.
+"""
 
 from __future__ import annotations
 

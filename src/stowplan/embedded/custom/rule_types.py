@@ -1,7 +1,8 @@
-"""What rules read, held against the schema: fields that are not there, and what is no object.
+"""What rules read, held against the schema: fields that are not there, what is no object, and types of expressions.
 
-The CEL library knows nothing of the schema, so the types of operators and functions are not checked before a rule is
-evaluated, unless the rule itself says them.
+The CEL library knows nothing of the schema and has no types for objects, so every path to a property is a variable of
+its own there, as far as `variables` goes. Inside loops the properties of objects are of any type: what is done with
+them is not checked before a rule is evaluated, unless the rule itself says it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The rules of definitions (`x-kubernetes-validations`), compiled by the CEL library and asked of objects.
 
 What a rule may cost is bounded twice: the library takes 10,000 steps through lists in one evaluation, and `MOST_COST`
-bounds all evaluations for an object together. Imported when the first rule is met; `rule_faults` checks rules that are
-written, `rule_types` what they read.
+bounds all evaluations for an object together. Imported when the first rule is met; `rule_validation` checks rules that
+are written, `rule_types` what they read.
 """
 
 from __future__ import annotations

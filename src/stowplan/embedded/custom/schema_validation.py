@@ -1,4 +1,4 @@
-"""What is wrong with the schema of a definition, in upstream's words: it has to be structural, its rules to compile."""
+"""What is wrong with the schema of a definition, in upstream's words: it has to be structural."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Questions about access: who am I, whose is this token, may I.
+"""Questions about access: who am I, whose is this token, may I; and the tokens that service accounts are given.
 
-Without an authorizer, whoever has come in may do everything.
+Without an authorizer, whoever has come in may do everything. `identity.service_tokens` signs tokens, `authentication`
+believes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Binding: the one way in which a pod that exists gets its node."""
+"""What is done to a pod by a path of its own: binding it to a node, evicting it if its disruption budget allows it."""
 
 from __future__ import annotations
 

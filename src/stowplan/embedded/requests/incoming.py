@@ -1,4 +1,4 @@
-"""A request as it came in, and the answer to it; `server` translates both from and to HTTP."""
+"""A request as it came in, in which form it wants its answer, and that answer. `http.server` translates both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request is about and how it wants to be treated, apart from how it came in."""
+"""What a request is about, from its path, and how it wants to be treated, apart from how it came in."""
 
 from __future__ import annotations
 

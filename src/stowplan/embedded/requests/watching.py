@@ -92,7 +92,7 @@ def open_watch(store: Store, target: Target, request: Incoming, rendering: Rende
     has_start = bool(version) and not sends_initial
     initial: tuple[Stored, ...] = ()
     if sends_initial or (sends_initial is None and not has_start):
-        found = store.shelf(target.resource).after(FIRST, namespace)
+        found = store.collection(target.resource).after(FIRST, namespace)
         initial = tuple(stored for stored in found if selection.matches(stored))
     if version and version > store.version:
         # The server has lost its data since; whoever watches has to list again.

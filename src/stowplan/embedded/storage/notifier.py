@@ -31,7 +31,7 @@ class Notifier:
         #: Who is still to be woken of the wave under way.
         self._rest: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._is_telling = False
+        self._is_notifying = False
         self._is_missed = False
         self._told_at = float("-inf")
         # How often in a row it was told, with no longer pause than changes wait to be told together.
@@ -49,7 +49,7 @@ class Notifier:
         """Let others have their turn, for one who knows already that there is more."""
         if self._passing >= _SOME or asyncio.get_running_loop().time() < self._not_before:
             future = self._join()
-            self.tell()
+            self.notify()
             await self._woken(future)
             return
         self._passing += 1
@@ -58,33 +58,33 @@ class Notifier:
         finally:
             self._passing -= 1
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Something has changed: wake those who wait, now or a little later."""
-        if self._is_telling:
+        if self._is_notifying:
             self._is_missed = True
         elif self._waiting:
-            self._tell(next(iter(self._waiting)).get_loop())
+            self._notify(next(iter(self._waiting)).get_loop())
 
-    def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _notify(self, loop: asyncio.AbstractEventLoop) -> None:
         now, next_at = loop.time(), self._told_at + _TOGETHER_SECONDS
         self._told = self._told + 1 if now < next_at else 1
         begin_at = max(self._not_before, next_at) if self._told > _TOLD_AT_ONCE else self._not_before
         if begin_at <= now:
             self._begin(loop)
         else:
-            self._is_telling = True
+            self._is_notifying = True
             self._timer = loop.call_at(begin_at, self._begin, loop)
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wake all that wait now; who comes back meanwhile waits for the next wave."""
-        self._timer, self._is_telling, self._is_missed = None, False, False
+        self._timer, self._is_notifying, self._is_missed = None, False, False
         self._told_at = loop.time()
         waiting, self._waiting = self._waiting, {}
         if len(waiting) <= _FEW:
             for future in waiting:
                 _wake(future)
             return
-        self._is_telling = True
+        self._is_notifying = True
         self._took_seconds = 0.0
         self._rest = deque(waiting)
         self._wake_some(loop)
@@ -105,10 +105,10 @@ class Notifier:
         if self._rest:
             self._wake_some(loop)
             return
-        self._is_telling = False
+        self._is_notifying = False
         self._not_before = now + min(_PAUSE * self._took_seconds, _LONGEST_PAUSE_SECONDS)
         if self._is_missed and self._waiting:
-            self._tell(loop)
+            self._notify(loop)
 
     def _join(self) -> asyncio.Future[None]:
         future = asyncio.get_running_loop().create_future()
@@ -125,7 +125,7 @@ class Notifier:
         self._waiting.pop(future, None)
         if not self._waiting and self._timer is not None:
             self._timer.cancel()
-            self._timer, self._is_telling = None, False
+            self._timer, self._is_notifying = None, False
 
 
 def _wake(future: asyncio.Future[None]) -> None:

@@ -12,10 +12,10 @@ COST_SECONDS = 0.001
 
 
 class Listeners:
-    """Some who wait again and again; telling one takes a while, in which the loop does nothing else."""
+    """Some who wait again and again; notifier one takes a while, in which the loop does nothing else."""
 
     def __init__(self, count: int) -> None:
-        self.telling = Notifier()
+        self.notifier = Notifier()
         self.told = 0
         self.most_in_a_turn = 0
         self._in_this_turn = 0
@@ -25,7 +25,7 @@ class Listeners:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, virtual_time.VirtualTimeLoop)
         while True:
-            await self.telling.wait()
+            await self.notifier.wait()
             loop.jump(COST_SECONDS)
             self.told += 1
             self._in_this_turn += 1
@@ -45,7 +45,7 @@ def test_few_are_told_at_once() -> None:
     async def story() -> int:
         listeners = Listeners(3)
         await asyncio.sleep(0)
-        listeners.telling.tell()
+        listeners.notifier.notify()
         await asyncio.sleep(0)
         await listeners.leave()
         return listeners.told
@@ -57,7 +57,7 @@ def test_of_many_only_some_are_told_in_a_turn_of_the_loop() -> None:
     async def story() -> Listeners:
         listeners = Listeners(300)
         await asyncio.sleep(0)
-        listeners.telling.tell()
+        listeners.notifier.notify()
         while listeners.told < 300:
             await listeners.turn()
         await listeners.leave()
@@ -66,14 +66,14 @@ def test_of_many_only_some_are_told_in_a_turn_of_the_loop() -> None:
     assert virtual_time.run(story()).most_in_a_turn == 50
 
 
-def test_telling_many_takes_a_fifth_of_the_time() -> None:
+def test_notifier_many_takes_a_fifth_of_the_time() -> None:
     async def story() -> float:
         listeners = Listeners(100)
         loop = asyncio.get_running_loop()
         await asyncio.sleep(0)
         began = loop.time()
         while loop.time() - began < 100:
-            listeners.telling.tell()
+            listeners.notifier.notify()
             await asyncio.sleep(0.0001)
         await listeners.leave()
         return listeners.told * COST_SECONDS / (loop.time() - began)
@@ -85,9 +85,9 @@ def test_a_change_in_the_middle_of_a_wave_is_told_in_the_next() -> None:
     async def story() -> int:
         listeners = Listeners(100)
         await asyncio.sleep(0)
-        listeners.telling.tell()
+        listeners.notifier.notify()
         await asyncio.sleep(0)
-        listeners.telling.tell()
+        listeners.notifier.notify()
         await asyncio.sleep(10)
         await listeners.leave()
         return listeners.told
@@ -97,13 +97,13 @@ def test_a_change_in_the_middle_of_a_wave_is_told_in_the_next() -> None:
 
 def test_who_is_behind_goes_on_though_nothing_changes() -> None:
     async def story() -> int:
-        telling = Notifier()
+        notifier = Notifier()
         passed = 0
 
         async def catch_up() -> None:
             nonlocal passed
             for _ in range(5):
-                await telling.give_way()
+                await notifier.give_way()
                 passed += 1
 
         await asyncio.gather(*(catch_up() for _ in range(200)))

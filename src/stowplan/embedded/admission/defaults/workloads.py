@@ -1,4 +1,4 @@
-"""Defaults of what keeps pods running: deployments, replica sets, stateful and daemon sets, jobs and cron jobs."""
+"""Defaults of what keeps pods running: deployments, sets, jobs and cron jobs; and of autoscalers."""
 
 from __future__ import annotations
 

@@ -157,8 +157,7 @@ def _check_annotations(annotations: Field, policy: str) -> None:
         annotations.invalid(f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations")
     for annotation in annotations:
         key = annotation["key"]
-        for detail in names.qualified(f"{policy}/{key.value or ''}"):
-            key.invalid(detail, f"{policy}/{key.value or ''}")
+        key.check_other(f"{policy}/{key.value or ''}", names.qualified)
         _check_written(annotation["valueExpression"])
         key.check_unique(taken)
 

@@ -1,4 +1,4 @@
-"""Rules of what a cluster consists of: nodes, config maps, secrets, runtime classes, leases."""
+"""Rules of what a cluster consists of: nodes, config maps, secrets, runtime classes, leases, roles (RBAC)."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ def check_config_map(config_map: Field) -> None:
     data, binary = config_map["data"], config_map["binaryData"]
     _check_data_keys(data)
     for key in binary.value or ():
-        for detail in names.config_key(key):
-            binary.entry(key).invalid(detail, key)
+        binary.entry(key).check_other(key, names.config_key)
         if key in data:
             data.entry(key).invalid("duplicate of key present in binaryData", key)
     if _size(data) + _size(binary) * 3 // 4 > _MOST_BYTES:
@@ -124,8 +123,7 @@ def check_lease(lease: Field) -> None:
 
 def _check_data_keys(data: Field) -> None:
     for key in data.value or ():
-        for detail in names.config_key(key):
-            data.entry(key).invalid(detail, key)
+        data.entry(key).check_other(key, names.config_key)
 
 
 def _json_problem(encoded: str) -> str:

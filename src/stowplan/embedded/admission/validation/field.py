@@ -115,7 +115,10 @@ class Field:
 
     def check(self, rule: Rule, absent: Any = "") -> None:
         """Refuse a value that is against a rule; a missing one counts as `absent`."""
-        value = absent if self.value is None else self.value
+        self.check_other(absent if self.value is None else self.value, rule)
+
+    def check_other(self, value: Any, rule: Rule) -> None:
+        """Refuse another value in the place of this one if it is against a rule, such as the key of a map."""
         for detail in rule(value):
             self.invalid(detail, value)
 

@@ -145,8 +145,7 @@ def _check_domain_path(text: Field) -> None:
     if not domain or not rest:
         text.invalid('must be a domain-prefixed path (such as "acme.io/foo")')
         return
-    for detail in names.subdomain(domain):
-        text.invalid(detail, domain)
+    text.check_other(domain, names.subdomain)
     if not re.fullmatch(_HTTP_PATH, rest):
         text.invalid(f"Invalid path (regex used for validation is '{_HTTP_PATH}')", rest)
 

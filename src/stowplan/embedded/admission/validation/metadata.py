@@ -51,10 +51,8 @@ def name_rule(resource: Resource) -> Rule:
 def check_labels(labels: Field) -> None:
     """Check labels, or a selector that is written like them."""
     for key, value in (labels.value or {}).items():
-        for detail in names.qualified(key):
-            labels.invalid(detail, key)
-        for detail in names.label_value(value):
-            labels.invalid(detail, value)
+        labels.check_other(key, names.qualified)
+        labels.check_other(value, names.label_value)
 
 
 def check_annotations(annotations: Field) -> None:
@@ -90,8 +88,7 @@ def _check_owners(owners: Field) -> None:
 
 def _check_finalizers(finalizers: Field) -> None:
     for name in finalizers.value:
-        for detail in names.qualified(name):
-            finalizers.invalid(detail, name)
+        finalizers.check_other(name, names.qualified)
     if {"orphan", "foregroundDeletion"} <= set(finalizers.value):
         finalizers.invalid("finalizer orphan and foregroundDeletion cannot be both set")
     for finalizer in finalizers:

@@ -49,8 +49,7 @@ def _check_pod_term(term: Field) -> None:
     check_label_selector(term["labelSelector"])
     check_label_selector(term["namespaceSelector"])
     for namespace in term.get("namespaces", ()):
-        for detail in names.label(namespace):
-            term["namespace"].invalid(detail, namespace)
+        term["namespace"].check_other(namespace, names.label)
     for field in ("matchLabelKeys", "mismatchLabelKeys"):
         _check_label_keys(term, field)
     for key in term["matchLabelKeys"]:
@@ -116,8 +115,7 @@ def _check_toleration_value(toleration: Field) -> None:
             if value:
                 operator.invalid("value must be empty when `operator` is 'Exists'", value)
         case "" | "Equal":
-            for detail in names.label_value(value):
-                operator.invalid(detail, value)
+            operator.check_other(value, names.label_value)
         case "Lt" | "Gt" if _COMPARING in toleration.problems.gates:
             toleration["value"].check(_number)
         case other:
