@@ -7,21 +7,8 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import (
-    AGE,
-    NAME,
-    NONE,
-    UNKNOWN,
-    Column,
-    Columns,
-    age_of,
-    column,
-    flag,
-    number,
-    reference,
-    value,
-    wide,
-)
+from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, flag, number, value, wide
+from stowplan.embedded.tables.wording import NONE, UNKNOWN, age_of, reference
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 

@@ -6,20 +6,8 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import (
-    AGE,
-    NAME,
-    NONE,
-    UNKNOWN,
-    UNSET,
-    Columns,
-    column,
-    first_few,
-    labels,
-    selector,
-    value,
-    wide,
-)
+from stowplan.embedded.tables.column import AGE, NAME, Columns, column, value, wide
+from stowplan.embedded.tables.wording import NONE, UNKNOWN, UNSET, first_few, labels, selector
 
 _SHOWN: Final = 3
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, NONE, Column, Columns, age_of, column, value, wide
+from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, value, wide
+from stowplan.embedded.tables.wording import NONE, age_of
 
 _ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 

@@ -7,21 +7,8 @@ from typing import Any, Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import (
-    AGE,
-    NAME,
-    NONE,
-    UNSET,
-    Column,
-    Columns,
-    column,
-    count,
-    human,
-    number,
-    reference,
-    selector,
-    value,
-)
+from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, number, value
+from stowplan.embedded.tables.wording import NONE, UNSET, human, reference, selector
 
 _AVAILABLE: Final = "Available"
 

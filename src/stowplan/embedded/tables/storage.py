@@ -7,19 +7,8 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import (
-    AGE,
-    NAME,
-    NONE,
-    UNSET,
-    Column,
-    Columns,
-    column,
-    count,
-    flag,
-    reference,
-    value,
-)
+from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, flag, value
+from stowplan.embedded.tables.wording import NONE, UNSET, reference
 
 _MODES: Final = {
     "ReadWriteOnce": "RWO",

@@ -13,7 +13,8 @@ from stowplan.embedded.custom.resource import CustomResource, PrinterColumn
 from stowplan.embedded.objects.errors import bad_request
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.tables import cluster, network, pods, server_settings, storage, workloads
-from stowplan.embedded.tables.column import CREATED_AT, NAME, Column, Columns, age_of, moment_of
+from stowplan.embedded.tables.column import CREATED_AT, NAME, Column, Columns
+from stowplan.embedded.tables.wording import age_of, moment_of
 
 _BUILT_IN: Final[Columns] = {
     **pods.COLUMNS,

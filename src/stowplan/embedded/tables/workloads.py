@@ -7,26 +7,18 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import (
-    AGE,
-    NAME,
+from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, number, value, wide
+from stowplan.embedded.tables.wording import (
     NONE,
     UNKNOWN,
     UNSET,
-    Column,
-    Columns,
     age_of,
-    column,
-    count,
     first_few,
     human,
     labels,
     moment_of,
-    number,
     reference,
     selector,
-    value,
-    wide,
 )
 
 
