@@ -123,7 +123,8 @@ def check_lease(lease: Field) -> None:
 
 def _check_data_keys(data: Field) -> None:
     for key in data.value or ():
-        data.entry(key).check_other(key, names.config_key)
+        if names.config_key(key):
+            data.entry(key).check_other(key, names.config_key)
 
 
 def _json_problem(encoded: str) -> str:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
+
+import msgspec
 
 from stowplan.embedded.objects.errors import MOST_CAUSES, Cause
 from stowplan.model.label_syntax import quoted
@@ -18,6 +21,9 @@ IMMUTABLE: Final = "field is immutable"
 
 #: Says what is wrong with a value, nothing if it will do. `names` has most of them.
 Rule = Callable[[Any], Iterable[str]]
+
+#: Looks at a field, and complains of it.
+Check = Callable[["Field"], object]
 
 _ITS_VALUE: Final = object()
 
@@ -37,25 +43,36 @@ class Problems:
             self.causes.append(Cause(reason, path, f"{complaint}: {detail}" if detail else complaint))
 
 
-class Field:
-    """A place in an object: its path, its value (None if there is none), and where complaints about it go."""
+class Field(msgspec.Struct, gc=False, eq=False):
+    """A place in an object: its value (None if there is none), where it is, and where complaints about it go.
 
-    __slots__ = ("path", "problems", "value")
+    A struct, because one is made for each field of each new object; its path is put together when somebody complains.
+    """
 
-    def __init__(self, problems: Problems, path: str, value: Any) -> None:
-        self.problems = problems
-        self.path = path
-        self.value = value
+    problems: Problems
+    #: The path, or below another field what it is called there; a number is a place in a list.
+    name: str | int
+    value: Any
+    parent: Field | None = None
+
+    @property
+    def path(self) -> str:
+        if self.parent is None:
+            return str(self.name)
+        above = self.parent.path
+        if isinstance(self.name, int):
+            return f"{above}[{self.name}]"
+        return f"{above}.{self.name}" if above and not self.name.startswith("[") else f"{above}{self.name}"
 
     def __getitem__(self, name: str) -> Field:
         """The field below this one, whether it is there or not."""
-        path = f"{self.path}.{name}" if self.path else name
-        return Field(self.problems, path, self.value.get(name) if self.value else None)
+        value = self.value
+        return Field(self.problems, name, value.get(name) if value else None, self)
 
     def __iter__(self) -> Iterator[Field]:
         """The items of a list."""
         for index, value in enumerate(self.value or ()):
-            yield Field(self.problems, f"{self.path}[{index}]", value)
+            yield Field(self.problems, index, value, self)
 
     def __contains__(self, name: str) -> bool:
         return bool(self.value) and name in self.value
@@ -69,9 +86,15 @@ class Field:
 
     def entry(self, key: str) -> Field:
         """The value of a map at the path of its key, such as `data[key]`."""
-        return Field(self.problems, f"{self.path}[{key}]", self.value.get(key) if self.value else None)
+        return Field(self.problems, f"[{key}]", self.value.get(key) if self.value else None, self)
 
-    def each(self, check: Callable[[Field], object]) -> None:
+    def check_present(self, checks: Iterable[tuple[str, Check]]) -> None:
+        """Check those of the fields below this one that are there, in the order of the list."""
+        for name, check in checks:
+            if name in self.value:
+                check(self[name])
+
+    def each(self, check: Check) -> None:
         """Check every item of a list."""
         for item in self:
             check(item)
@@ -185,6 +208,16 @@ class Field:
     def _add(self, reason: str, complaint: str, detail: str, shown: Any) -> None:
         value = as_shown(self.value if shown is _ITS_VALUE else shown)
         self.problems.add(reason, self.path, f"{complaint}: {value}", detail)
+
+
+def one_of(*supported: str) -> Check:
+    """Make a check that refuses a value outside a fixed list."""
+    return partial(Field.check_one_of, supported=supported)
+
+
+def if_given(rule: Rule) -> Check:
+    """Make a check that refuses a value that is against a rule, unless it is empty."""
+    return partial(Field.check_given, rule=rule)
 
 
 def as_shown(value: Any) -> str:

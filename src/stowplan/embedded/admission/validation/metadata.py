@@ -31,12 +31,7 @@ def check_new(metadata: Field, resource: Resource) -> None:
 
 def check_changeable(metadata: Field) -> None:
     """Check what an update may change too."""
-    check_labels(metadata["labels"])
-    check_annotations(metadata["annotations"])
-    if "ownerReferences" in metadata:
-        _check_owners(metadata["ownerReferences"])
-    if "finalizers" in metadata:
-        _check_finalizers(metadata["finalizers"])
+    metadata.check_present(_CHANGEABLE)
 
 
 def name_rule(resource: Resource) -> Rule:
@@ -69,7 +64,7 @@ def check_annotations(annotations: Field) -> None:
 
 def _check_owners(owners: Field) -> None:
     controllers = []
-    for owner in owners.value:
+    for owner in owners.value or ():
         version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
         for name in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(name):
@@ -87,13 +82,21 @@ def _check_owners(owners: Field) -> None:
 
 
 def _check_finalizers(finalizers: Field) -> None:
-    for name in finalizers.value:
+    for name in finalizers.value or ():
         finalizers.check_other(name, names.qualified)
-    if {"orphan", "foregroundDeletion"} <= set(finalizers.value):
+    if {"orphan", "foregroundDeletion"} <= set(finalizers.value or ()):
         finalizers.invalid("finalizer orphan and foregroundDeletion cannot be both set")
     for finalizer in finalizers:
         if "/" not in finalizer.value and finalizer.value not in _STANDARD_FINALIZERS:
             finalizer.invalid("name is neither a standard finalizer name nor is it fully qualified")
+
+
+_CHANGEABLE: Final = (
+    ("labels", check_labels),
+    ("annotations", check_annotations),
+    ("ownerReferences", _check_owners),
+    ("finalizers", _check_finalizers),
+)
 
 
 def _bytes_in(annotations: Mapping[str, str]) -> int:

@@ -6,14 +6,14 @@ Where a pod wants to run is checked in `scheduling`, what it asks for in `resour
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache, partial
 from typing import Final
 
 import msgspec
 
 from stowplan.embedded.admission.validation import names, scheduling
-from stowplan.embedded.admission.validation.field import Field, Problems
+from stowplan.embedded.admission.validation.field import Field, Problems, if_given, one_of
 from stowplan.embedded.admission.validation.metadata import check_labels
 from stowplan.embedded.admission.validation.resources import check_amounts, check_requirements
 from stowplan.embedded.objects.errors import Cause
@@ -25,11 +25,7 @@ PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _SYSTEMS: Final = ("linux", "windows")
 _LONGEST_DEADLINE: Final = 2**31 - 1
-_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
-_MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
-_CONTAINER_RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
-_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE_NUMBERS: Final = (
     "initialDelaySeconds",
     "timeoutSeconds",
@@ -77,9 +73,7 @@ def check_spec(spec: Field) -> None:
     _check_containers(spec, volumes)
     spec["restartPolicy"].check_is_one_of(RESTART_POLICIES)
     spec["dnsPolicy"].check_is_one_of(_DNS_POLICIES)
-    for name, check in _OPTIONAL:
-        if name in spec:
-            check(spec[name])
+    spec.check_present(_OF_SPECS)
     if spec.get("hostPID") and spec.get("shareProcessNamespace"):
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
         spec["securityContext"]["shareProcessNamespace"].invalid(detail, True)
@@ -106,16 +100,17 @@ def _check_containers(spec: Field, volumes: Collection[str]) -> None:
     for name in ("containers", "initContainers"):
         for container in spec[name]:
             _check_container(container, taken)
-            _check_mounts(container["volumeMounts"], volumes)
-    _check_host_ports(spec)
+            if "volumeMounts" in container.value:
+                _check_mounts(container["volumeMounts"], volumes)
+    if any(port.get("hostPort") for container in spec.value["containers"] for port in container.get("ports", ())):
+        _check_host_ports(spec)
 
 
 def _check_host_ports(spec: Field) -> None:
     """Check that a pod does not ask twice for one port of its node."""
     taken: set[str] = set()
-    for port in (port for container in spec["containers"] for port in container["ports"]):
-        if not (number := port.get("hostPort")):
-            continue
+    for port in (port for container in spec["containers"] for port in container["ports"] if port.get("hostPort")):
+        number = port.get("hostPort")
         wanted = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{number}"
         if wanted in taken:
             port["hostPort"].duplicate(shown=wanted)
@@ -131,16 +126,7 @@ def _check_container(container: Field, taken: set[str]) -> None:
     taken.add(name.value or "")
     if image.check_needed() and image.value != image.value.strip():
         image.invalid("must not have leading or trailing whitespace")
-    _check_ports(container["ports"])
-    container["terminationMessagePolicy"].check_one_of(_MESSAGE_POLICIES)
-    container["imagePullPolicy"].check_one_of(_PULL_POLICIES)
-    container["restartPolicy"].check_one_of(_CONTAINER_RESTART_POLICIES)
-    _check_variables(container["env"])
-    for kind in _PROBES:
-        if kind in container:
-            _check_probe(container[kind])
-    if container.get("resources"):
-        check_requirements(container["resources"])
+    container.check_present(_OF_CONTAINERS)
 
 
 def _check_ports(ports: Field) -> None:
@@ -214,21 +200,30 @@ def _deadline(seconds: int) -> Iterable[str]:
     return () if 1 <= seconds <= _LONGEST_DEADLINE else (f"must be between 1 and {_LONGEST_DEADLINE}, inclusive",)
 
 
-_subdomain = partial(Field.check_given, rule=names.subdomain)
-_label = partial(Field.check_given, rule=names.label)
-
-#: What a spec may say besides; asked for in this order, only where it is said.
-_OPTIONAL: Final[tuple[tuple[str, Callable[[Field], None]], ...]] = (
+#: What a container may say besides its name, its image and its mounts.
+_OF_CONTAINERS: Final = (
+    ("ports", _check_ports),
+    ("terminationMessagePolicy", one_of("File", "FallbackToLogsOnError")),
+    ("imagePullPolicy", one_of("Always", "IfNotPresent", "Never")),
+    ("restartPolicy", one_of("Always", "Never", "OnFailure")),
+    ("env", _check_variables),
+    ("livenessProbe", _check_probe),
+    ("readinessProbe", _check_probe),
+    ("startupProbe", _check_probe),
+    ("resources", check_requirements),
+)
+#: What a spec may say besides.
+_OF_SPECS: Final = (
     ("nodeSelector", check_labels),
     ("affinity", scheduling.check_affinity),
     ("tolerations", scheduling.check_tolerations),
-    ("nodeName", _subdomain),
-    ("serviceAccountName", _subdomain),
-    ("priorityClassName", _subdomain),
-    ("hostname", _label),
-    ("subdomain", _label),
+    ("nodeName", if_given(names.subdomain)),
+    ("serviceAccountName", if_given(names.subdomain)),
+    ("priorityClassName", if_given(names.subdomain)),
+    ("hostname", if_given(names.label)),
+    ("subdomain", if_given(names.label)),
     ("activeDeadlineSeconds", partial(Field.check, rule=_deadline)),
-    ("preemptionPolicy", partial(Field.check_one_of, supported=PREEMPTION_POLICIES)),
+    ("preemptionPolicy", one_of(*PREEMPTION_POLICIES)),
     ("topologySpreadConstraints", scheduling.check_spread_constraints),
     ("overhead", check_amounts),
     ("resources", check_requirements),

@@ -19,12 +19,14 @@ _NOT_A_WHOLE: Final = "must be an integer"
 
 def check_requirements(resources: Field) -> None:
     """Check the limits and requests of one container."""
+    if not resources.value:
+        return
     limits, requests = resources["limits"], resources["requests"]
-    for limit in limits.value or ():
-        _check_entry(limits.entry(limit), limit)
+    for name in limits.value or ():
+        _check_entry(limits, name)
     for name in requests.value or ():
-        _check_entry(requests.entry(name), name)
-        _check_against_limit(resources, name)
+        _check_entry(requests, name)
+        _check_against_limit(requests, name, limits)
     mentioned = {*(limits.value or ()), *(requests.value or ())}
     has_pages = any(name.startswith(HUGE_PAGES_PREFIX) for name in mentioned)
     if has_pages and CPU not in mentioned and MEMORY not in mentioned:
@@ -65,11 +67,12 @@ def check_name(amount: Field, name: str, standard: frozenset[str] = _STANDARD) -
         amount.invalid(_QUALIFY, name)
 
 
-def _check_entry(amount: Field, name: str) -> None:
+def _check_entry(amounts: Field, name: str) -> None:
     if name in _OF_CONTAINERS:
-        if Quantity.parse(amount.value).sign < 0:
-            amount.invalid(NOT_NEGATIVE)
+        if Quantity.parse(amounts.value[name]).sign < 0:
+            amounts.entry(name).invalid(NOT_NEGATIVE)
         return
+    amount = amounts.entry(name)
     check_name(amount, name)
     if "/" not in name:
         if not name.startswith(HUGE_PAGES_PREFIX):
@@ -81,12 +84,12 @@ def _check_entry(amount: Field, name: str) -> None:
         amount.invalid(f"{amount.value} is not positive integer multiple of {name}")
 
 
-def _check_against_limit(resources: Field, name: str) -> None:
-    requests, limit = resources["requests"], resources["limits"].get(name)
+def _check_against_limit(requests: Field, name: str, limits: Field) -> None:
+    limit = limits.get(name)
     can_overcommit = not name.startswith(HUGE_PAGES_PREFIX) and ("/" not in name or NATIVE_DOMAIN in name)
     if limit is None:
         if not can_overcommit:
-            resources["limits"].required("Limit must be set for non overcommitable resources")
+            limits.required("Limit must be set for non overcommitable resources")
         return
     amount = requests.get(name)
     order = Quantity.parse(amount).compare(Quantity.parse(limit))

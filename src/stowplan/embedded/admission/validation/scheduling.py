@@ -95,31 +95,33 @@ def _check_constraint(constraint: Field) -> None:
 
 
 def check_tolerations(tolerations: Field) -> None:
-    """Check tolerations."""
+    """Check tolerations. Every pod has some, so that fields are looked up only to complain of them."""
     for toleration in tolerations:
-        operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
-        toleration["key"].check_given(names.qualified)
-        if not toleration.get("key") and operator != "Exists":
+        said = toleration.value
+        key, operator, value, effect = (said.get(field, "") for field in ("key", "operator", "value", "effect"))
+        if key and names.qualified(key):
+            toleration["key"].check(names.qualified)
+        if not key and operator != "Exists":
             toleration["operator"].invalid(_MATCH_ALL, operator)
-        if "tolerationSeconds" in toleration and effect != "NoExecute":
+        if "tolerationSeconds" in said and effect != "NoExecute":
             toleration["effect"].invalid("effect must be 'NoExecute' when `tolerationSeconds` is set", effect)
-        _check_toleration_value(toleration)
-        if effect:
-            toleration["effect"].check_one_of(_EFFECTS)
+        if value or operator != "Exists":
+            _check_toleration_value(toleration, operator, value)
+        if effect and effect not in _EFFECTS:
+            toleration["effect"].unsupported(_EFFECTS)
 
 
-def _check_toleration_value(toleration: Field) -> None:
-    operator, value = toleration["operator"], toleration.get("value", "")
-    match operator.value or "":
+def _check_toleration_value(toleration: Field, operator: str, value: str) -> None:
+    match operator:
         case "Exists":
-            if value:
-                operator.invalid("value must be empty when `operator` is 'Exists'", value)
+            toleration["operator"].invalid("value must be empty when `operator` is 'Exists'", value)
         case "" | "Equal":
-            operator.check_other(value, names.label_value)
+            toleration["operator"].check_other(value, names.label_value)
         case "Lt" | "Gt" if _COMPARING in toleration.problems.gates:
             toleration["value"].check(_number)
-        case other:
-            operator.unsupported(("Equal", "Exists", "Lt", "Gt") if other in ("Lt", "Gt") else ("Equal", "Exists"))
+        case _:
+            known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
+            toleration["operator"].unsupported(known)
 
 
 def _number(value: str) -> list[str]:

@@ -215,8 +215,10 @@ def _check_selected_template(spec: Field, kind: str) -> None:
 
 def _check_template(template: Field) -> None:
     """Check a template of pods, whatever it belongs to. Upstream leaves `metadata` out of the paths."""
+    metadata = template.get("metadata") or {}
     for field, check in (("labels", check_labels), ("annotations", check_annotations)):
-        check(Field(template.problems, f"{template.path}.{field}", template["metadata"].get(field)))
+        if field in metadata:
+            check(Field(template.problems, field, metadata[field], template))
     pods.check_spec(template["spec"])
 
 
@@ -263,7 +265,8 @@ def _go_strategy(strategy: Field) -> Object:
 
 def _check_counts(spec: Field, *fields: str) -> None:
     for field in fields:
-        spec[field].check_not_negative()
+        if (spec.get(field) or 0) < 0:
+            spec[field].check_not_negative()
 
 
 def _check_job_spec(spec: Field) -> None:
