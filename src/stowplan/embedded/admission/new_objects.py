@@ -11,6 +11,7 @@ from typing import Final
 
 from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.identity.users import ADMIN, User
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError, forbidden, not_found
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.catalogue import built_in
@@ -60,8 +61,7 @@ def _terminating(resource: Resource, name: str, namespace: str) -> StatusError:
 
 def taint_unless_ready(node: Object) -> None:
     """Taint a new node, unless it says at once that it is ready; `controllers.node_lifecycle` lifts that again."""
-    conditions = node["status"].get("conditions", ())
-    if any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions):
+    if reading.has_condition(node, "Ready"):
         return
     taints = node["spec"].setdefault("taints", [])
     if not any(taint.get("key") == _NOT_READY["key"] and taint.get("effect") == "NoSchedule" for taint in taints):

@@ -67,6 +67,19 @@ def apply_runtime_class(resource: Resource, pod: Object, api: ClusterView) -> No
         _narrow(resource, pod, found["scheduling"])
 
 
+def _narrow(resource: Resource, pod: Object, scheduling: Object) -> None:
+    spec = pod["spec"]
+    for key, value in scheduling.get("nodeSelector", {}).items():
+        chosen = spec.setdefault("nodeSelector", {}).setdefault(key, value)
+        if chosen != value:
+            wanted = f"runtimeClass.scheduling.nodeSelector[{key}] = {value}"
+            problem = f"conflict: {wanted}; pod.spec.nodeSelector[{key}] = {chosen}"
+            raise forbidden(resource, pod["metadata"]["name"], problem)
+    more = [each for each in scheduling.get("tolerations", ()) if each not in spec.get("tolerations", ())]
+    if more:
+        spec["tolerations"] = [*spec.get("tolerations", ()), *more]
+
+
 def label_after_node(metadata: Object, node_name: str, api: ClusterView) -> None:
     """Label a pod after its node; a node that is not there has no labels."""
     node = api.store.get(built_in("", "nodes"), "", node_name)
@@ -135,16 +148,3 @@ def _qos(pod: Object) -> str:
     # Without limits it is simple, and most pods have none.
     amounts = (part["requests"].get(name) for part in parts if "requests" in part for name in (CPU, MEMORY))
     return BURSTABLE if any(amount and Quantity.parse(amount).sign > 0 for amount in amounts) else BEST_EFFORT
-
-
-def _narrow(resource: Resource, pod: Object, scheduling: Object) -> None:
-    spec = pod["spec"]
-    for key, value in scheduling.get("nodeSelector", {}).items():
-        chosen = spec.setdefault("nodeSelector", {}).setdefault(key, value)
-        if chosen != value:
-            wanted = f"runtimeClass.scheduling.nodeSelector[{key}] = {value}"
-            problem = f"conflict: {wanted}; pod.spec.nodeSelector[{key}] = {chosen}"
-            raise forbidden(resource, pod["metadata"]["name"], problem)
-    more = [each for each in scheduling.get("tolerations", ()) if each not in spec.get("tolerations", ())]
-    if more:
-        spec["tolerations"] = [*spec.get("tolerations", ()), *more]

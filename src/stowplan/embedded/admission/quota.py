@@ -18,7 +18,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
 from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, is_extended
 
-Usage = dict[str, Quantity]
+_Usage = dict[str, Quantity]
 
 _ONE: Final = Quantity.of(1)
 _COMPUTE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
@@ -71,7 +71,7 @@ def account(resource: Resource, before: Stored | None, after: Stored | None, api
             _save(quota_resource, stored, counted, api)
 
 
-def _save(resource: Resource, stored: Stored, used: Usage, api: ClusterView) -> None:
+def _save(resource: Resource, stored: Stored, used: _Usage, api: ClusterView) -> None:
     quota = stored.object
     hard = _hard(quota)
     status = {"hard": dict(sorted(hard.items())), "used": {name: str(used[name]) for name in sorted(hard)}}
@@ -80,7 +80,7 @@ def _save(resource: Resource, stored: Stored, used: Usage, api: ClusterView) -> 
         api.store.write(resource, quota)
 
 
-def _counted(quota: Object, api: ClusterView) -> Usage:
+def _counted(quota: Object, api: ClusterView) -> _Usage:
     """What is used of a quota, counted anew."""
     namespace, hard = quota["metadata"]["namespace"], _hard(quota)
     found = _total(
@@ -115,7 +115,7 @@ def _hard(quota: Object) -> dict[str, str]:
     return hard
 
 
-def _check_room(resource: Resource, obj: Object, quota: Object, change: Usage) -> None:
+def _check_room(resource: Resource, obj: Object, quota: Object, change: _Usage) -> None:
     hard, used = _hard(quota), quota.get("status", {}).get("used", {})
     exceeded = [
         name
@@ -188,9 +188,9 @@ def _names_class(expression: Object, name: str) -> bool:
     return not name
 
 
-def _usage_of(resource: Resource, obj: Object) -> Usage:
+def _usage_of(resource: Resource, obj: Object) -> _Usage:
     """What one object uses."""
-    used: Usage = {f"count/{resource.qualified}": _ONE}
+    used: _Usage = {f"count/{resource.qualified}": _ONE}
     if resource.qualified in _OLD_NAMES:
         used[resource.qualified] = _ONE
     match resource.qualified:
@@ -204,16 +204,16 @@ def _usage_of(resource: Resource, obj: Object) -> Usage:
     return used
 
 
-def _total(usages: Iterable[Usage]) -> Usage:
+def _total(usages: Iterable[_Usage]) -> _Usage:
     """The sum of several."""
-    result: Usage = {}
+    result: _Usage = {}
     for usage in usages:
         for name, amount in usage.items():
             result[name] = result[name] + amount if name in result else amount
     return result
 
 
-def _difference(after: Usage, before: Usage) -> Usage:
+def _difference(after: _Usage, before: _Usage) -> _Usage:
     """What is used more, or less; nothing where nothing changed."""
     zero = Quantity.zero()
     names = sorted(after.keys() | before.keys())
@@ -221,8 +221,8 @@ def _difference(after: Usage, before: Usage) -> Usage:
     return {name: change for name, change in changes.items() if not change.is_zero}
 
 
-def _of_pod(pod: Pod) -> Usage:
-    used: Usage = {"pods": _ONE}
+def _of_pod(pod: Pod) -> _Usage:
+    used: _Usage = {"pods": _ONE}
     asked, limited = requests.request_list(pod), requests.limit_list(pod)
     for name, amount in asked.items():
         if name in _COMPUTE:
@@ -234,7 +234,7 @@ def _of_pod(pod: Pod) -> Usage:
     return used | {f"limits.{name}": amount for name, amount in limited.items() if name in _COMPUTE}
 
 
-def _of_service(spec: Object) -> Usage:
+def _of_service(spec: Object) -> _Usage:
     ports = Quantity.of(len(spec.get("ports", ())))
     match spec.get("type"):
         case "NodePort":
@@ -245,7 +245,7 @@ def _of_service(spec: Object) -> Usage:
     return {}
 
 
-def _of_claim(spec: Object) -> Usage:
+def _of_claim(spec: Object) -> _Usage:
     sizes: Mapping[str, str] = spec["resources"].get("requests", {})
     size = Quantity.parse(sizes.get("storage", "0"))
     used = {"requests.storage": size}

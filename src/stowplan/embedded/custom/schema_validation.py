@@ -67,7 +67,7 @@ def _below(schema: Any, path: str, unrelated: str, *, is_root: bool = False) -> 
     if not isinstance(schema, dict):
         yield _no_schema(schema, path)
         return
-    found = [*_own_faults(schema, path), *list_faults(schema, path), *_combined(schema, path)]
+    found = [*_own_faults(schema, path), *_list_faults(schema, path), *_combined(schema, path)]
     yield from found
     if not found:
         yield from _default(schema, path)
@@ -166,7 +166,7 @@ def _nested(schema: Object, path: str, allowed: str) -> Iterator[Cause]:
     yield from _combined({**schema, _INT_OR_STRING: bool(allowed)}, path)
 
 
-def list_faults(schema: Object, path: str) -> Iterator[Cause]:
+def _list_faults(schema: Object, path: str) -> Iterator[Cause]:
     """Yield what is wrong with a schema as one of a list."""
     kind = schema.get(_LIST_TYPE)
     if kind not in (None, *_LIST_TYPES):

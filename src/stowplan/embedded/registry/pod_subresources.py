@@ -9,6 +9,7 @@ from typing import Final
 from stowplan.embedded.admission import shapes
 from stowplan.embedded.admission.new_pods import label_after_node
 from stowplan.embedded.admission.validation.workloads import selects
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import Cause, StatusError, bad_request, conflict, forbidden, invalid, not_found
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry import deletion
@@ -19,12 +20,10 @@ from stowplan.model.timestamps import format_time
 
 #: What a granted binding or eviction is answered with.
 GRANTED: Final[Object] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-_SCHEDULED: Final = "PodScheduled"
 _EVICTIONS: Final = Resource("policy", "v1", "Eviction", "evictions", "eviction")
 _NOT_RUNNING: Final = ("Pending", "Succeeded", "Failed")
 _MOST_UNCONFIRMED: Final = 2000
 _RETRY_SECONDS: Final = 10
-_ALLOWED: Final = "DisruptionAllowed"
 _SEVERAL: Final = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
 
@@ -96,9 +95,13 @@ def _assign(api: Api, pod: Object, node: str, metadata: Object) -> None:
     status = pod.setdefault("status", {})
     # What it was promised is now what it has.
     status.pop("nominatedNodeName", None)
-    others = [each for each in status.get("conditions", ()) if each.get("type") != _SCHEDULED]
-    moment = format_time(api.now())
-    status["conditions"] = [*others, {"type": _SCHEDULED, "status": "True", "lastTransitionTime": moment}]
+    _set_condition(status, {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(api.now())})
+
+
+def _set_condition(status: Object, condition: Object) -> None:
+    """Put a condition in the place of the one of its type."""
+    others = [each for each in status.get("conditions", ()) if each.get("type") != condition["type"]]
+    status["conditions"] = [*others, condition]
 
 
 def evict(api: Api, target: Target, obj: Object, options: Options) -> Object:
@@ -157,8 +160,7 @@ def _budgets(api: Api, pod: Object) -> Iterator[Object]:
 
 def _may_go_unhealthy(pod: Object, budget: Object) -> bool:
     """Whether a pod that is not ready may go without being counted."""
-    conditions = (pod.get("status") or {}).get("conditions", ())
-    if any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions):
+    if reading.has_condition(pod, "Ready"):
         return False
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
@@ -192,22 +194,19 @@ def _too_many(reason: str, retry_seconds: int = 0) -> StatusError:
 
 
 def _say_exhausted(status: Object, moment: str) -> None:
-    others = [each for each in status.get("conditions", ()) if each.get("type") != _ALLOWED]
     exhausted = {
-        "type": _ALLOWED,
+        "type": "DisruptionAllowed",
         "status": "False",
         "reason": "InsufficientPods",
         "message": "",
         "observedGeneration": status.get("observedGeneration", 0),
         "lastTransitionTime": moment,
     }
-    status["conditions"] = [*others, exhausted]
+    _set_condition(status, exhausted)
 
 
 def _note_eviction(api: Api, pods: Resource, pod: Object) -> None:
     """Let the pod say why it goes."""
-    status = pod.setdefault("status", {})
-    others = [each for each in status.get("conditions", ()) if each.get("type") != "DisruptionTarget"]
     reason = {
         "type": "DisruptionTarget",
         "status": "True",
@@ -215,5 +214,5 @@ def _note_eviction(api: Api, pods: Resource, pod: Object) -> None:
         "message": "Eviction API: evicting",
         "lastTransitionTime": format_time(api.now()),
     }
-    status["conditions"] = [*others, reason]
+    _set_condition(pod.setdefault("status", {}), reason)
     api.store.write(pods, pod)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.catalogue import built_in
 from stowplan.embedded.storage.stored import Stored, encode
@@ -210,7 +211,7 @@ def _earlier(metric: Object, names: _Names) -> Object:
     result = {"type": metric.get("type", "")}
     for source, fields in names.items():
         if source in metric:
-            found = ((name, _at(metric[source], path)) for name, path in fields.items())
+            found = ((name, reading.at(metric[source], *path)) for name, path in fields.items())
             result[source] = {name: value for name, value in found if value is not None}
     return result
 
@@ -247,12 +248,6 @@ def _with_aim_type(metric: Object) -> Object:
         is_share = "averageUtilization" in target
         target["type"] = "Utilization" if is_share else "AverageValue" if is_average else "Value"
     return metric
-
-
-def _at(value: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 def _read(annotations: Object, key: str, kind: type) -> Any:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.admission.pod_security import restricted
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import Cause, forbidden
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.catalogue import built_in
@@ -66,8 +67,8 @@ def check_pod(resource: Resource, pod: Object, api: ClusterView) -> None:
 
 def label_problems(namespace: Object, before: Object | None) -> list[Cause]:
     """What is wrong with the labels of a namespace that was not wrong already."""
-    known = [] if before is None else level_problems(before["metadata"].get("labels") or {})
-    found = level_problems(namespace["metadata"].get("labels") or {})
+    known = [] if before is None else _level_problems(before["metadata"].get("labels") or {})
+    found = _level_problems(namespace["metadata"].get("labels") or {})
     return [] if found == known else found
 
 
@@ -82,7 +83,7 @@ def warnings(resource: Resource, obj: Object, before: Object | None, api: Cluste
         if before is not None:
             yield from _of_existing(obj, before, api)
         return
-    pod = obj if resource.qualified == "pods" else _template(obj, _TEMPLATES[resource.qualified])
+    pod = obj if resource.qualified == "pods" else reading.mapping(obj, *_TEMPLATES[resource.qualified])
     # The pod of a template has no namespace of its own.
     level = _level(obj, api, _WARN) if before is None or pod is not obj else None
     violations = restricted.violations(pod, level.name) if level is not None else []
@@ -93,19 +94,13 @@ def warnings(resource: Resource, obj: Object, before: Object | None, api: Cluste
 def _level(obj: Object, api: ClusterView, mode: str) -> Level | None:
     """To which standard something in a namespace is held; None if to none."""
     namespace = api.store.get(built_in("", "namespaces"), "", obj["metadata"].get("namespace", ""))
-    return None if namespace is None else read_level(namespace.labels, mode)
-
-
-def _template(obj: Object, path: tuple[str, ...]) -> Object:
-    for key in path:
-        obj = obj.get(key) or {}
-    return obj
+    return None if namespace is None else _read_level(namespace.labels, mode)
 
 
 def _of_existing(namespace: Object, before: Object, api: ClusterView) -> Iterator[str]:
     """Which pods break the standard that a namespace is held to from now on; they stay."""
-    level = read_level(namespace["metadata"].get("labels") or {}, _ENFORCE)
-    if level is None or level == read_level(before["metadata"].get("labels") or {}, _ENFORCE):
+    level = _read_level(namespace["metadata"].get("labels") or {}, _ENFORCE)
+    if level is None or level == _read_level(before["metadata"].get("labels") or {}, _ENFORCE):
         return
     name, broken = namespace["metadata"]["name"], dict[str, list[str]]()
     for stored in api.store.list(built_in("", "pods"), name):
@@ -122,19 +117,19 @@ def _counted(pods: list[str]) -> str:
     return pods[0] if not others else f"{pods[0]} (and {others} other {'pod' if others == 1 else 'pods'})"
 
 
-def read_level(labels: Mapping[str, str], mode: str) -> Level | None:
+def _read_level(labels: Mapping[str, str], mode: str) -> Level | None:
     """The standard that labels name; None if everything is allowed. What is enforced is warned about, too."""
     level_key, version_key = _LABELS[mode]
     name = labels.get(level_key)
     if name is None:
-        return None if mode == _ENFORCE else read_level(labels, _ENFORCE)
+        return None if mode == _ENFORCE else _read_level(labels, _ENFORCE)
     if name == _PRIVILEGED:
         return None
     # A word that nobody knows, from before somebody looked, allows least.
     return Level(name if name in _LEVELS else "restricted", labels.get(version_key, _LATEST))
 
 
-def level_problems(labels: Mapping[str, str]) -> list[Cause]:
+def _level_problems(labels: Mapping[str, str]) -> list[Cause]:
     """What is wrong with the labels of a namespace."""
     found = []
     for level, version in _LABELS.values():

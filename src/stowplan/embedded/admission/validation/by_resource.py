@@ -23,7 +23,7 @@ from stowplan.embedded.admission.validation import (
     webhooks,
     workloads,
 )
-from stowplan.embedded.admission.validation.field import Field, Problems
+from stowplan.embedded.admission.validation.field import Field, Problems, immutable
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage import keyed_lists
 
@@ -77,6 +77,9 @@ def _is_same(obj: Object, before: Object) -> bool:
 
 _WITH_CHECKED_STATUS: Final = frozenset(("CertificateSigningRequest", "Node", "PodDisruptionBudget"))
 
+_SELECTOR_KEPT: Final = immutable("spec.selector")
+_CLASS_KEPT: Final = immutable("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+
 _RULES: Final[Mapping[str, _Rules]] = MappingProxyType(
     {
         "pods": _Rules(pods.check_pod, pod_updates.check_pod_update, pods.check_new_pod),
@@ -86,17 +89,17 @@ _RULES: Final[Mapping[str, _Rules]] = MappingProxyType(
         "secrets": _Rules(cluster.check_secret, cluster.check_secret_update),
         "persistentvolumeclaims": _Rules(storage.check_claim, storage.check_claim_update),
         "persistentvolumes": _Rules(storage.check_volume, storage.check_volume_update),
-        "storageclasses.storage.k8s.io": _Rules(storage.check_class, storage.check_class_update),
+        "storageclasses.storage.k8s.io": _Rules(storage.check_class, _CLASS_KEPT),
         "resourceclaims.resource.k8s.io": _Rules(devices.check_claim, devices.check_claim_update),
-        "resourceclaimtemplates.resource.k8s.io": _Rules(devices.check_template, devices.check_template_update),
+        "resourceclaimtemplates.resource.k8s.io": _Rules(devices.check_template, immutable("spec")),
         "resourceslices.resource.k8s.io": _Rules(devices.check_slice),
         "limitranges": _Rules(policies.check_limit_range),
         "resourcequotas": _Rules(policies.check_quota),
         "replicationcontrollers": _Rules(workloads.check_replication_controller),
-        "deployments.apps": _Rules(workloads.check_deployment, workloads.check_selector_kept),
-        "replicasets.apps": _Rules(workloads.check_replica_set, workloads.check_selector_kept),
+        "deployments.apps": _Rules(workloads.check_deployment, _SELECTOR_KEPT),
+        "replicasets.apps": _Rules(workloads.check_replica_set, _SELECTOR_KEPT),
         "statefulsets.apps": _Rules(workloads.check_stateful_set, workloads.check_stateful_set_update),
-        "daemonsets.apps": _Rules(workloads.check_daemon_set, workloads.check_selector_kept),
+        "daemonsets.apps": _Rules(workloads.check_daemon_set, _SELECTOR_KEPT),
         "jobs.batch": _Rules(workloads.check_job, workloads.check_job_update),
         "cronjobs.batch": _Rules(workloads.check_cron_job),
         "poddisruptionbudgets.policy": _Rules(policies.check_budget),
@@ -105,9 +108,9 @@ _RULES: Final[Mapping[str, _Rules]] = MappingProxyType(
         ),
         "networkpolicies.networking.k8s.io": _Rules(ingresses.check_network_policy),
         "ingresses.networking.k8s.io": _Rules(ingresses.check_ingress, of_new=ingresses.check_new_ingress),
-        "ingressclasses.networking.k8s.io": _Rules(ingresses.check_class, ingresses.check_class_update),
+        "ingressclasses.networking.k8s.io": _Rules(ingresses.check_class, immutable("spec.controller")),
         "endpoints": _Rules(services.check_endpoints),
-        "endpointslices.discovery.k8s.io": _Rules(services.check_slice, services.check_slice_update),
+        "endpointslices.discovery.k8s.io": _Rules(services.check_slice, immutable("addressType")),
         "servicecidrs.networking.k8s.io": _Rules(services.check_service_range, services.check_service_range_update),
         "ipaddresses.networking.k8s.io": _Rules(services.check_service_address, services.check_service_address_update),
         "roles.rbac.authorization.k8s.io": _Rules(cluster.check_role),
@@ -119,7 +122,7 @@ _RULES: Final[Mapping[str, _Rules]] = MappingProxyType(
         "horizontalpodautoscalers.autoscaling": _Rules(
             autoscalers.check_autoscaler, autoscalers.check_autoscaler_update
         ),
-        "runtimeclasses.node.k8s.io": _Rules(cluster.check_runtime_class, cluster.check_runtime_class_update),
+        "runtimeclasses.node.k8s.io": _Rules(cluster.check_runtime_class, immutable("handler")),
         "leases.coordination.k8s.io": _Rules(cluster.check_lease),
         "csidrivers.storage.k8s.io": _Rules(storage.check_driver, storage.check_driver_update),
         "volumeattachments.storage.k8s.io": _Rules(storage.check_attachment, storage.check_attachment_update),

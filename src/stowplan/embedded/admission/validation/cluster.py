@@ -109,10 +109,6 @@ def check_runtime_class(runtime_class: Field) -> None:
         taken.add(key)
 
 
-def check_runtime_class_update(runtime_class: Field, before: Object) -> None:
-    runtime_class["handler"].check_unchanged(before.get("handler"))
-
-
 def check_lease(lease: Field) -> None:
     """Check a lease, by which components keep each other informed."""
     spec = lease["spec"]

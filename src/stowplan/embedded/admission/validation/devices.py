@@ -46,10 +46,6 @@ def check_claim_update(claim: Field, before: Object) -> None:
     _check_unique(consumers, "uid")
 
 
-def check_template_update(template: Field, before: Object) -> None:
-    template["spec"].check_unchanged(before["spec"])
-
-
 def check_slice(offered: Field) -> None:
     """Check devices that a driver offers: whose they are, from where they are reached, that they have names."""
     spec, devices = offered["spec"], offered["spec"]["devices"]

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Final
 
 import msgspec
 
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import MOST_CAUSES, Cause
+from stowplan.embedded.objects.resource import Object
 from stowplan.model.label_syntax import quoted
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
@@ -208,6 +210,17 @@ class Field(msgspec.Struct, gc=False, eq=False):
     def _add(self, reason: str, complaint: str, detail: str, shown: Any) -> None:
         value = as_shown(self.value if shown is _ITS_VALUE else shown)
         self.problems.add(reason, self.path, f"{complaint}: {value}", detail)
+
+
+def immutable(*paths: str) -> Callable[[Field, Object], None]:
+    """Make a comparison that refuses changes of these fields."""
+
+    def compare(obj: Field, before: Object) -> None:
+        for path in paths:
+            keys = path.split(".")
+            reduce(Field.__getitem__, keys, obj).check_unchanged(reading.at(before, *keys))
+
+    return compare
 
 
 def one_of(*supported: str) -> Check:

@@ -8,8 +8,6 @@ from typing import Final
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.field import Field
 from stowplan.embedded.admission.validation.metadata import check_label_selector
-from stowplan.embedded.objects import reading
-from stowplan.embedded.objects.resource import Object
 
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _NOT_WITHIN: Final = ("//", "/./", "/../", "%2f", "%2F")
@@ -57,10 +55,6 @@ def check_class(ingress_class: Field) -> None:
     _check_domain_path(controller)
     if "parameters" in spec:
         _check_parameters(spec["parameters"])
-
-
-def check_class_update(ingress_class: Field, before: Object) -> None:
-    ingress_class["spec"]["controller"].check_unchanged(reading.at(before, "spec", "controller"))
 
 
 def _check_rule(rule: Field) -> None:

@@ -127,10 +127,6 @@ def _check_endpoint(endpoint: Field, kind: str) -> None:
     endpoint["hostname"].check_set(names.label)
 
 
-def check_slice_update(endpoint_slice: Field, before: Object) -> None:
-    endpoint_slice["addressType"].check_unchanged(before.get("addressType"))
-
-
 def check_domain(name: Field) -> None:
     """Check the full name of a host."""
     if not name.check_needed():

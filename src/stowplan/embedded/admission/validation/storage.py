@@ -103,12 +103,6 @@ def check_class(storage_class: Field) -> None:
     storage_class["volumeBindingMode"].check_one_of(_BINDING_MODES)
 
 
-def check_class_update(storage_class: Field, before: Object) -> None:
-    """A class keeps what its volumes were made by."""
-    for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
-        storage_class[field].check_unchanged(before.get(field))
-
-
 def check_driver(driver: Field) -> None:
     """Check a CSI driver."""
     spec = driver["spec"]

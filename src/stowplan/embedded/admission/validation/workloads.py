@@ -137,11 +137,6 @@ def check_cron_job(cron_job: Field) -> None:
     _check_job_spec(spec["jobTemplate"]["spec"])
 
 
-def check_selector_kept(workload: Field, before: Object) -> None:
-    """Refuse to look after other pods than before."""
-    workload["spec"]["selector"].check_unchanged(before["spec"].get("selector"))
-
-
 def check_stateful_set_update(stateful_set: Field, before: Object) -> None:
     spec, old = stateful_set["spec"], before["spec"]
     fixed = (spec.value.keys() | old.keys()) - _CHANGEABLE_OF_STATEFUL_SET
