@@ -92,8 +92,9 @@ class Field(msgspec.Struct, gc=False, eq=False):
 
     def check_present(self, checks: Iterable[tuple[str, Check]]) -> None:
         """Check those of the fields below this one that are there, in the order of the list."""
+        present = self.value or ()
         for name, check in checks:
-            if name in self.value:
+            if name in present:
                 check(self[name])
 
     def each(self, check: Check) -> None:
