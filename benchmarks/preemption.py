@@ -11,9 +11,9 @@ import time
 
 from benchmarks.measure import Row, cluster_of
 from stowplan.app.cluster import Chosen, Cluster
-from stowplan.engine import choose
+from stowplan.engine import scheduling_cycle
 from stowplan.framework.contract import Preemption
-from stowplan.framework.post_filtering import attempt_of, run_post_filter
+from stowplan.framework.post_filter import attempt_of, run_post_filter
 from stowplan.model.decode import decode_object
 from stowplan.model.pod import Pod
 
@@ -75,7 +75,7 @@ def _make_room(cluster: Cluster, pod: Pod) -> None:
 
 def _decide(cluster: Cluster, pod: Pod) -> Preemption:
     profile = cluster.profile_of(pod)
-    found = choose.find_feasible(cluster.field, profile, pod, cluster.cache.table.shape_of(pod))
+    found = scheduling_cycle.find_feasible(cluster.field, profile, pod, cluster.cache.table.shape_of(pod))
     filtering = found.kept.filtering
     answer = run_post_filter(profile, pod, attempt_of(filtering, found.verdict or filtering.verdict(), pod))
     if found.count or answer.nominated is None or answer.nominated.preemption is None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.engine import choose
-from stowplan.engine.choose import Field, Found
+from stowplan.engine import scheduling_cycle
 from stowplan.engine.results import Chosen, Failed
+from stowplan.engine.scheduling_cycle import Field, Found
+from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.profile import Profile
-from stowplan.framework.ranking import Ranking
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.pod import Pod
 
@@ -52,10 +52,10 @@ def answer(field: Field, question: Question) -> Answer:
     if gate is not None:
         return {**_NOTHING, "enqueue": said(gate)}
     shape = field.table.shape_of(pod)
-    result = choose.choose(field, profile, pod, shape)
+    result = scheduling_cycle.choose_at_once(field, profile, pod, shape)
     if isinstance(result, Failed):
         return {**_NOTHING, "error": result.message}
-    found = choose.find_feasible(field, profile, pod, shape)
+    found = scheduling_cycle.find_feasible(field, profile, pod, shape)
     verdict = found.verdict or found.kept.filtering.verdict()
     filtered = _filtered(verdict, found)
     if not isinstance(result, Chosen):
@@ -90,7 +90,7 @@ def _ranked(field: Field, question: Question, found: Found, feasible: list[str])
         return {"best": feasible}
     if not question.is_scored:
         return {"best": feasible, "scoreSkipped": []}
-    ranking = choose.rank(field, question.profile, question.pod, found)
+    ranking = scheduling_cycle.rank(field, question.profile, question.pod, found)
     names = field.table.names()
     rows = [(names[row], row) for row in np.flatnonzero(found.feasible).tolist()]
     totals = {name: int(ranking.total[row]) for name, row in rows}

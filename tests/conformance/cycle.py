@@ -21,8 +21,8 @@ from stowplan.config.load import from_mapping
 from stowplan.config.points import IN_TREE
 from stowplan.config.resolve import resolve
 from stowplan.config.types import Configuration
-from stowplan.engine.choose import Field
-from stowplan.framework.memo import Memo
+from stowplan.engine.scheduling_cycle import Field
+from stowplan.framework.kept.memo import Memo
 from stowplan.framework.verdict import Code
 from stowplan.model import decode
 from stowplan.model.pod import Pod

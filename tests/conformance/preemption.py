@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from stowplan.engine import choose
-from stowplan.engine.choose import Field
+from stowplan.engine import scheduling_cycle
+from stowplan.engine.scheduling_cycle import Field
 from stowplan.framework.contract import Attempt, Preemption
-from stowplan.framework.post_filtering import PostFiltered, attempt_of, run_post_filter
+from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter
 from stowplan.framework.verdict import Verdict
 from stowplan.plugins.defaultpreemption.plugin import DefaultPreemption
 from tests.conformance import cycle
@@ -50,7 +50,7 @@ def answer(field: Field, question: Question) -> Answer:
     """Decide about a pod and write down everything that the corpus writes down."""
     profile, pod = question.profile, question.pod
     shape = field.table.shape_of(pod)
-    found = choose.find_feasible(field, profile, pod, shape)
+    found = scheduling_cycle.find_feasible(field, profile, pod, shape)
     if found.count:
         return SCHEDULABLE
     verdict = found.verdict or found.kept.filtering.verdict()
@@ -86,7 +86,7 @@ def _post_filtered(verdict: Verdict, result: PostFiltered) -> Answer:
 
 def _candidates(question: Question, attempt: Attempt) -> Answer:
     plugin = next(one for one in question.profile.post_filter if isinstance(one, DefaultPreemption))
-    if plugin.objection(question.pod, attempt):
+    if plugin.why_ineligible(question.pod, attempt):
         return {}
     found = plugin.search(question.pod, attempt).candidates
     return {

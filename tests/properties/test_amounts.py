@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowplan.config.arguments import ResourceSpec, ScoringStrategy
-from stowplan.framework.asking import ask_filter
 from stowplan.framework.contract import Skip
+from stowplan.framework.kept.asking import ask_filter
 from stowplan.framework.verdict import Rejection, Vocabulary
 from stowplan.model.pod import Pod
 from stowplan.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation

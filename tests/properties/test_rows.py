@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowplan.framework.asking import ask_score
 from stowplan.framework.contract import Score, Skip
+from stowplan.framework.kept.asking import ask_score
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask

@@ -11,7 +11,7 @@ from stowplan.framework.contract import SKIP
 from stowplan.model.affinity import PodAffinity, PodAffinityTerm
 from stowplan.model.meta import LabelSelector
 from stowplan.model.pod import Pod
-from tests.unit.plugins.interpodaffinity.affinity_cluster import (
+from tests.unit.plugins.affinity_cluster import (
     HOST,
     NODES,
     ZONE,

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import read_configuration
 from stowplan.config.types import Configuration
-from stowplan.engine.choose import find_feasible, rank
-from stowplan.framework.asking import ask_filter
+from stowplan.engine.scheduling_cycle import find_feasible, rank
 from stowplan.framework.contract import Filter, Narrowed, Skip
+from stowplan.framework.kept.asking import ask_filter
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Vocabulary
 from stowplan.model.node import Node

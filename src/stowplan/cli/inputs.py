@@ -20,7 +20,7 @@ from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.load import Reading, default_configuration
 from stowplan.config.types import Configuration
 from stowplan.engine.ports import ExtenderSaid
-from stowplan.framework import raised
+from stowplan.framework import plugin_faults
 from stowplan.framework.registry import RegistryError
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -154,8 +154,8 @@ def in_queue_order(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:
     keyed = enumerate(pods)
     try:
         return [pod for _, pod in sorted(keyed, key=lambda each: sorter.sort_key(each[1], float(each[0])))]
-    except raised.FAULTS as error:
-        problem = f"plugin {sorter.name!r} failed in QueueSort: {raised.spelled(error)}"
+    except plugin_faults.FAULTS as error:
+        problem = f"plugin {sorter.name!r} failed in QueueSort: {plugin_faults.spelled(error)}"
         raise BadConfigError(f"{problem}; let it return keys of one sort, for every pod") from None
 
 

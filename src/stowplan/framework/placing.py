@@ -12,10 +12,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from stowplan.framework import raised
+from stowplan.framework import plugin_faults
 from stowplan.framework.contract import Errand, Plugin, PreBind, Skip, Wait
+from stowplan.framework.plugin_faults import Blame, Stopwatch
 from stowplan.framework.profile import Profile
-from stowplan.framework.stopwatch import Blame, Stopwatch
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 
@@ -66,7 +66,7 @@ def run_reserve(profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
                 answer = _ask(profile, (plugin.name, "Reserve", pod), plugin.reserve, pod, node_name)
             else:
                 answer = plugin.reserve(pod, node_name)
-        except raised.FAULTS as error:
+        except plugin_faults.FAULTS as error:
             return _raised(profile, (plugin.name, "Reserve", pod), error)
         if answer is not None:
             return _refusal("Reserve plugin", plugin, answer)
@@ -87,7 +87,7 @@ def run_unreserve(profile: Profile, pod: Pod, node_name: str) -> Unreserved:
     for plugin in reversed(profile.reserve):
         try:
             errand = _ask(profile, (plugin.name, "Unreserve", pod), plugin.unreserve, pod, node_name)
-        except raised.FAULTS as error:
+        except plugin_faults.FAULTS as error:
             _trace_foreign(profile, (plugin.name, "Unreserve", pod), error)
             problem = f"plugin {plugin.name!r} failed in Unreserve for pod {pod.key!r}: {_spelled(error)}"
             unreserved.problems.append(problem)
@@ -105,7 +105,7 @@ def run_permit(profile: Profile, pod: Pod, node_name: str) -> Rejection | dict[s
             if isinstance(answer, Wait):
                 held[plugin.name] = max(0.0, min(float(answer.timeout_seconds), MAX_WAIT_SECONDS))
                 continue
-        except raised.FAULTS as error:
+        except plugin_faults.FAULTS as error:
             return _raised(profile, (plugin.name, "Permit", pod), error)
         if answer is not None:
             return _refusal("Permit plugin", plugin, answer)
@@ -119,7 +119,7 @@ def plan_pre_bind(profile: Profile, pod: Pod, node_name: str) -> Rejection | tup
         try:
             blame = (plugin.name, "PreBindPreFlight", pod)
             answer = _ask(profile, blame, plugin.pre_bind_pre_flight, pod, node_name)
-        except raised.FAULTS as error:
+        except plugin_faults.FAULTS as error:
             return _raised(profile, (plugin.name, "PreBindPreFlight", pod), error)
         if isinstance(answer, Skip):
             continue
@@ -138,7 +138,7 @@ async def run_pre_bind(
     for plugin in plugins:
         try:
             answer = await awaiting.ask((plugin.name, "PreBind", pod), plugin.pre_bind, pod, node_name)
-        except raised.FAULTS as error:
+        except plugin_faults.FAULTS as error:
             return _raised(profile, (plugin.name, "PreBind", pod), error)
         if answer is not None:
             return _refusal("PreBind plugin", plugin, answer)
@@ -151,7 +151,7 @@ async def run_bind(profile: Profile, pod: Pod, node_name: str, limit: Limit) -> 
     for plugin in profile.bind:
         try:
             answer = await awaiting.ask((plugin.name, "Bind", pod), plugin.bind, pod, node_name)
-        except raised.FAULTS as error:
+        except plugin_faults.FAULTS as error:
             return _raised(profile, (plugin.name, "Bind", pod), error)
         if isinstance(answer, Skip):
             continue
@@ -166,7 +166,7 @@ async def run_post_bind(profile: Profile, pod: Pod, node_name: str, limit: Limit
     for plugin in profile.post_bind:
         try:
             await awaiting.ask((plugin.name, "PostBind", pod), plugin.post_bind, pod, node_name)
-        except raised.FAULTS as error:
+        except plugin_faults.FAULTS as error:
             _trace_foreign(profile, (plugin.name, "PostBind", pod), error)
             problems.append(f"plugin {plugin.name!r} failed in PostBind for pod {pod.key!r}: {_spelled(error)}")
     return problems
@@ -193,16 +193,16 @@ def _refusal(what: str, plugin: Plugin, answer: Any) -> Rejection:
     return Rejection(answer.reasons, answer.code, plugin.name)
 
 
-def _raised(profile: Profile, blame: tuple[str, str, Pod], error: raised.Fault) -> Rejection:
+def _raised(profile: Profile, blame: tuple[str, str, Pod], error: plugin_faults.Fault) -> Rejection:
     plugin, point, _ = blame
     _trace_foreign(profile, blame, error)
     what = point if point == "PreBindPreFlight" else f"{point} plugin"
     return Rejection((f'running {what} "{plugin}": {_spelled(error)}',), Code.ERROR, plugin)
 
 
-def _trace_foreign(profile: Profile, blame: tuple[str, str, Pod], error: raised.Fault) -> None:
+def _trace_foreign(profile: Profile, blame: tuple[str, str, Pod], error: plugin_faults.Fault) -> None:
     # What in-tree plugins raise here is what the cluster answered.
-    if not isinstance(error, TimeoutError) and raised.is_foreign(raised.place_of(error)):
+    if not isinstance(error, TimeoutError) and plugin_faults.is_foreign(plugin_faults.place_of(error)):
         profile.stopwatch.trace(error, blame)
 
 
@@ -210,8 +210,8 @@ def _fault(what: str, plugin: Plugin, problem: str) -> Rejection:
     return Rejection((f'running {what} "{plugin.name}": {problem}',), Code.ERROR, plugin.name)
 
 
-def _spelled(error: raised.Fault) -> str:
+def _spelled(error: plugin_faults.Fault) -> str:
     if isinstance(error, TimeoutError) and not str(error):
         return "it took too long and was given up"
-    place = raised.place_of(error)
-    return f"{raised.said(error)}{f' (at {place})' if raised.is_foreign(place) else ''}"
+    place = plugin_faults.place_of(error)
+    return f"{plugin_faults.said(error)}{f' (at {place})' if plugin_faults.is_foreign(place) else ''}"

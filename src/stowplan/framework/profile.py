@@ -1,17 +1,20 @@
 """A profile: the plugins of one scheduler name, in order, at every extension point.
 
-Built by `framework.registry` from the configuration; `filtering` and `ranking` walk it.
+Built by `framework.registry` from the configuration; `kept.filtering` and `kept.ranking` walk it. `awaited_by` says
+which cluster events may help a pod that a plugin rejected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from stowplan.framework import raised
-from stowplan.framework.asking import SIGN, PluginError
+from stowplan.framework import plugin_faults
+from stowplan.framework.changes import ANYTHING, NODE, Action
 from stowplan.framework.contract import (
+    POINTS,
+    Awaited,
     Bind,
     Filter,
     Permit,
@@ -23,10 +26,12 @@ from stowplan.framework.contract import (
     PreFilter,
     PreScore,
     QueueSort,
+    Requeue,
     Reserve,
     Score,
 )
-from stowplan.framework.stopwatch import Blame, Stopwatch
+from stowplan.framework.per_node import EachNodeFilter
+from stowplan.framework.plugin_faults import SIGN, Blame, PluginError, Stopwatch
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod, PodSpec
 
@@ -65,10 +70,11 @@ class Profile:
         for plugin in self.pre_enqueue:
             started_ns = stopwatch.now_ns() if stopwatch.is_wound else 0
             try:
-                rejection = _gate(plugin, pod)
-            except raised.FAULTS as error:
+                answer = plugin.pre_enqueue(pod)
+                rejection = answer if answer is None else _gated(plugin, pod, answer)
+            except plugin_faults.FAULTS as error:
                 stopwatch.trace(error, (plugin.name, "PreEnqueue", pod))
-                rejection = _failed((plugin.name, "PreEnqueue", pod), raised.spelled(error))
+                rejection = _failed((plugin.name, "PreEnqueue", pod), plugin_faults.spelled(error))
             if stopwatch.is_wound:
                 late = stopwatch.stop(started_ns, (plugin.name, "PreEnqueue", pod))
             if late or rejection is not None:
@@ -84,10 +90,7 @@ class Profile:
         return _unsigned(pod.spec), annotations, signed, tuple(_signed_by(plugin, pod) for plugin in self.foreign)
 
 
-def _gate(plugin: PreEnqueue, pod: Pod) -> Rejection | None:
-    answer: Any = plugin.pre_enqueue(pod)
-    if answer is None:
-        return None
+def _gated(plugin: PreEnqueue, pod: Pod, answer: Any) -> Rejection:
     if not isinstance(answer, Rejection):
         problem = f"pre_enqueue answers with None or refuse(reason), got {type(answer).__name__} {answer!r:.60}"
         return _failed((plugin.name, "PreEnqueue", pod), problem)
@@ -115,6 +118,62 @@ def _signed_by(plugin: Plugin, pod: Pod) -> Hashable:
     try:
         signed = plugin.sign(pod)
         hash(signed)
-    except raised.FAULTS as error:
-        raise PluginError(plugin.name, SIGN, pod, raised.spelled(error)) from error
+    except plugin_faults.FAULTS as error:
+        raise PluginError(plugin.name, SIGN, pod, plugin_faults.spelled(error)) from error
     return signed
+
+
+#: The name under which a refusal by an extender is known; nobody can say what would change its mind.
+EXTENDER: Final = "Extender"
+EVERYTHING: Final = (Awaited(ANYTHING, Action.ALL),)
+
+
+def awaited_by(profile: Profile) -> dict[str, tuple[Awaited, ...]]:
+    """Return what each plugin of the profile awaits; those that do not say await everything."""
+    awaited = {plugin.name: complete(_awaited(plugin)) for plugin in _plugins(profile)}
+    return {**awaited, EXTENDER: EVERYTHING}
+
+
+def complete(awaited: tuple[Awaited, ...]) -> tuple[Awaited, ...]:
+    """Let a plugin that awaits new nodes hear of every node whose taints changed or that was uncordoned.
+
+    A node often comes tainted and is opened later; to a pod that is when it is new, and upstream asks nobody then.
+    """
+    of_nodes = [one.actions for one in awaited if one.resource == NODE]
+    hears_of_new = any(Action.ADD in actions for actions in of_nodes)
+    hears_of_taints = any(Action.UPDATE_NODE_TAINT in actions for actions in of_nodes)
+    return (*awaited, Awaited(NODE, Action.UPDATE_NODE_TAINT)) if hears_of_new and not hears_of_taints else awaited
+
+
+def problem_with_events(plugin: Plugin) -> str:
+    """Say what is wrong with what a plugin says it awaits; nothing if it can be used. What it raises is raised."""
+    if not isinstance(plugin, Requeue):
+        return ""
+    # What an author may return is not known before; one who yields would be heard once, and never again.
+    listed: Any = plugin.events()
+    if not isinstance(listed, tuple | list):
+        return f"events answers with a tuple of Awaited(resource, actions), got {type(listed).__name__} {listed!r:.60}"
+    for one in listed:
+        if not isinstance(one, Awaited):
+            return f"events answers with a tuple of Awaited(resource, actions), got one with {one!r:.60} in it"
+        if not _is_sound(one):
+            return f"events: an Awaited is (resource, Action, hint(pod, old, new) or None), got {one!r:.120}"
+    return ""
+
+
+def _is_sound(one: Any) -> bool:
+    has_hint = one.hint is None or callable(one.hint)
+    return isinstance(one.resource, str) and isinstance(one.actions, Action) and has_hint
+
+
+def _awaited(plugin: Plugin) -> tuple[Awaited, ...]:
+    inside = plugin.inside if isinstance(plugin, EachNodeFilter) else plugin
+    return inside.events() if isinstance(inside, Requeue) else EVERYTHING
+
+
+def _plugins(profile: Profile) -> Iterator[Plugin]:
+    # Whoever only scores or sorts rejects nobody.
+    for point in POINTS:
+        if point not in ("queue_sort", "pre_score", "score"):
+            listed: tuple[Any, ...] = getattr(profile, point)
+            yield from listed

@@ -23,14 +23,13 @@ from stowplan.config.suggestion import suggestion
 from stowplan.config.types import Plugin as Listed
 from stowplan.config.types import Plugins, PluginSet
 from stowplan.config.types import Profile as ProfileConfig
-from stowplan.framework import plugin_class, raised
+from stowplan.framework import plugin_class, plugin_faults
 from stowplan.framework.contract import POINTS, Filter, FilterNode, Plugin, Score, ScoreNode
 from stowplan.framework.handle import Handle
+from stowplan.framework.kept.incremental import TellsApart
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.plugin_class import points_of
-from stowplan.framework.profile import Profile
-from stowplan.framework.requeueing import problem_with_events
-from stowplan.framework.telling_apart import TellsApart
+from stowplan.framework.profile import Profile, problem_with_events
 
 GROUP = "stowplan.plugins"
 
@@ -64,7 +63,7 @@ class Registry:
         for entry in entry_points(group=GROUP):
             try:
                 found = entry.load()
-            except raised.FAULTS as error:
+            except plugin_faults.FAULTS as error:
                 why = _with_place(error)
                 raise RegistryError(f"entry point {entry.name!r}: cannot load {entry.value!r}: {why}") from error
             self.add(_as_plugin(found, f"entry point {entry.name!r}"))
@@ -129,7 +128,7 @@ class Registry:
             plugin = cls(**keywords)
         except (ConfigError, RegistryError):
             raise
-        except raised.FAULTS as error:
+        except plugin_faults.FAULTS as error:
             raise RegistryError(f"plugin {name!r}: cannot be made: {_with_place(error)}") from error
         if name not in self._in_tree:
             _check_events(plugin)
@@ -166,7 +165,7 @@ def _check_events(plugin: Plugin) -> None:
     """Refuse a plugin that cannot say what it awaits, before the queue that asks it is in use."""
     try:
         problem = problem_with_events(plugin)
-    except raised.FAULTS as error:
+    except plugin_faults.FAULTS as error:
         raise RegistryError(f"plugin {plugin.name!r}: events failed: {_with_place(error)}") from error
     if problem:
         raise RegistryError(f"plugin {plugin.name!r}: {problem}")
@@ -186,7 +185,7 @@ def load(reference: str) -> type[Plugin]:
     where, _, name = reference.rpartition(":")
     try:
         module = _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
-    except raised.FAULTS as error:
+    except plugin_faults.FAULTS as error:
         raise RegistryError(f"plugin {reference!r}: cannot load {where!r}: {_with_place(error)}") from error
     found = getattr(module, name, None)
     if found is None:
@@ -233,9 +232,9 @@ def _is_written_there(value: Any, module: Any) -> bool:
     return isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == module.__name__
 
 
-def _with_place(error: raised.Fault) -> str:
-    place = raised.place_of(error)
-    return f"{raised.said(error)}{f' (at {place})' if raised.is_foreign(place) else ''}"
+def _with_place(error: plugin_faults.Fault) -> str:
+    place = plugin_faults.place_of(error)
+    return f"{plugin_faults.said(error)}{f' (at {place})' if plugin_faults.is_foreign(place) else ''}"
 
 
 def _keywords(name: str, arguments: Any) -> dict[str, Any]:

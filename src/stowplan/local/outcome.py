@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.engine.choose import NO_NODES
+from stowplan.engine.scheduling_cycle import NO_NODES
 from stowplan.local.unmade import Unmade
 
 Object = dict[str, Any]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stowplan.engine.choose import Field, find_feasible
-from stowplan.framework.asking import PluginError
+from stowplan.engine.scheduling_cycle import Field, find_feasible
+from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
 from stowplan.observe.opinions import Opinions, Panel

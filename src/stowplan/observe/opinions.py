@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.engine.choose import Field
-from stowplan.framework.asking import PluginError, Watch, ask_filter
+from stowplan.engine.scheduling_cycle import Field
 from stowplan.framework.contract import Filter, Narrowed, Skip
+from stowplan.framework.kept.asking import Watch, ask_filter
+from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Vocabulary, Words
 from stowplan.model.pod import Pod
@@ -112,12 +113,12 @@ def panel(field: Field, profile: Profile, pod: Pod) -> Panel:
     """Return the panel that judges `pod` on the rows of the field's table."""
     table = field.table
     as_is = Nodes(table)
-    standing = {
+    nominated = {
         table.row_of[name]: [as_is.shape_of(other) for other in pods]
-        for name, pods in field.nominations.standing_before(pod).items()
+        for name, pods in field.nominations.ahead_of(pod).items()
         if name in table.row_of
     }
-    if not standing:
+    if not nominated:
         return Panel(profile, table.reads, (as_is,))
-    added = [standing.get(row, []) for row in range(len(table))]
+    added = [nominated.get(row, []) for row in range(len(table))]
     return Panel(profile, table.reads, (as_is.suppose(as_is.all_rows, added, [[] for _ in added]), as_is))

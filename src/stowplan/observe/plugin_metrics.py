@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Final
 
 from stowplan.engine.ports import GivenBack, Placed
-from stowplan.framework.stopwatch import Blame
+from stowplan.framework.plugin_faults import Blame
 from stowplan.framework.verdict import Code
 from stowplan.observe.series import SeriesSet
 

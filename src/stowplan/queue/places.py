@@ -7,22 +7,20 @@ in the pool, gated. Where pods are not popped early from backoff, they pass the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.model.pod import Pod
-from stowplan.queue.backoff import Backoff, Limits
-from stowplan.queue.entry import BACKING_OFF, Place, QueuedPod, pod_id
-from stowplan.queue.heap import PodHeap
-from stowplan.queue.hints import Strategy
-from stowplan.queue.unschedulable import Unschedulable
+from stowplan.model.pod import Pod, pod_id
+from stowplan.queue.backoff import BackoffQueue, QueueLimits
+from stowplan.queue.entry import BACKING_OFF, Place, PodHeap, QueuedPod, Rejector
+from stowplan.queue.hints import QueueingStrategy
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class QueueRules:
     """What the profiles say about waiting pods."""
 
     #: Says who keeps a pod from being tried; None if nobody does.
@@ -36,12 +34,12 @@ class Rules:
 class Places:
     """All pods that wait, each in one place."""
 
-    def __init__(self, rules: Rules, limits: Limits) -> None:
+    def __init__(self, rules: QueueRules, limits: QueueLimits) -> None:
         self._rules = rules
         self._pops_early = limits.pops_early
         tickets = count(1)
         self.active = PodHeap(tickets)
-        self.backoff = Backoff(limits, self._key, tickets)
+        self.backoff = BackoffQueue(limits, self._key, tickets)
         self.unschedulable = Unschedulable()
         self.entries: dict[str, QueuedPod] = {}
         #: How often a pod came to a place, by the place's name and the label of what brought it there.
@@ -52,11 +50,11 @@ class Places:
 
     # A pod that is nowhere
 
-    def requeue(self, entry: QueuedPod, strategy: Strategy, label: str, now_ns: int) -> None:
+    def requeue(self, entry: QueuedPod, strategy: QueueingStrategy, label: str, now_ns: int) -> None:
         """Put a pod where a strategy wants it."""
-        if strategy is Strategy.SKIP:
+        if strategy is QueueingStrategy.SKIP:
             self._to_pool(entry, label)
-        elif strategy is Strategy.AFTER_BACKOFF and self.backoff.is_backing_off(entry, now_ns):
+        elif strategy is QueueingStrategy.AFTER_BACKOFF and self.backoff.is_backing_off(entry, now_ns):
             self._to_backoff(entry, label)
         else:
             self.to_active(entry, label, now_ns)
@@ -79,9 +77,10 @@ class Places:
         """Let a pod be tried that has passed the gate."""
         self.entries[entry.id] = entry
         entry.place = Place.ACTIVE
-        note_ready(entry, now_ns)
-        self.active.put(entry, self._key(entry))
-        self.count(Place.ACTIVE, label)
+        if entry.ready_at_ns is None:
+            entry.ready_at_ns = now_ns
+        self.active.put(entry, self._rules.sort_key(entry.pod, entry.queued_at_ns))
+        self.incoming["active", label] += 1
 
     # A pod that is somewhere
 
@@ -126,10 +125,6 @@ class Places:
         elif entry.place in BACKING_OFF:
             self.backoff.put(entry)
 
-    def pop_completed(self, now_ns: int) -> list[QueuedPod]:
-        """Take out the pods that need not back off any longer."""
-        return list(self.backoff.pop_completed(now_ns))
-
     def count(self, place: Place, label: str) -> None:
         self.incoming[place.value, label] += 1
 
@@ -151,7 +146,8 @@ class Places:
         entry.gated_by, entry.gate_reasons = (
             (rejection.plugin, rejection.reasons) if rejection is not None else ("", ())
         )
-        self._note_fault(entry, rejection)
+        if rejection is not None or entry.gate_fault:
+            self._note_fault(entry, rejection)
         if rejection is not None:
             entry.unschedulable_plugins |= {rejection.plugin}
         return rejection is not None
@@ -172,3 +168,47 @@ def note_ready(entry: QueuedPod, now_ns: int) -> None:
     """Note when a pod could first be tried."""
     if entry.ready_at_ns is None:
         entry.ready_at_ns = now_ns
+
+
+class Unschedulable:
+    """The pool of pods that wait for something to change. A change looks only at those whom it may concern."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, QueuedPod] = {}
+        self._by_rejector: dict[Rejector, dict[str, QueuedPod]] = {}
+        self._rejectors_of: dict[str, list[Rejector]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        return iter(self._entries.values())
+
+    def put(self, entry: QueuedPod) -> None:
+        """Put in a pod, which is not in."""
+        entry.place = Place.GATED if entry.gated_by else Place.UNSCHEDULABLE
+        self._entries[entry.id] = entry
+        # Remembered, because the profile that a pod names is the pod's to change.
+        self._rejectors_of[entry.id] = rejectors = entry.rejectors
+        for rejector in rejectors:
+            self._by_rejector.setdefault(rejector, {})[entry.id] = entry
+
+    def remove(self, entry: QueuedPod) -> None:
+        """Take out a pod, which is in."""
+        del self._entries[entry.id]
+        for rejector in self._rejectors_of.pop(entry.id):
+            waiting = self._by_rejector[rejector]
+            del waiting[entry.id]
+            if not waiting:
+                del self._by_rejector[rejector]
+
+    def rejected_by(self, rejectors: Iterable[Rejector]) -> list[QueuedPod]:
+        """Return the pods that any of the plugins refused or gates."""
+        found: dict[str, QueuedPod] = {}
+        for rejector in rejectors:
+            found.update(self._by_rejector.get(rejector, {}))
+        return list(found.values())
+
+    def index(self) -> dict[Rejector, set[str]]:
+        """Return who is listed under whom, for `validate`."""
+        return {rejector: set(waiting) for rejector, waiting in self._by_rejector.items()}

@@ -1,7 +1,7 @@
 """What changed, row by row, and who looked: the two halves that make a kept answer safe to reuse.
 
 Every column (and every lister) owns a `Journal`. While a plugin answers, `Reads` notes which journals it looked at and
-where they stood; `framework.memo` later asks each journal which rows have moved since.
+where they stood; `framework.kept.memo` later asks each journal which rows have moved since.
 """
 
 from __future__ import annotations

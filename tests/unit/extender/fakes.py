@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from stowplan.framework.contract import Preemption
-from stowplan.framework.extending import Filtered, NodesByName, PodsOn
+from stowplan.framework.extender import Filtered, NodesByName, PodsOn
 from stowplan.framework.handle import ExtenderError
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.extender import chain
 from stowplan.framework.contract import Preemption
-from stowplan.framework.extending import Filtered, wants_every_node
+from stowplan.framework.extender import Filtered, wants_every_node
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.testing import make_pod

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from stowplan.cache.cache import Cache
-from stowplan.engine import choose
-from stowplan.engine.choose import Field
+from stowplan.engine import scheduling_cycle
 from stowplan.engine.results import Result
-from stowplan.engine.sampling import Sampler
-from stowplan.engine.ties import UpstreamOrder
+from stowplan.engine.scheduling_cycle import Field, Sampler, UpstreamOrder
 from stowplan.framework.contract import Filter, FilterNode, Plugin, PreFilter, PreScore, Score, ScoreNode
-from stowplan.framework.memo import Memo
+from stowplan.framework.kept.memo import Memo
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict
@@ -66,16 +64,16 @@ class Stand:
         self.field = Field(table, memo, Nominations(), UpstreamOrder(), Sampler())
 
     def choose(self, pod: Pod) -> Result:
-        return choose.choose(self.field, self.profile, pod, self.cache.table.shape_of(pod))
+        return scheduling_cycle.choose_at_once(self.field, self.profile, pod, self.cache.table.shape_of(pod))
 
     def verdict(self, pod: Pod) -> Verdict:
         """Return the filters' answer."""
-        found = choose.find_feasible(self.field, self.profile, pod, self.cache.table.shape_of(pod))
+        found = scheduling_cycle.find_feasible(self.field, self.profile, pod, self.cache.table.shape_of(pod))
         return found.verdict or found.kept.filtering.verdict()
 
     def totals(self, pod: Pod) -> dict[str, int]:
         """Return the total of every feasible node."""
-        found = choose.find_feasible(self.field, self.profile, pod, self.cache.table.shape_of(pod))
-        ranking = choose.rank(self.field, self.profile, pod, found)
+        found = scheduling_cycle.find_feasible(self.field, self.profile, pod, self.cache.table.shape_of(pod))
+        ranking = scheduling_cycle.rank(self.field, self.profile, pod, found)
         names = self.cache.table.names()
         return {names[row]: int(ranking.total[row]) for row in found.feasible.nonzero()[0].tolist()}

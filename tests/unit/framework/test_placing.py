@@ -11,8 +11,8 @@ import pytest
 
 from stowplan.framework import placing
 from stowplan.framework.contract import Errand, Reserve, Wait
+from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import Profile
-from stowplan.framework.stopwatch import Stopwatch
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.simulate import virtual_time

@@ -9,8 +9,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited, Filter, FilterNode, Requeue
 from stowplan.framework.per_node import EachNodeFilter
-from stowplan.framework.profile import Profile
-from stowplan.framework.requeueing import EVERYTHING, awaited_by, complete
+from stowplan.framework.profile import EVERYTHING, Profile, awaited_by, complete
 from stowplan.model.pod import Pod
 
 

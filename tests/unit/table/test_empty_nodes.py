@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from stowplan.cache.cache import Cache
-from stowplan.table.empty_nodes import EmptyNodes
-from stowplan.table.nodes import Nodes
+from stowplan.table.nodes import EmptyNodes, Nodes
 from stowplan.testing import make_node, make_pod
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.model.node import ContainerImage, Node, NodeStatus
-from stowplan.table.images import Images
+from stowplan.table.facts import Images
 
 
 def node(*images: tuple[str, int]) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.model.node import Node
-from stowplan.table.order import NodeTree, zone_key
+from stowplan.table.table import NodeTree, zone_key
 from stowplan.testing import make_node
 
 BETA_ZONE, BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from stowplan.model.pod import Pod
+from stowplan.table.hypothetical import COMES, GONE, PUT_BACK, Moves, code_shapes, offsets_of
 from stowplan.table.nodes import Nodes
 from stowplan.table.resources import CPU, PODS
-from stowplan.table.supposition import COMES, GONE, PUT_BACK, Moves, code_shapes, offsets_of
 from stowplan.table.table import Table
 from stowplan.testing import make_node, make_pod
 

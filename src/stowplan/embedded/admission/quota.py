@@ -16,7 +16,7 @@ from stowplan.embedded.storage.stored import Stored
 from stowplan.model import decode, requests
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
-from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, is_extended
+from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, is_extended
 
 _Usage = dict[str, Quantity]
 

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from stowplan.embedded import patching
 from stowplan.embedded.admission import chain, quota
 from stowplan.embedded.custom import definitions
-from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.objects.errors import StatusError, already_exists, not_found
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, Author, Patch
@@ -246,7 +245,7 @@ class Api:
         return obj
 
     def _author(self, target: Target, options: Options) -> Author:
-        return Author(options.field_manager, target.subresource, self.now(), schema_of(target.resource))
+        return Author(options.field_manager, target.subresource, self.now())
 
     def _admit(self, resource: Resource, obj: Object, before: Object | None, options: Options) -> None:
         if not options.is_checked:

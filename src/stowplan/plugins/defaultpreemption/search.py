@@ -1,13 +1,13 @@
 """The search for nodes on which evicting less important pods makes room.
 
-Rows are dry-run many at a time (`reprieve`), what comes out is kept as columns (`tried`), and `choice` picks among
-those where it works out. `plugins.defaultpreemption.plugin` puts the result into the words of the plugin contract.
+Rows are dry-run many at a time (`dry_run.py`); what comes out is kept as columns and picked from in
+`candidate_nodes.py`. `plugin.py` puts the result into the words of the plugin contract.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -17,12 +17,13 @@ from stowplan.framework.contract import Attempt
 from stowplan.framework.handle import PlacedPod, PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
-from stowplan.plugins.defaultpreemption.budgets import Budgets
-from stowplan.plugins.defaultpreemption.findings import Findings
-from stowplan.plugins.defaultpreemption.reprieve import Evictable, Standing, dry_run
-from stowplan.plugins.defaultpreemption.tried import Tried
+from stowplan.model.selectors import Selector, SelectorError, compile_label_selector
+from stowplan.model.workload import PodDisruptionBudget
+from stowplan.plugins.defaultpreemption.candidate_nodes import Findings, Tried
+from stowplan.plugins.defaultpreemption.dry_run import Evictable, NominatedByRow, dry_run
 from stowplan.table.columns import Mask, Rows
-from stowplan.table.supposition import code_shapes, offsets_of
+from stowplan.table.hypothetical import code_shapes, offsets_of
+from stowplan.table.shape import PodShape
 
 NO_VICTIMS = Rejection(("No preemption victims found for incoming pod",), Code.UNRESOLVABLE)
 
@@ -31,7 +32,7 @@ FEWEST_AT_A_TIME = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CandidateLimits:
     """How many candidates are enough: a share of the nodes that come into question, but at least so many."""
 
     percentage: int = 10
@@ -41,7 +42,7 @@ class Limits:
         return min(nodes, max(nodes * self.percentage // 100, self.absolute))
 
 
-class Search:
+class VictimSearch:
     """The search for one pod."""
 
     def __init__(self, pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> None:
@@ -49,7 +50,7 @@ class Search:
         self._attempt = attempt
         self._pods = handle.pods
         self._budgets = Budgets(handle.listers.pod_disruption_budgets())
-        self._standing = _standing(pod, attempt, handle)
+        self._nominated = _nominated(pod, attempt, handle)
 
     def potential_rows(self) -> Rows:
         """Return the rows that evictions may help: refused, but not for good."""
@@ -94,7 +95,7 @@ class Search:
         pods = list(chain.from_iterable(evictable))
         shapes, codes = code_shapes([placed.shape for placed in pods])
         laid_out = Evictable(np.array(rows, dtype=np.intp), shapes, codes, offsets_of(list(map(len, evictable))))
-        result = dry_run(self._attempt, laid_out, self._standing)
+        result = dry_run(self._attempt, laid_out, self._nominated)
         return Tried(pods, laid_out, np.zeros(len(pods), dtype=bool) if is_over is None else is_over, result)
 
     def _in_turn(self, evictable: list[Sequence[PlacedPod]]) -> tuple[list[Sequence[PlacedPod]], Mask]:
@@ -109,10 +110,60 @@ class Search:
         return in_turn, np.array(is_over, dtype=bool)
 
 
-def _standing(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> Standing:
+def _nominated(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> NominatedByRow:
     """Return, by row, the nominated pods that must fit beside `pod`."""
-    nominated = handle.nominations.standing_before(pod)
+    nominated = handle.nominations.ahead_of(pod)
     if not nominated:
         return {}
     rows = {name: row for row, name in enumerate(attempt.verdict.names) if name in nominated}
     return {row: [attempt.nodes.shape_of(other) for other in nominated[name]] for name, row in rows.items()}
+
+
+class Budgets:
+    """All budgets of the cluster during one search; which of them are about a pod is found once for all pods alike."""
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._by_namespace: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
+        self._about: dict[PodShape, tuple[PodDisruptionBudget, ...]] = {}
+        for budget in budgets:
+            selector = _selector(budget)
+            if selector is not None:
+                self._by_namespace.setdefault(budget.namespace, []).append((budget, selector))
+
+    def __bool__(self) -> bool:
+        return bool(self._by_namespace)
+
+    def violated_by(self, pods: Sequence[PlacedPod]) -> list[bool]:
+        """Say of each pod of a node whether evicting it, after all before it, goes over one of its budgets.
+
+        A pod counts against every budget that is about it, except one that has its eviction on record already.
+        """
+        left: dict[str, int] = {}
+        return [self._take(placed.pod, self._of(placed), left) for placed in pods]
+
+    def _take(self, pod: Pod, budgets: Iterable[PodDisruptionBudget], left: dict[str, int]) -> bool:
+        is_over = False
+        for budget in budgets:
+            if pod.name not in budget.status.disrupted_pods:
+                allowed = left.get(budget.key, budget.status.disruptions_allowed) - 1
+                left[budget.key] = allowed
+                is_over = is_over or allowed < 0
+        return is_over
+
+    def _of(self, placed: PlacedPod) -> tuple[PodDisruptionBudget, ...]:
+        found = self._about.get(placed.shape)
+        if found is None:
+            namespace, labels = placed.pod.namespace, placed.pod.labels
+            # A pod without labels is about nobody's budget, even of one that asks for labels to be absent.
+            known = self._by_namespace.get(namespace, ()) if labels else ()
+            found = self._about[placed.shape] = tuple(budget for budget, selector in known if selector.matches(labels))
+        return found
+
+
+def _selector(budget: PodDisruptionBudget) -> Selector | None:
+    """Compile the selector of a budget; one that is missing, empty or wrong protects nobody."""
+    try:
+        selector = compile_label_selector(budget.spec.selector)
+    except SelectorError:
+        return None
+    return None if selector.is_everything or selector.is_nothing else selector

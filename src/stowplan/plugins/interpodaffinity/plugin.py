@@ -1,7 +1,7 @@
 """InterPodAffinity: keep a pod near the pods it wants as neighbours and away from those it, or they, cannot stand.
 
-All counting is done in `table.domains`: pods that match the terms of the incoming pod (`table.matched_pods`) and pods
-that carry terms which match it (`table.terms`), summed over topology domains.
+All counting is done in `domains.py`: pods that match the terms of the incoming pod and pods that carry terms which
+match it (`table.terms`), summed over topology domains.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
     MAX_SCORE,
     SKIP,
@@ -26,15 +28,22 @@ from stowplan.framework.contract import (
     reject,
 )
 from stowplan.framework.handle import Handle
-from stowplan.framework.successive import Successive
+from stowplan.framework.kept.incremental import Successive
 from stowplan.framework.verdict import Rejection, WordedError
+from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.plugins.interpodaffinity import hints
+from stowplan.plugins.interpodaffinity.domains import (
+    MatchedPods,
+    PodsByDomain,
+    PodSelection,
+    Weighted,
+    by_key,
+    change_of,
+    selection,
+)
 from stowplan.table.columns import Mask, Rows, Scores
-from stowplan.table.domains import Domains, Weighted, by_key, change_of
-from stowplan.table.matched_pods import MatchedPods, Selection, selection
 from stowplan.table.nodes import Nodes
-from stowplan.table.terms import CarriedTerm, Term, TermKind
+from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind, terms_of
 
 AFFINITY_REASON = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY_REASON = "node(s) didn't match pod anti-affinity rules"
@@ -47,9 +56,9 @@ UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not fou
 class _Required(Successive):
     """What filtering needs to know: the pods that matter, by topology domain."""
 
-    affinity: tuple[Domains, ...]
-    anti_affinity: tuple[Domains, ...]
-    existing: tuple[Domains, ...]
+    affinity: tuple[PodsByDomain, ...]
+    anti_affinity: tuple[PodsByDomain, ...]
+    existing: tuple[PodsByDomain, ...]
     # Pods that match all affinity terms, where any of the topology keys is known.
     companions: int
     companion: MatchedPods | None
@@ -61,7 +70,7 @@ class _Required(Successive):
         pairs = zip(self._domains(), before._domains(), strict=True)
         return np.concatenate([now.where_others_are(then, nodes) for now, then in pairs])
 
-    def _domains(self) -> tuple[Domains, ...]:
+    def _domains(self) -> tuple[PodsByDomain, ...]:
         return self.affinity + self.anti_affinity + self.existing
 
     def _outline(self) -> tuple[object, ...]:
@@ -109,7 +118,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             return refuse(f"parsing pod: {problem}")
         affinity = [term for kind, _, term in terms if kind == "affinity"]
         anti_affinity = [term for kind, _, term in terms if kind == "anti-affinity"]
-        existing = by_key(nodes, self._objections(pod, nodes, placed=True))
+        existing = by_key(nodes, self._terms_against(pod, nodes, placed=True))
         if not affinity and not anti_affinity and not any(domains.sums.any() for domains in existing):
             return SKIP
         companion = MatchedPods(tuple(map(self._selection, affinity))) if affinity else None
@@ -129,7 +138,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             raise WordedError('error reading "PreFilterInterPodAffinity" from cycleState: not found')
         existing = state.existing
         if nodes.is_hypothetical:
-            existing += by_key(nodes, self._objections(pod, nodes, placed=False))
+            existing += by_key(nodes, self._terms_against(pod, nodes, placed=False))
         refused: Mask | None = None
         if state.companion is not None:
             refused = ~_has_company(nodes, state, state.companion)
@@ -143,7 +152,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     # Score
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Domains, ...] | Skip:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[PodsByDomain, ...] | Skip:
         if self._ignores_others and not _has_preferred_terms(pod):
             return SKIP
         terms, problem = nodes.terms_of(pod)
@@ -154,7 +163,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         by_topology = by_key(nodes, own + self._wishes(pod, nodes, placed=True))
         return by_topology if any(domains.has_pods(nodes) for domains in by_topology) else SKIP
 
-    def score(self, pod: Pod, nodes: Nodes, state: tuple[Domains, ...] | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[PodsByDomain, ...] | None) -> Scores:
         if state is None:
             raise WordedError(UNPREPARED)
         by_topology = state
@@ -166,7 +175,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             scores += domains.at_rows(nodes)
         return scores
 
-    def normalize(self, scores: Scores, low: int, high: int, state: tuple[Domains, ...]) -> Scores:
+    def normalize(self, scores: Scores, low: int, high: int, state: tuple[PodsByDomain, ...]) -> Scores:
         if high == low:
             return np.zeros(len(scores), dtype=np.int64)
         # The order of operations decides which way a fraction is cut off.
@@ -175,11 +184,11 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     # Requeue
 
     def events(self) -> tuple[Awaited, ...]:
-        return hints.awaited()
+        return awaited()
 
     # The terms of other pods
 
-    def _objections(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
+    def _terms_against(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
         carried = self._carried("anti-affinity", pod, nodes, placed=placed)
         return [(one.term.topology_key, 1, one) for one in carried]
 
@@ -199,10 +208,10 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     # The terms of the pod
 
-    def _rule(self, term: Term) -> MatchedPods:
+    def _rule(self, term: AffinityTerm) -> MatchedPods:
         return MatchedPods((self._selection(term),))
 
-    def _selection(self, term: Term) -> Selection:
+    def _selection(self, term: AffinityTerm) -> PodSelection:
         return selection(term, self._listers.namespaces)
 
 
@@ -219,7 +228,7 @@ def _has_company(nodes: Nodes, state: _Required, companion: MatchedPods) -> Mask
     return np.logical_or(has_company, has_labels)
 
 
-def _any_pods(nodes: Nodes, by_topology: tuple[Domains, ...]) -> Mask:
+def _any_pods(nodes: Nodes, by_topology: tuple[PodsByDomain, ...]) -> Mask:
     first, *others = by_topology
     occupied: Mask = first.at_rows(nodes) > 0
     for domains in others:
@@ -231,3 +240,58 @@ def _has_preferred_terms(pod: Pod) -> bool:
     affinity = pod.spec.affinity
     lists = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
     return any(one is not None and one.preferred_during_scheduling_ignored_during_execution for one in lists)
+
+
+def awaited() -> tuple[Awaited, ...]:
+    """Return the changes that a pod with the wrong neighbours waits for."""
+    return (
+        Awaited(changes.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, is_company_better),
+        Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, is_place_better),
+    )
+
+
+def is_company_better(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+    """Say whether a pod that came, changed or went has become a companion or is no longer a nuisance.
+
+    New labels of `pod` itself always may: others may want it now, or stand it. Of another's own terms only those of a
+    pod that went count: it may be the one that could not stand `pod`.
+    """
+    if old is not None and new is not None and changes.is_same(pod, new):
+        return True
+    if not all(changes.counts_on_a_node(version) for version in (old, new) if version is not None):
+        return False
+    wanted, unwanted = _terms(pod, "affinity"), _terms(pod, "anti-affinity")
+    if old is None:
+        return new is not None and _is_about(wanted, new)
+    if new is None:
+        return _is_about(unwanted, old) or _is_about(_terms(old, "anti-affinity"), pod)
+    is_companion_now = not _is_about(wanted, old) and _is_about(wanted, new)
+    return is_companion_now or (_is_about(unwanted, old) and not _is_about(unwanted, new))
+
+
+def is_place_better(pod: Pod, old: Node | None, new: Node) -> bool:
+    """Say whether a node that came or was relabelled may now be near those wanted, or away from those unwanted."""
+    for term in _terms(pod, "affinity"):
+        value = new.labels.get(term.topology_key)
+        if value is not None and (old is None or old.labels.get(term.topology_key) != value):
+            return True
+    for term in _terms(pod, "anti-affinity"):
+        # Even a node without the key will do: nobody is near there.
+        if old is None:
+            return True
+        value = old.labels.get(term.topology_key)
+        if value is not None and new.labels.get(term.topology_key) != value:
+            return True
+    return False
+
+
+def _terms(pod: Pod, kind: TermKind) -> list[AffinityTerm]:
+    terms, problem = terms_of(pod)
+    if problem:
+        raise ValueError(f"pod {pod.key!r}: {problem}")
+    return [term for of_kind, _, term in terms if of_kind == kind]
+
+
+def _is_about(terms: list[AffinityTerm], pod: Pod) -> bool:
+    """Say whether a pod is one that all terms are about; no terms are about nobody."""
+    return bool(terms) and all(term.matches(pod, {}) for term in terms)

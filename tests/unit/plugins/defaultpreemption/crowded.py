@@ -8,16 +8,15 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
-from stowplan.engine import choose
+from stowplan.engine import scheduling_cycle
 from stowplan.framework.contract import Attempt
-from stowplan.framework.post_filtering import PostFiltered, attempt_of, run_post_filter
-from stowplan.model.kinds import ApiObject
-from stowplan.model.meta import Condition, LabelSelector, NamespacedMeta
+from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter
+from stowplan.model.meta import ApiObject, Condition, LabelSelector, NamespacedMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.workload import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from stowplan.plugins.defaultpreemption.findings import Findings
-from stowplan.plugins.defaultpreemption.search import Search
+from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
+from stowplan.plugins.defaultpreemption.search import VictimSearch
 from stowplan.testing import make_node, make_pod
 
 EPOCH = datetime(2025, 1, 1, tzinfo=UTC)
@@ -64,14 +63,14 @@ def cluster_of(*objects: ApiObject) -> Cluster:
 def attempt(cluster: Cluster, pod: Pod) -> Attempt:
     """Try a pod that fits nowhere."""
     profile, shape = cluster.profile_of(pod), cluster.cache.table.shape_of(pod)
-    found = choose.find_feasible(cluster.field, profile, pod, shape)
+    found = scheduling_cycle.find_feasible(cluster.field, profile, pod, shape)
     assert not found.count, "the pod fits"
     return attempt_of(found.kept.filtering, found.verdict or found.kept.filtering.verdict(), pod)
 
 
 def search(cluster: Cluster, pod: Pod, enough: int = 100) -> Findings:
     """Search all nodes that come into question, in the order they were added."""
-    search = Search(pod, attempt(cluster, pod), cluster)
+    search = VictimSearch(pod, attempt(cluster, pod), cluster)
     return search.run(search.potential_rows(), enough)
 
 

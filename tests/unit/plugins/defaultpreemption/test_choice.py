@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.framework.contract import Preemption
-from stowplan.plugins.defaultpreemption import choice
+from stowplan.plugins.defaultpreemption import candidate_nodes
 from tests.unit.plugins.defaultpreemption.crowded import placed
 
 
@@ -40,4 +40,4 @@ def on(name: str, *victims: tuple[int, int | None], violations: int = 0) -> Pree
     ],
 )
 def test_the_node_is_chosen_where_evictions_do_least_harm(candidates: list[Preemption], expected: str) -> None:
-    assert choice.pick(candidates).node_name == expected
+    assert candidate_nodes.pick(candidates).node_name == expected

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from stowplan.app.cluster import Cluster
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
-from stowplan.plugins.defaultpreemption import eligibility
+from stowplan.plugins.defaultpreemption import plugin
 from stowplan.testing import make_node, make_pod
 from tests.unit.plugins.defaultpreemption import crowded
 from tests.unit.plugins.defaultpreemption.crowded import BEING_PREEMPTED, node, placed, terminating, urgent
@@ -17,7 +17,7 @@ WAITING = "not eligible due to a terminating pod on the nominated node."
 
 
 def objection(cluster: Cluster, pod: Pod) -> str:
-    return eligibility.objection(pod, crowded.attempt(cluster, pod), cluster.pods)
+    return plugin.why_ineligible(pod, crowded.attempt(cluster, pod), cluster.pods)
 
 
 def test_a_pod_of_policy_never_does_not_preempt() -> None:

@@ -10,7 +10,7 @@ from stowplan.framework.contract import SKIP
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.meta import LabelSelector, LabelSelectorRequirement
 from stowplan.model.pod import Pod
-from tests.unit.plugins.interpodaffinity.affinity_cluster import (
+from tests.unit.plugins.affinity_cluster import (
     HOST,
     NODES,
     ZONE,

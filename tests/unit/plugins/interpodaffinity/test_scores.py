@@ -9,7 +9,7 @@ import pytest
 
 from stowplan.framework.contract import SKIP
 from stowplan.model.pod import Pod
-from tests.unit.plugins.interpodaffinity.affinity_cluster import (
+from tests.unit.plugins.affinity_cluster import (
     HOST,
     ZONE,
     Cluster,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.framework.asking import ask_filter
-from stowplan.framework.by_amounts import FEW_ROWS
 from stowplan.framework.contract import Filter, PreFilter
+from stowplan.framework.kept.asking import ask_filter
+from stowplan.framework.kept.incremental import FEW_ROWS
 from stowplan.framework.verdict import Code, Rejection, Vocabulary
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod

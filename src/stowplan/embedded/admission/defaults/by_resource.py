@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from stowplan.embedded.admission.defaults import cluster, pods, server_settings, services, workloads
+from stowplan.embedded.admission.defaults.declared import fill_declared
 from stowplan.embedded.objects.resource import Object, Resource
 
 
@@ -15,6 +16,7 @@ def complete(resource: Resource, obj: Object) -> None:
     fill = _BY_RESOURCE.get(resource.qualified)
     if fill is not None and not resource.is_custom:
         fill(obj)
+        fill_declared(resource, obj)
 
 
 _BY_RESOURCE: Final[Mapping[str, Callable[[Object], None]]] = MappingProxyType(

@@ -129,8 +129,6 @@ def complete_device_claim(claim: Object) -> None:
         for way in (*exactly, *reading.entries(request, "firstAvailable")):
             if way.setdefault("allocationMode", _EXACT) == _EXACT:
                 fill_missing(way, count=1)
-            for toleration in reading.entries(way, "tolerations"):
-                fill_missing(toleration, operator="Equal")
 
 
 def complete_device_claim_template(template: Object) -> None:

@@ -18,6 +18,7 @@ _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _GRACE_SECONDS: Final = 30
 _TOLERATED_SECONDS: Final = 300
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_HANDLERS: Final = frozenset((*_PROBES, "lifecycle"))
 _FILE_MODE: Final = 0o644
 _TOKEN_SECONDS: Final = 3600
 _WITH_MODE: Final = ("secret", "configMap", "downwardAPI", "projected")
@@ -54,7 +55,9 @@ def complete_spec(spec: Object) -> None:
         _complete_container(container)
     for volume in spec.get("volumes", ()):
         _complete_volume(volume)
-    fill_empty(spec, restartPolicy="Always", dnsPolicy="ClusterFirst", schedulerName="default-scheduler")
+    spec["restartPolicy"] = spec.get("restartPolicy") or "Always"
+    spec["dnsPolicy"] = spec.get("dnsPolicy") or "ClusterFirst"
+    spec["schedulerName"] = spec.get("schedulerName") or "default-scheduler"
     grace = spec.setdefault("terminationGracePeriodSeconds", _GRACE_SECONDS)
     if grace < 0:
         spec["terminationGracePeriodSeconds"] = 1
@@ -69,11 +72,17 @@ def _complete_container(container: Object) -> None:
     if not container.get("imagePullPolicy"):
         container["imagePullPolicy"] = _pull_policy(container.get("image", ""))
     container.setdefault("resources", {})
-    fill_empty(container, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File")
-    for port in container.get("ports", ()):
-        fill_empty(port, protocol="TCP")
+    if not container.get("terminationMessagePath"):
+        container["terminationMessagePath"] = "/dev/termination-log"
+    if not container.get("terminationMessagePolicy"):
+        container["terminationMessagePolicy"] = "File"
     for variable in container.get("env", ()):
         _name_version((variable.get("valueFrom") or {}).get("fieldRef"))
+    if not _HANDLERS.isdisjoint(container):
+        _complete_handlers(container)
+
+
+def _complete_handlers(container: Object) -> None:
     for name in _PROBES:
         if name in container:
             _complete_probe(container[name])
@@ -85,8 +94,6 @@ def _complete_container(container: Object) -> None:
 def _complete_probe(probe: Object) -> None:
     fill_empty(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
     _complete_http(probe)
-    if "grpc" in probe:
-        probe["grpc"].setdefault("service", "")
 
 
 def _complete_http(handler: Object) -> None:
@@ -144,13 +151,14 @@ def _request_what_is_limited(resources: Object) -> None:
 def _tolerate_short_outages(spec: Object) -> None:
     """Let a pod stay for five minutes on a node that fails, unless it says otherwise."""
     tolerations = spec.get("tolerations") or []
-    missing = [key for key in (_NOT_READY, _UNREACHABLE) if not any(_covers(each, key) for each in tolerations)]
+    missing = [_NOT_READY, _UNREACHABLE]
+    for toleration in tolerations:
+        if toleration.get("effect", "") in ("", "NoExecute"):
+            # One without a key tolerates everything.
+            covered = toleration.get("key", "")
+            missing = [key for key in missing if covered and covered != key]
     if missing:
         spec["tolerations"] = tolerations + [_brief_toleration(key) for key in missing]
-
-
-def _covers(toleration: Object, key: str) -> bool:
-    return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
 
 
 def _brief_toleration(key: str) -> Object:

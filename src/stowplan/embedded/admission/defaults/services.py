@@ -20,7 +20,7 @@ def complete_service(service: Object) -> None:
     else:
         spec.pop("sessionAffinityConfig", None)
     for port in spec.get("ports", ()):
-        fill_empty(port, protocol="TCP", targetPort=port.get("port", 0))
+        fill_empty(port, targetPort=port.get("port", 0))
     if spec["type"] != "ExternalName":
         fill_empty(spec, internalTrafficPolicy="Cluster", ipFamilies=["IPv4"], ipFamilyPolicy="SingleStack")
     if spec["type"] in _PUBLIC:

@@ -1,6 +1,6 @@
 """A field of an object on its way in, and the words to say what is wrong with it; refusing is left to the caller.
 
-`Field` is the vocabulary that the rules of all kinds are written in. Upstream calls it `field.Path` and `field.Error`.
+`Field` is the vocabulary that the rules of all kinds are written in; upstream has a package called field for it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,187 @@
+"""Ask a plugin and take its answer apart: reads recorded, shapes checked, faults named.
+
+A `Watch` stands beside the answers that are kept and knows which of them no longer hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from stowplan.framework import plugin_faults
+from stowplan.framework.contract import Filter, Normalize, Reject, Score
+from stowplan.framework.plugin_faults import Blame, PluginError, Stopwatch
+from stowplan.framework.verdict import Code, Rejection, Vocabulary, WordedError, Words
+from stowplan.model.pod import Pod
+from stowplan.table.columns import Mask, Rows, Scores
+from stowplan.table.journal import Journal, Reads
+from stowplan.table.nodes import Nodes
+
+T = TypeVar("T")
+
+NO_MARKS: list[int] = []
+#: In the place of a score that is not a number, or too large for one.
+NO_NUMBER: Final = -(2**63)
+#: Of a node that a plugin has very many objections to, the first are told; a pod may ask for thousands of resources.
+_MOST_REASONS: Final = 100
+_NO_OBJECTION: Final = "filter says whom it refuses with `yield reject(mask, reason)`, and nothing else"
+
+
+class Watch:
+    """What a number of kept answers read, and so which of them have to be given again, and for which rows.
+
+    One look at every journal that any of them read tells; answers are known by their index.
+    """
+
+    __slots__ = ("_positions", "_readers", "_reads", "_stopwatch")
+
+    def __init__(self, reads: Reads, stopwatch: Stopwatch | None = None) -> None:
+        self._reads = reads
+        self._stopwatch = stopwatch if stopwatch is not None else Stopwatch()
+        self._positions: dict[Journal, int] = {}
+        self._readers: dict[Journal, list[int]] = {}
+
+    def stale(self) -> dict[int, list[int] | None]:
+        """Return, by answer, the rows that changed since the last look; None for all. The caller must see to them."""
+        found: dict[int, list[int] | None] = {}
+        for journal, position in self._positions.items():
+            if journal.position != position:
+                rows = journal.since(position)
+                self._positions[journal] = journal.position
+                for reader in self._readers[journal]:
+                    before = found.get(reader, NO_MARKS)
+                    if rows is None or before is None:
+                        found[reader] = None
+                    else:
+                        found[reader] = before + rows if before else rows
+        return found
+
+    def ask(self, reader: int, blame: Blame, question: Callable[..., T], *details: Any) -> T:
+        """Put a question to a plugin, note what it reads, and name it if it fails."""
+        noted = self._reads.start()
+        stopwatch = self._stopwatch
+        started_ns = stopwatch.now_ns() if stopwatch.is_wound else 0
+        try:
+            answer = question(*details)
+        except PluginError:
+            raise
+        except WordedError as fault:
+            raise PluginError(*blame, fault) from fault
+        except plugin_faults.FAULTS as error:
+            stopwatch.trace(error, blame)
+            raise PluginError(*blame, plugin_faults.spelled(error)) from error
+        finally:
+            self._reads.stop()
+            late = stopwatch.stop(started_ns, blame) if stopwatch.is_wound else ""
+        if late:
+            raise PluginError(*blame, late)
+        for journal, position in noted.items():
+            readers = self._readers.get(journal)
+            if readers is None:
+                self._positions[journal], self._readers[journal] = position, [reader]
+            elif reader not in readers:
+                readers.append(reader)
+        return answer
+
+
+def union(stale: Iterable[list[int] | None]) -> Rows:
+    """Return the rows of several lists, each once."""
+    rows: set[int] = set()
+    last = None
+    for some in stale:
+        # Answers that read the same journal share one list.
+        if some and some is not last:
+            rows.update(some)
+            last = some
+    return np.fromiter(rows, dtype=np.intp, count=len(rows))
+
+
+def ask_filter(plugin: Filter, pod: Pod, nodes: Nodes, state: Any, vocabulary: Vocabulary) -> Words | None:
+    """Return the words of a filter for the rows given; None if it has no objection to any."""
+    words: Words | None = None
+    answer: Any = plugin.filter(pod, nodes, state)
+    if not hasattr(answer, "__iter__"):
+        raise PluginError(plugin.name, "Filter", pod, f"{_NO_OBJECTION}, got {_describe(answer)}")
+    for objection in answer:
+        _check_objection(plugin, pod, objection, len(nodes))
+        if words is None:
+            words = np.zeros(len(nodes), dtype=np.int32)
+        for mask, rejection in _split(plugin.name, objection):
+            _speak(words, mask, rejection, vocabulary)
+    return words
+
+
+def _check_objection(plugin: Filter, pod: Pod, objection: Any, rows: int) -> None:
+    if not isinstance(objection, Reject):
+        raise PluginError(plugin.name, "Filter", pod, f"{_NO_OBJECTION}, got {_describe(objection)}")
+    mask: Any = objection.mask
+    if not isinstance(mask, np.ndarray) or mask.shape != (rows,) or mask.dtype != np.bool_:
+        problem = f"reject() takes one boolean per row ({rows}), got {_describe(mask)}"
+        raise PluginError(plugin.name, "Filter", pod, problem)
+    reason: Any = objection.reason
+    if not isinstance(reason, str) or not reason:
+        raise PluginError(
+            plugin.name, "Filter", pod, f"a node is rejected for a reason in words, got {_describe(reason)}"
+        )
+
+
+def _split(plugin: str, objection: Reject) -> Iterable[tuple[Mask, Rejection]]:
+    resolvable = Rejection((objection.reason,), Code.UNSCHEDULABLE, plugin)
+    unresolvable = Rejection((objection.reason,), Code.UNRESOLVABLE, plugin)
+    if isinstance(objection.unresolvable, np.ndarray):
+        yield objection.mask & ~objection.unresolvable, resolvable
+        yield objection.mask & objection.unresolvable, unresolvable
+    else:
+        yield objection.mask, unresolvable if objection.unresolvable else resolvable
+
+
+def _speak(words: Words, mask: Mask, rejection: Rejection, vocabulary: Vocabulary) -> None:
+    """Write a rejection into the rows of `mask`, joining it to what the same plugin said about them before."""
+    again = mask & (words != 0)
+    earlier = words[again] if np.count_nonzero(again) else None
+    if earlier is not None or np.count_nonzero(mask):
+        np.copyto(words, vocabulary.number(rejection), where=mask)
+    for number in () if earlier is None else np.unique(earlier).tolist():
+        same = again.copy()
+        same[again] = earlier == number
+        words[same] = vocabulary.number(_join(vocabulary[number], rejection))
+
+
+def _join(first: Rejection, second: Rejection) -> Rejection:
+    code = Code.UNRESOLVABLE if Code.UNRESOLVABLE in (first.code, second.code) else first.code
+    if len(first.reasons) >= _MOST_REASONS:
+        return Rejection(first.reasons, code, first.plugin)
+    return Rejection(first.reasons + second.reasons, code, first.plugin)
+
+
+def ask_score(plugin: Score, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+    """Return the raw scores of the rows given; fractions are cut off."""
+    return checked_scores(plugin, pod, plugin.score(pod, nodes, state), len(nodes))
+
+
+def ask_normalize(plugin: Normalize, pod: Pod, scores: Scores, extent: tuple[int, int], state: Any) -> Scores:
+    """Return the scores of rows brought to 0..100, given the lowest and highest of a feasible row."""
+    # They are kept beside the answer.
+    scores = scores.view()
+    scores.flags.writeable = False
+    return checked_scores(plugin, pod, plugin.normalize(scores, *extent, state), len(scores))
+
+
+def checked_scores(plugin: Score, pod: Pod, scores: Any, rows: int) -> Scores:
+    if not isinstance(scores, np.ndarray) or scores.shape != (rows,) or scores.dtype.kind not in "iufb":
+        form = "" if isinstance(scores, np.ndarray) else ", in a NumPy array (np.array([...]))"
+        problem = f"scores are one number per row ({rows}){form}, got {_describe(scores)}"
+        raise PluginError(plugin.name, "Score", pod, problem)
+    if scores.dtype.kind != "f":
+        return scores if scores.dtype == np.int64 else scores.astype(np.int64)
+    # A cast makes of what is no number whatever the processor likes; of a row that is not feasible it does not matter.
+    exact = scores.astype(np.float64)
+    return np.where(np.abs(exact) < -float(NO_NUMBER), exact, NO_NUMBER).astype(np.int64)
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and type {value.dtype}"
+    return f"{type(value).__name__} {value!r:.60}"

@@ -1,0 +1,295 @@
+"""Which rows can take a pod: the filters' answer, kept and refreshed only where something that was read has changed.
+
+The rule of upstream's short circuit: a row carries the word of the first plugin, in order, that refuses it. Asking
+again follows the same rule: a plugin is asked about a row only if no plugin before it refuses that row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.framework.contract import Filter
+from stowplan.framework.kept.asking import NO_MARKS, Watch, ask_filter, union
+from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, RowAmounts, Successive
+from stowplan.framework.kept.pre_filtering import PreFiltering
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Verdict, Vocabulary, Words
+from stowplan.model.pod import Pod
+from stowplan.table.columns import NO_ROWS, Mask, Rows
+from stowplan.table.journal import Journal
+from stowplan.table.nodes import Nodes
+from stowplan.table.table import Table
+
+NOT_EVALUATED = -1
+# Rows are few if there are so many times as many in all.
+FEW = 8
+
+# Who refused each row, as an index into the active steps; one past the last means nobody.
+Refusers = NDArray[np.int16]
+
+
+class _Step:
+    """A filter with the state it is given."""
+
+    __slots__ = ("changed", "index", "is_new", "plugin", "state")
+
+    def __init__(self, index: int, plugin: Filter) -> None:
+        self.index = index
+        self.plugin = plugin
+        self.state: Any = None
+        # Its state has changed, so what it said is void: about any row, or about some.
+        self.is_new = True
+        self.changed: Rows = NO_ROWS
+
+    def take(self, state: Any, nodes: Nodes) -> bool:
+        """Take over the state that is true now; say whether anything that it said is void."""
+        before, self.state = self.state, state
+        if state is not before and not self.is_new:
+            rows = _changed_rows(before, state, nodes)
+            if rows is None or len(rows) * FEW > len(nodes):
+                self.is_new = True
+            else:
+                self.changed = np.append(self.changed, rows) if len(self.changed) else rows
+        return self.is_new or len(self.changed) > 0
+
+
+class Filtering:
+    """The filters' answer for the pods of one signature."""
+
+    def __init__(self, profile: Profile, table: Table) -> None:
+        self.pre = PreFiltering(profile, table.reads)
+        self.nodes = Nodes(table)
+        self.vocabulary = Vocabulary()
+        #: Marked with every row that becomes or ceases to be feasible.
+        self.feasible_journal = Journal()
+        self.feasible: Mask = np.zeros(len(table), dtype=bool)
+        self.feasible_count = 0
+        #: The rows that the last refresh asked about again, if few; what was gathered of them serves scoring too.
+        self.few: Nodes | None = None
+        self.few_amounts: dict[int, RowAmounts] = {}
+        self._words: Words = np.zeros(len(table), dtype=np.int32)
+        self._refused_by: Refusers = np.zeros(len(table), dtype=np.int16)
+        self._table = table
+        self._steps = [_Step(index, plugin) for index, plugin in enumerate(profile.filter)]
+        self._watch = Watch(table.reads, profile.stopwatch)
+        self._active: list[_Step] = []
+        self._narrowed: frozenset[str] | None = None
+        self._is_void = True
+        self._has_new = True
+
+    def adopt(self, vocabulary: Vocabulary) -> None:
+        """Speak in the words of a verdict from now on; nothing changes if it was given here."""
+        if vocabulary is not self.vocabulary:
+            self.vocabulary, self._is_void = vocabulary, True
+
+    def refresh(self, pod: Pod) -> None:
+        """Bring the answer up to date with the table."""
+        self.few = None
+        self.few_amounts = {}
+        if self.pre.refresh(pod, self.nodes):
+            self._take_states()
+        if self.pre.rejection is not None:
+            return
+        stale = self._watch.stale()
+        if self._is_void:
+            self._evaluate(pod)
+        elif stale or self._has_new:
+            self._reevaluate(pod, stale)
+        self._has_new = False
+
+    def verdict(self) -> Verdict:
+        """Return the answer as data that stays as it is now."""
+        evaluated = None if self.pre.narrowed is None else self.nodes.with_names(self.pre.narrowed)
+        return Verdict(
+            # A pod that is refused as a whole has no word about any node; what is kept is from another time.
+            words=self._words.copy() if self.pre.rejection is None else np.zeros_like(self._words),
+            vocabulary=self.vocabulary,
+            names=self._table.names(),
+            evaluated=evaluated,
+            pre_filter=self.pre.rejection,
+            narrowed_to=self.pre.narrowed,
+            narrowed_by=self.pre.narrowed_by,
+            skipped=self.pre.skipped,
+        )
+
+    def suppose(self, pod: Pod, nodes: Nodes) -> Words:
+        """Return the words for hypothetical rows; nothing is kept."""
+        words = np.zeros(len(nodes), dtype=np.int32)
+        for step in self._active:
+            nodes.asked = words == 0
+            if not nodes.asked.any():
+                break
+            said = self._put(pod, step, nodes)
+            if said is not None:
+                np.copyto(words, said, where=nodes.asked)
+        return words
+
+    def _take_states(self) -> None:
+        restated = self.pre.restated
+        if restated is None:
+            active = [step for step in self._steps if step.plugin.name not in self.pre.skipped]
+            if self.pre.narrowed != self._narrowed or active != self._active or self.pre.rejection is not None:
+                self._is_void = True
+            self._active, self._narrowed = active, self.pre.narrowed
+        for step in self._active:
+            if restated is None or step.plugin.name in restated:
+                is_void = step.take(self.pre.states.get(step.plugin.name), self.nodes)
+                self._has_new = self._has_new or is_void
+
+    def _evaluate(self, pod: Pod) -> None:
+        """Ask everybody about everything, each only about rows that nobody before refused."""
+        rows = len(self._words)
+        refused_by: Refusers = np.full(rows, len(self._active), dtype=np.int16)
+        words: Words = np.zeros(rows, dtype=np.int32)
+        remaining: Mask | None = None
+        if self._narrowed is not None:
+            remaining = self.nodes.with_names(self._narrowed)
+            refused_by[~remaining] = NOT_EVALUATED
+        for index, step in enumerate(self._active):
+            said = self._ask(pod, step, self.nodes, remaining)
+            if said is not None:
+                refused = said != 0 if remaining is None else (said != 0) & remaining
+                np.copyto(refused_by, index, where=refused)
+                np.copyto(words, said, where=refused)
+                remaining = ~refused if remaining is None else remaining & ~refused
+        self._refused_by, self._words, self.feasible = refused_by, words, refused_by == len(self._active)
+        self.feasible_count = int(np.count_nonzero(self.feasible))
+        self.feasible_journal.mark_all()
+        self._is_void = False
+
+    def _reevaluate(self, pod: Pod, marked: Mapping[int, list[int] | None]) -> None:
+        is_restated = any(len(step.changed) for step in self._active)
+        stale = [
+            self._stale(index, marked.get(step.index, NO_MARKS))
+            if step.index in marked or step.is_new or len(step.changed)
+            else NO_ROWS
+            for index, step in enumerate(self._active)
+        ]
+        if any(rows is None for rows in stale):
+            self._walk(pod, None, stale)
+            return
+        some = [rows for rows in stale if rows is not None and len(rows)]
+        # A row that is in two of them may come twice.
+        rows = np.concatenate(some) if len(some) > 1 else some[0] if some else NO_ROWS
+        # Where a state says that its answer has changed, it has.
+        if len(rows) and (is_restated or not self._still_pass(pod, rows, stale)):
+            self._walk(pod, rows, stale)
+
+    def _stale(self, index: int, marks: list[int] | None) -> Rows | None:
+        """Return the rows about which what a filter said is void; None for all."""
+        step = self._active[index]
+        changed, step.changed = step.changed, NO_ROWS
+        if step.is_new or marks is None:
+            return None
+        if not marks or self._still_fit(index, marks):
+            return changed
+        rows = union((marks,))
+        return np.append(rows, changed) if len(changed) else rows
+
+    def _still_fit(self, index: int, marks: list[int]) -> bool:
+        """Say whether a few rows of which only amounts have changed are no more refused by a filter than before."""
+        plugin, state = self._active[index].plugin, self._active[index].state
+        if not isinstance(plugin, FitsAmounts) or len(marks) > FEW_ROWS:
+            return False
+        amounts_of, resources = self.few_amounts, self._table.resources
+        for row in set(marks):
+            has, taken = amounts_of[row] = amounts_of.get(row) or resources.amounts(row)
+            refuser = self._refused_by.item(row)
+            # A row that a filter before refuses is not asked about here.
+            if refuser == index or (refuser > index and not plugin.fits(state, has, taken)):
+                return False
+        return True
+
+    def _still_pass(self, pod: Pod, rows: Rows, stale: Sequence[Rows | None]) -> bool:
+        """Say whether the stale rows were feasible and stay so: what a pod more on a node usually comes to."""
+        if not self.feasible[rows].all():
+            return False
+        nodes = self.few = self.nodes.take(rows)
+        for index, step in enumerate(self._active):
+            some = stale[index]
+            if some is not None and len(some) and self._put(pod, step, nodes) is not None:
+                return False
+        return True
+
+    def _walk(self, pod: Pod, rows: Rows | None, stale: Sequence[Rows | None]) -> None:
+        """Ask every plugin in order about its stale rows and about those that a plugin before it no longer refuses."""
+        nodes = self.nodes if rows is None else self.nodes.take(rows)
+        refused_by = self._refused_by.copy() if rows is None else self._refused_by[rows]
+        words = self._words.copy() if rows is None else self._words[rows]
+        # Rows that everybody so far lets pass but that somebody, here or later in the order, used to refuse.
+        onward: Mask = np.zeros(len(words), dtype=bool)
+        is_walking = False
+        for index, step in enumerate(self._active):
+            void = stale[index]
+            if not is_walking and void is not None and not len(void):
+                continue
+            asked = refused_by >= index
+            if void is not None and void is not rows:
+                asked &= _positions(rows, void, len(self._words))
+            if is_walking:
+                asked |= onward
+            said = self._ask(pod, step, nodes, asked)
+            onward |= asked & (refused_by == index)
+            if said is not None:
+                refused = asked & (said != 0)
+                onward &= ~refused
+                np.copyto(refused_by, index, where=refused)
+                np.copyto(words, said, where=refused)
+            is_walking = bool(np.count_nonzero(onward))
+        if is_walking:
+            np.copyto(refused_by, len(self._active), where=onward)
+            np.copyto(words, 0, where=onward)
+        self._keep(rows, refused_by, words)
+
+    def _ask(self, pod: Pod, step: _Step, nodes: Nodes, asked: Mask | None) -> Words | None:
+        step.is_new = False
+        if asked is not None:
+            count = np.count_nonzero(asked)
+            if not count:
+                # No row depends on this filter's word: each is refused by somebody before it.
+                return None
+            if nodes.rows is None and count * FEW < len(asked):
+                return self._ask_few(pod, step, np.flatnonzero(asked))
+        nodes.asked = asked
+        return self._put(pod, step, nodes)
+
+    def _ask_few(self, pod: Pod, step: _Step, rows: Rows) -> Words | None:
+        """Ask about some of all rows: cheaper than about all of them if they are few."""
+        said = self._put(pod, step, self.nodes.take(rows))
+        if said is None:
+            return None
+        words: Words = np.zeros(len(self._words), dtype=np.int32)
+        words[rows] = said
+        return words
+
+    def _put(self, pod: Pod, step: _Step, nodes: Nodes) -> Words | None:
+        blame = (step.plugin.name, "Filter", pod)
+        details = (step.plugin, pod, nodes, step.state, self.vocabulary)
+        return self._watch.ask(step.index, blame, ask_filter, *details)
+
+    def _keep(self, rows: Rows | None, refused_by: Refusers, words: Words) -> None:
+        now = refused_by == len(self._active)
+        if rows is None:
+            flipped = np.flatnonzero(self.feasible != now)
+            self._refused_by, self._words, self.feasible = refused_by, words, now
+        else:
+            flipped = rows[self.feasible[rows] != now]
+            self._refused_by[rows], self._words[rows], self.feasible[rows] = refused_by, words, now
+        if flipped.size:
+            self.feasible_count = int(np.count_nonzero(self.feasible))
+            self.feasible_journal.mark_many(flipped.tolist())
+
+
+def _changed_rows(before: Any, now: Any, nodes: Nodes) -> Rows | None:
+    return now.changed_rows(before, nodes) if isinstance(now, Successive) and type(before) is type(now) else None
+
+
+def _positions(rows: Rows | None, stale: Rows, count: int) -> Mask:
+    """Say which of the rows at hand are stale, in a table of `count` rows."""
+    mask = np.zeros(count, dtype=bool)
+    mask[stale] = True
+    return mask if rows is None else mask[rows]

@@ -1,0 +1,112 @@
+"""Kept answers by signature, bounded by memory; the least recently used go first.
+
+An answer is kept as long as rows stay where they are: a node that comes or goes voids all (`Table.layout`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from stowplan.framework.kept.filtering import Filtering
+from stowplan.framework.kept.ranking import Ranking
+from stowplan.framework.profile import Profile
+from stowplan.model.pod import Pod
+from stowplan.table.journal import Journal
+from stowplan.table.shape import PodShape, family
+from stowplan.table.table import Table
+
+# 8 bytes each: 256 MiB of kept arrays.
+KEPT_CELLS = 1 << 25
+MOST_GLIMPSED = 1 << 16
+MOST_FAMILIES = 8
+
+
+class Kept:
+    """The filters' and the scorers' answer for pods of one signature, which can be turned to another of its family."""
+
+    __slots__ = ("_requests_journal", "filtering", "ranking", "shape")
+
+    def __init__(self, profile: Profile, table: Table, shape: PodShape) -> None:
+        self.filtering = Filtering(profile, table)
+        self.ranking = Ranking(profile, table, self.filtering.feasible_journal)
+        # Keeps the shape, and with it everything compiled for it, alive between two pods of the signature.
+        self.shape = shape
+        self._requests_journal = Journal()
+        self.filtering.nodes.requests_journal = self.ranking.nodes.requests_journal = self._requests_journal
+
+    def turn_to(self, shape: PodShape) -> None:
+        """Serve pods that differ from those before in nothing but what they request."""
+        self.shape = shape
+        self._requests_journal.mark_all()
+
+
+class Memo:
+    """Finds the kept answer for a pod, or an empty one to be filled in.
+
+    A signature is kept from its second pod on: pods that are like no other would only push out the answers of those
+    that come again. One that is new takes over the last answer of its family, of which only those are asked again who
+    read what the pod requests.
+    """
+
+    def __init__(self, table: Table, *, is_on: bool = True) -> None:
+        self._table = table
+        self._is_on = is_on
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._layout = -1
+        # By family, the answer for a signature that was seen once; and the hashes of all that were.
+        self._families: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._glimpsed: dict[int, None] = {}
+
+    def find(self, profile: Profile, pod: Pod, shape: PodShape) -> Kept:
+        """Return what is kept for `pod` under `profile`."""
+        if not self._is_on:
+            return Kept(profile, self._table, shape)
+        if self._layout != self._table.layout.position:
+            self._clear()
+        key = (profile.name, shape.key, profile.sign(pod))
+        kept = self._kept.get(key)
+        if kept is not None:
+            self._kept.move_to_end(key)
+            return kept
+        of_family = _family_key(profile, pod, shape)
+        kept = self._families.pop(of_family, None)
+        if kept is None:
+            kept = Kept(profile, self._table, shape)
+        elif kept.shape is not shape:
+            kept.turn_to(shape)
+        if hash(key) in self._glimpsed:
+            self._keep(key, kept, profile)
+        else:
+            self._glimpse(hash(key))
+            self._families[of_family] = kept
+            if len(self._families) > MOST_FAMILIES:
+                self._families.popitem(last=False)
+        return kept
+
+    def forget(self, profile: Profile, pod: Pod, shape: PodShape) -> None:
+        """Drop what is kept for a pod: a plugin failed half-way, so nothing of it can be trusted."""
+        self._kept.pop((profile.name, shape.key, profile.sign(pod)), None)
+        self._families.pop(_family_key(profile, pod, shape), None)
+
+    def _clear(self) -> None:
+        self._kept.clear()
+        self._families.clear()
+        self._layout = self._table.layout.position
+
+    def _keep(self, key: Hashable, kept: Kept, profile: Profile) -> None:
+        self._kept[key] = kept
+        cells = max(1, len(self._table)) * (2 * len(profile.score) + 3)
+        while len(self._kept) > max(1, KEPT_CELLS // cells):
+            self._kept.popitem(last=False)
+
+    def _glimpse(self, signature: int) -> None:
+        if len(self._glimpsed) >= MOST_GLIMPSED:
+            self._glimpsed.pop(next(iter(self._glimpsed)))
+        self._glimpsed[signature] = None
+
+
+def _family_key(profile: Profile, pod: Pod, shape: PodShape) -> Hashable:
+    """Return what pods have in common that may share an answer but for their requests."""
+    # A foreign plugin may read requests off the pod itself.
+    return profile.name, shape.key if profile.foreign else family(pod), profile.sign(pod)

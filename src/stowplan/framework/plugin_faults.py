@@ -1,0 +1,176 @@
+"""What goes wrong in plugins: faults, told once with file and line, and answers that come too late.
+
+The message of an exception alone (`'zone'`, `list index out of range`) helps nobody to mend a plugin.
+"""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from stowplan.framework.verdict import WordedError
+from stowplan.model.pod import Pod
+
+_PACKAGE: Final = f"{Path(__file__).parents[1]}/"
+#: Whoever asks plugins is in the way of every fault, and never its place.
+_AROUND: Final = tuple(
+    f"{_PACKAGE}{part}/" for part in ("framework", "engine", "testing", "observe", "serving", "app", "local")
+)
+#: What imports a plugin is on the way to it, too.
+_IMPORTING: Final = str(Path(importlib.__file__).parent)
+
+
+#: What a plugin that fails may raise. One that wants the whole program to end is at fault as well; what is asked for
+#: from outside (Ctrl-C, a cancelled task) is not the plugin's doing.
+FAULTS: Final = (Exception, SystemExit)
+Fault = Exception | SystemExit
+
+
+def place_of(error: BaseException) -> str:
+    """Return `file:line` of the plugin where an exception came from; nothing if no plugin was in its way."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = next((frame.filename for frame in frames if not _is_passage(frame.filename)), "")
+    # What it called may be anybody's; the last line of its own file is where its author looks.
+    lines = [frame.lineno for frame in frames if frame.filename == own and own]
+    return f"{own}:{lines[-1]}" if lines else ""
+
+
+def _is_passage(path: str) -> bool:
+    return path.startswith((*_AROUND, "<", _IMPORTING))
+
+
+def is_foreign(place: str) -> bool:
+    """Tell whether a place is in a plugin from outside the package."""
+    return bool(place) and not place.startswith(_PACKAGE)
+
+
+def spelled(error: BaseException) -> str:
+    """Spell an exception with its place."""
+    place = place_of(error)
+    return f"{type(error).__name__}: {error}{f' (at {place})' if place else ''}"
+
+
+def said(error: BaseException) -> str:
+    """Return what an exception says; a number (of who ends the program) or a key alone does not say enough."""
+    text = str(error)
+    is_short = isinstance(error, SystemExit | KeyError)
+    return f"{type(error).__name__}: {text}" if is_short else text or type(error).__name__
+
+
+def whole(error: BaseException) -> str:
+    """Return the traceback of an exception."""
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
+SIGN = "sign"
+
+
+class PluginError(Exception):
+    """A plugin failed: it raised, answered with something that is no answer, or answered too late."""
+
+    def __init__(self, plugin: str, point: str, pod: Pod, problem: str | WordedError) -> None:
+        super().__init__(_wording(plugin, point, pod, problem))
+        self.plugin = plugin
+        self.point = point
+
+
+def _wording(plugin: str, point: str, pod: Pod, problem: str | WordedError) -> str:
+    if isinstance(problem, str):
+        return f"plugin {plugin!r} failed in {point} for pod {pod.key!r}: {problem}"
+    match point:
+        case "Filter":
+            return f'running "{plugin}" filter plugin: {problem}'
+        case "Score":
+            return f'running Score plugins: plugin "{plugin}" failed with: {problem}'
+        case _:
+            return f'running {point} plugin "{plugin}": {problem}'
+
+
+SECOND_NS: Final = 1_000_000_000
+
+#: Who is asked what about whom: plugin, extension point, pod.
+Blame = tuple[str, str, Pod]
+
+
+def _no_time() -> int:
+    return 0
+
+
+def _nobody(text: str) -> None:
+    """Tell nobody."""
+
+
+def _unnoted(blame: Blame, took_ns: int) -> None:
+    """Note nothing."""
+
+
+def _not_awaited(blame: Blame, end: str, took_ns: int) -> None:
+    """Note nothing."""
+
+
+class Stopwatch:
+    """Measures every question to a plugin that answers at once, and tells of the slow ones."""
+
+    __slots__ = ("_late_ns", "_limit_ns", "_note", "_note_awaited", "_tell", "_traced", "is_wound", "now_ns")
+
+    def __init__(self) -> None:
+        #: Whether there is a clock to measure by; without one, nobody need ask.
+        self.is_wound = False
+        self.now_ns: Callable[[], int] = _no_time
+        self._limit_ns = self._late_ns = 0
+        self._tell: Callable[[str], None] = _nobody
+        self._note: Callable[[Blame, int], None] = _unnoted
+        self._note_awaited: Callable[[Blame, str, int], None] = _not_awaited
+        #: Places in plugins that the traceback has been told of.
+        self._traced: set[str] = set()
+
+    def wind(self, now_ns: Callable[[], int], limits: tuple[float, float], tell: Callable[[str], None]) -> None:
+        """Measure from now on, by this clock; `limits` are the seconds after which an answer is slow, and too late."""
+        self.now_ns, self._tell = now_ns, tell
+        self._limit_ns, self._late_ns = (round(seconds * SECOND_NS) for seconds in limits)
+        self.is_wound = True
+
+    def have_noted(
+        self, note: Callable[[Blame, int], None], note_awaited: Callable[[Blame, str, int], None] = _not_awaited
+    ) -> None:
+        """Have every question noted, with the nanoseconds that it took to answer; of awaited ones, also their end."""
+        self._note, self._note_awaited = note, note_awaited
+
+    def end_waiting(self, started_ns: int, blame: Blame, end: str) -> None:
+        """Note what a plugin was awaited for since `started_ns`; others went on meanwhile, so it may take its time."""
+        if self.is_wound:
+            self._note_awaited(blame, end, self.now_ns() - started_ns)
+
+    def trace(self, error: Fault, blame: Blame) -> None:
+        """Tell the whole way to a fault of a plugin, once for each place."""
+        plugin, point, pod = blame
+        self._trace(error, f"plugin {plugin!r} failed in {point} for pod {pod.key!r}")
+
+    def trace_column(self, error: Fault, plugin: str, column: str, node_name: str) -> None:
+        """Tell, once for each place, that a column of a plugin cannot be read off a node, which has no number there."""
+        self._trace(error, f"plugin {plugin!r}: column {column!r} cannot be read off node {node_name!r}")
+
+    def _trace(self, error: Fault, what: str) -> None:
+        place = place_of(error)
+        if place and place not in self._traced:
+            self._traced.add(place)
+            self._tell(f"{what}, and how it came to that is told this once:\n{whole(error)}")
+
+    def stop(self, started_ns: int, blame: Blame) -> str:
+        """Note a question put at `started_ns` and tell of a slow answer; return what is wrong if it came too late."""
+        if not self.is_wound:
+            return ""
+        took_ns = self.now_ns() - started_ns
+        self._note(blame, took_ns)
+        if took_ns > self._limit_ns:
+            plugin, point, pod = blame
+            self._tell(
+                f"plugin {plugin!r} took {took_ns / SECOND_NS:.1f} s in {point} for pod {pod.key!r}, and no other pod"
+                f" was scheduled meanwhile; it should answer within {self._limit_ns / SECOND_NS:g} s"
+            )
+        if took_ns <= self._late_ns:
+            return ""
+        return f"it took {took_ns / SECOND_NS:.1f} s to answer; an answer counts within {self._late_ns / SECOND_NS:g} s"

@@ -1,0 +1,201 @@
+"""What a search has found so far: nodes where evictions make room (`Tried`), why others are none, and when to stop;
+`pick` is the choice among them: where it does the least harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import cached_property
+from itertools import compress
+from typing import Final
+
+import numpy as np
+
+from stowplan.framework.contract import Preemption
+from stowplan.framework.handle import PlacedPod
+from stowplan.framework.verdict import Code, Rejection, Verdict, Words
+from stowplan.model.label_syntax import aggregate
+from stowplan.model.pod import Pod, importance, started
+from stowplan.plugins.defaultpreemption.dry_run import DryRun, Evictable
+from stowplan.table.columns import Mask, Rows, Scores
+from stowplan.table.hypothetical import sum_rows
+
+NOT_HELPFUL = Rejection(("Preemption is not helpful for scheduling",), Code.UNRESOLVABLE)
+
+
+class Findings:
+    """The candidates, and for every other row that was looked at the word against it."""
+
+    def __init__(self, verdict: Verdict, enough: int) -> None:
+        self._verdict = verdict
+        self._enough = enough
+        self._kept: list[tuple[Tried, Rows]] = []
+        self._harmless = 0
+        self._violating = 0
+        self._words: Words = np.zeros(len(verdict.names), dtype=np.int32)
+
+    def __bool__(self) -> bool:
+        return bool(self._harmless or self._violating)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether to stop: there are enough candidates, and one of them at least violates no budget."""
+        return self._harmless > 0 and self._harmless + self._violating >= self._enough
+
+    @property
+    def candidates(self) -> list[Preemption]:
+        """Every candidate, written out."""
+        return [self._preemption(tried, position) for tried, kept in self._kept for position in kept.tolist()]
+
+    def best(self) -> Preemption:
+        """Return the candidate that does the least harm."""
+        members = [(tried, position) for tried, kept in self._kept for position in kept.tolist()]
+        harm = np.concatenate([tried.harm[:, kept] for tried, kept in self._kept], axis=1)
+
+        def started_at(index: int) -> datetime:
+            tried, position = members[index]
+            return tried.started_at(position)
+
+        return self._preemption(*members[least_harmful(harm, started_at)])
+
+    def refuse(self, rows: list[int], rejection: Rejection) -> None:
+        """Note why rows are no candidates."""
+        if rows:
+            self._words[rows] = self._verdict.vocabulary.number(rejection)
+
+    def add(self, tried: Tried) -> None:
+        """Take in the rows of a dry run, in their order, as far as they are still needed."""
+        rows, fits = tried.evictable.rows, tried.words == 0
+        has_victims = tried.harm[3] > 0
+        self._words[rows] = tried.words
+        for row in rows[fits & ~has_victims].tolist():
+            self.refuse([row], _no_victim(self._verdict.names[row]))
+        is_violating = tried.harm[0] > 0
+        needed = self._up_to_enough(fits & has_victims, is_violating)
+        harmless = np.flatnonzero(needed & ~is_violating)[: self._enough - self._harmless]
+        violating = np.flatnonzero(needed & is_violating)[: self._enough - self._violating]
+        self._harmless += len(harmless)
+        self._violating += len(violating)
+        self._kept.append((tried, np.concatenate((harmless, violating))))
+
+    def _up_to_enough(self, is_candidate: Mask, is_violating: Mask) -> Mask:
+        """Leave out the candidates that come after the one with which there are enough."""
+        harmless = self._harmless + np.cumsum(is_candidate & ~is_violating)
+        total = self._violating + harmless + np.cumsum(is_candidate & is_violating)
+        is_enough = (harmless > 0) & (total >= self._enough)
+        is_needed = is_candidate.copy()
+        if is_enough.any():
+            is_needed[int(is_enough.argmax()) + 1 :] = False
+        return is_needed
+
+    def error(self) -> str:
+        """Return the faults met on the way, joined; empty if there were none."""
+        words = (self._verdict.vocabulary[number] for number in np.unique(self._words[self._words != 0]).tolist())
+        faults = tuple(word.reasons[0] for word in words if word.code is Code.ERROR)
+        return aggregate(faults) if faults else ""
+
+    def message(self) -> str:
+        """Return upstream's sentence for a search that found nothing."""
+        vocabulary = self._verdict.vocabulary
+        words = np.where(self._words != 0, self._words, vocabulary.number(NOT_HELPFUL)).astype(np.int32)
+        return Verdict(words, vocabulary, self._verdict.names).fit_error()
+
+    def _preemption(self, tried: Tried, position: int) -> Preemption:
+        return tried.preemption(position, self._verdict.names[int(tried.evictable.rows[position])])
+
+
+def _no_victim(node_name: str) -> Rejection:
+    return Rejection((f'expected at least one victim pod on node "{node_name}"',), Code.ERROR)
+
+
+LOWEST = np.iinfo(np.int64).min
+
+
+class Tried:
+    """The rows of one dry run; most of them are only counted, never looked at one by one."""
+
+    def __init__(self, pods: Sequence[PlacedPod], evictable: Evictable, is_over: Mask, result: DryRun) -> None:
+        self.evictable = evictable
+        self.words = result.words
+        self._pods = pods
+        self._goes = result.goes
+        # Of each pod, whether evicting it goes over a budget; such pods come first among those of their row.
+        self._is_over = is_over
+        self.harm = self._harm()
+
+    def preemption(self, position: int, node_name: str) -> Preemption:
+        """Return what has to be done on one of the rows."""
+        return Preemption(node_name, tuple(self._victims(position)), int(self.harm[0, position]))
+
+    def started_at(self, position: int) -> datetime:
+        """Return when the first of the most important victims on a row started."""
+        first = self._first_going[position]
+        # Without budgets in play the pods of a row are in the order of their importance.
+        return started(self._victims(position)[0] if self._is_over[first] else self._pods[first].pod)
+
+    @cached_property
+    def _first_going(self) -> list[int]:
+        """The first pod of each row that goes, by its place among all; only for rows where somebody does."""
+        places = np.where(self._goes, np.arange(len(self._goes)), len(self._goes))
+        firsts: list[int] = np.minimum.reduceat(places, self.evictable.offsets[:-1]).tolist()
+        return firsts
+
+    def _victims(self, position: int) -> list[Pod]:
+        """Return the pods that go, the most important first."""
+        start, end = self.evictable.offsets[position : position + 2].tolist()
+        going = compress(self._pods[start:end], self._goes[start:end].tolist())
+        victims = [placed.pod for placed in going]
+        if self._is_over[start]:
+            victims.sort(key=importance)
+        return victims
+
+    def _harm(self) -> Harm:
+        """Add up the costs by row; a row without victims has none to speak of."""
+        _, shapes, codes, offsets = self.evictable
+        if not len(codes):
+            return np.zeros((4, 0), dtype=np.int64)
+        each = np.array([shape.pod.spec.priority for shape in shapes], dtype=np.int64)[codes]
+        goes = self._goes.astype(np.int64)
+        highest = np.maximum.reduceat(np.where(self._goes, each, LOWEST), offsets[:-1])
+        sums = sum_rows(np.stack((goes * self._is_over, goes * (each + PRIORITY_SHIFT), goes)), offsets)
+        return np.stack((sums[0], highest, sums[1], sums[2]))
+
+
+# Makes every priority positive, so that one victim more always weighs more.
+PRIORITY_SHIFT: Final = 2**31
+
+#: What the evictions on each node cost, in the order in which it is compared; the less the better. # (costs, nodes)
+#: Budgets violated, priority of the most important victim, sum of the shifted priorities, number of victims.
+Harm = Scores
+
+
+def least_harmful(harm: Harm, started_at: Callable[[int], datetime]) -> int:
+    """Return the node that does best in the first cost in which it differs; of equals, that of the youngest victims.
+
+    `started_at` says when the first of a node's most important victims started: the later, the better.
+    """
+    best = np.arange(harm.shape[1])
+    for cost in harm:
+        costs = cost[best]
+        best = best[costs == costs.min()]
+        if len(best) == 1:
+            return int(best[0])
+    return max(best.tolist(), key=started_at)
+
+
+def pick(candidates: Sequence[Preemption]) -> Preemption:
+    """Return the candidate that does the least harm; of equals the first."""
+    harm = np.array([_costs(candidate) for candidate in candidates], dtype=np.int64).T
+    return candidates[least_harmful(harm, lambda index: _first_start(candidates[index]))]
+
+
+def _costs(candidate: Preemption) -> tuple[int, int, int, int]:
+    priorities = [victim.priority for victim in candidate.victims]
+    weight = sum(priorities) + PRIORITY_SHIFT * len(priorities)
+    return candidate.pdb_violations, max(priorities), weight, len(priorities)
+
+
+def _first_start(candidate: Preemption) -> datetime:
+    highest = max(victim.priority for victim in candidate.victims)
+    return min(started(victim) for victim in candidate.victims if victim.priority == highest)

@@ -1,0 +1,124 @@
+"""A plugin that raises is told with file and line, and with the whole way there once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stowplan.app.assembly import assemble
+from stowplan.app.cluster import Cluster
+from stowplan.app.settings import read_configuration
+from stowplan.engine.ports import Report, Trouble
+from stowplan.engine.results import Failed
+from stowplan.framework import plugin_faults
+from stowplan.framework.registry import RegistryError
+from stowplan.simulate import Notebook
+from stowplan.testing import make_node, make_pod
+from tests.unit.config.writing import HEADER
+
+FAULTY = """import json
+
+from stowplan.framework.contract import FilterNode, Score
+
+
+class Faulty(FilterNode, Score):
+    columns = {"warmth": lambda node: node.metadata.annotations["warmth"]}
+
+    def __init__(self, *, greatest: int = 3) -> None:
+        if greatest > 10:
+            raise LookupError("not so many")
+
+    def filter_node(self, pod, node, state):
+        return self.read(pod.metadata.labels["rule"])
+
+    def read(self, text):
+        return json.loads(text)
+
+    def score(self, pod, nodes, state):
+        return nodes.column("warmth")
+"""
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    path = tmp_path / "faulty.py"
+    path.write_text(FAULTY, encoding="utf-8")
+    return path
+
+
+def cluster_with(path: Path, **arguments: int) -> Cluster:
+    return Cluster(
+        read_configuration(
+            HEADER + f"profiles: [{{plugins: {{multiPoint: {{enabled: [{{name: '{path}:Faulty'}}]}}}},"
+            f" pluginConfig: [{{name: Faulty, args: {arguments}}}]}}]"
+        )
+    )
+
+
+def told_by(cluster: Cluster) -> list[str]:
+    """Put a scheduler together around a cluster; return what it tells from then on."""
+    told: list[str] = []
+    scheduler = assemble(cluster, Notebook(), lambda: 0)
+
+    def hear(report: Report) -> None:
+        if isinstance(report, Trouble):
+            told.append(report.text)
+
+    scheduler.environment.tell = hear
+    return told
+
+
+def test_the_place_is_the_last_line_of_the_plugins_own_file(faulty: Path) -> None:
+    cluster = cluster_with(faulty)
+    cluster.add(make_node("n1").capacity(cpu="4", pods="9").build())
+    failed = cluster.choose(make_pod("web").label("rule", "{").build())
+    assert isinstance(failed, Failed)
+    # Line 17 calls the library that raises.
+    assert failed.message.startswith("plugin 'Faulty' failed in Filter for pod 'default/web': JSONDecodeError: ")
+    assert failed.message.endswith(f" (at {faulty}:17)")
+
+
+def test_the_whole_way_is_told_once_for_each_place(faulty: Path) -> None:
+    cluster = cluster_with(faulty)
+    told = told_by(cluster)
+    cluster.add(make_node("n1").capacity(cpu="4", pods="9").build())
+    for name in ("a", "b"):
+        cluster.choose(make_pod(name).label("rule", "{").build())
+    cluster.choose(make_pod("c").build())
+    assert [text.splitlines()[0] for text in told] == [
+        "plugin 'Faulty' failed in Filter for pod 'default/a', and how it came to that is told this once:",
+        "plugin 'Faulty' failed in Filter for pod 'default/c', and how it came to that is told this once:",
+    ]
+    assert f'File "{faulty}", line 14, in filter_node' in told[0]
+    assert told[1].endswith("KeyError: 'rule'")
+
+
+def test_a_column_that_cannot_be_read_is_told_with_its_node(faulty: Path) -> None:
+    cluster = cluster_with(faulty)
+    told = told_by(cluster)
+    for name in ("n1", "n2"):
+        cluster.add(make_node(name).capacity(cpu="4", pods="9").build())
+    failed = cluster.choose(make_pod("web").label("rule", "null").build())
+    assert isinstance(failed, Failed)
+    assert told[0].startswith("plugin 'Faulty': column 'warmth' cannot be read off node 'n1'")
+    assert told[0].endswith("KeyError: 'warmth'")
+
+
+def test_a_constructor_that_raises_is_told_with_its_place(faulty: Path) -> None:
+    with pytest.raises(RegistryError) as refused:
+        cluster_with(faulty, greatest=11)
+    assert str(refused.value) == f"plugin 'Faulty': cannot be made: not so many (at {faulty}:11)"
+
+
+def test_a_file_that_cannot_be_loaded_is_told_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "faulty.py"
+    path.write_text("x = 1\ny = x / 0\n", encoding="utf-8")
+    with pytest.raises(RegistryError) as refused:
+        cluster_with(path)
+    assert str(refused.value) == f"plugin '{path}:Faulty': cannot load '{path}': division by zero (at {path}:2)"
+
+
+def test_what_no_plugin_had_a_part_in_has_no_place() -> None:
+    assert plugin_faults.place_of(ValueError("never raised")) == ""
+    assert not plugin_faults.is_foreign("")
