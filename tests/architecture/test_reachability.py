@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.architecture.source_tree import PACKAGE, ROOT, modules, parse
 
 #: What users import by name, as the manual tells them to; beside the scripts and entry points of pyproject.toml.
-PUBLIC = ("stowplan", "stowplan.testing", "stowplan.simulate", "stowplan.framework.contract")
+PUBLIC = ("stowplan", "stowplan.testing", "stowplan.simulate", "stowplan.framework", "stowplan.framework.contract")
 #: Run as `python -m stowplan`.
 PROGRAMS = ("stowplan.__main__",)
 #: Modules that are imported by a name made at run time: by whom, and how.

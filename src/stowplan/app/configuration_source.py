@@ -1,15 +1,25 @@
 """Where the text of the configuration comes from: a file, a ConfigMap, or the command line itself.
 
-A source gives the text and says when it may have changed; what the text means is up to `settings` at start and to
-`reload` later on.
+A source gives the text and says when it may have changed; what the text means is up to `app/configuration.py` at start
+and to `app/reload.py` later on.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
+
+import msgspec
+
+from stowplan.app.clients import open_client
+from stowplan.app.options import OptionError, RunOptions
+from stowplan.config.types import ClientConnection
+from stowplan.kube.client import ApiRequest
+from stowplan.kube.errors import RequestError
+from stowplan.observe.component_metrics import RequestMetrics
 
 CONFIG_KEY: Final = "config.yaml"
 POLL_SECONDS: Final = 5.0
@@ -75,48 +85,30 @@ class FileSource:
 
 
 class ConfigMapSource:
-    """A ConfigMap object with the configuration under `config.yaml`; whoever watches it puts in new versions."""
-
-    def __init__(self, config_map: Mapping[str, Any]) -> None:
-        self._config_map = config_map
-        self._is_new = asyncio.Event()
-
-    @property
-    def name(self) -> str:
-        metadata = self._config_map.get("metadata") or {}
-        return f"ConfigMap {metadata.get('namespace', 'default')}/{metadata.get('name', '')}"
-
-    def put(self, config_map: Mapping[str, Any]) -> bool:
-        """Take in a new version of the object; say whether its data is new."""
-        is_new = bool(config_map.get("data") != self._config_map.get("data"))
-        if is_new:
-            self._is_new.set()
-        self._config_map = config_map
-        return is_new
-
-    async def read(self) -> str:
-        self._is_new.clear()
-        return text_of_config_map(self.name, self._config_map)
-
-    async def changed(self) -> None:
-        await self._is_new.wait()
-
-
-class FetchedConfigMap:
-    """A ConfigMap of the cluster, fetched when it is read and looked at every few seconds."""
+    """A ConfigMap with the configuration under `config.yaml`, fetched when it is read, and again every few seconds."""
 
     def __init__(self, fetch: Callable[[], Awaitable[Mapping[str, Any]]], poll_seconds: float = POLL_SECONDS) -> None:
         self._fetch = fetch
         self._poll_seconds = poll_seconds
-        self._seen: ConfigMapSource | None = None
+        #: The object that was read last; None if nothing could be.
+        self._seen: Mapping[str, Any] | None = None
 
     @property
     def name(self) -> str:
-        return self._seen.name if self._seen is not None else "ConfigMap"
+        if self._seen is None:
+            return "ConfigMap"
+        metadata = self._seen.get("metadata") or {}
+        return f"ConfigMap {metadata.get('namespace', 'default')}/{metadata.get('name', '')}"
 
     async def read(self) -> str:
-        self._seen = ConfigMapSource(await self._fetch())
-        return await self._seen.read()
+        self._seen = await self._fetch()
+        data = self._seen.get("data") or {}
+        if CONFIG_KEY not in data:
+            keys = ", ".join(sorted(data)) or "none"
+            problem = f"data.{CONFIG_KEY}: Required value; put the configuration there (keys: {keys})"
+            raise SourceError(f"{self.name}: {problem}")
+        text: str = data[CONFIG_KEY]
+        return text
 
     async def changed(self) -> None:
         while True:
@@ -126,7 +118,7 @@ class FetchedConfigMap:
             except SourceError:
                 # Out of reach for now: what is in force stays.
                 continue
-            if self._seen is None or self._seen.put(found):
+            if self._seen is None or found.get("data") != self._seen.get("data"):
                 return
 
 
@@ -145,11 +137,29 @@ class InlineSource:
         await asyncio.Event().wait()
 
 
-def text_of_config_map(name: str, config_map: Mapping[str, Any]) -> str:
-    """Return the configuration that a ConfigMap holds."""
-    data = config_map.get("data") or {}
-    if CONFIG_KEY not in data:
-        keys = ", ".join(sorted(data)) or "none"
-        raise SourceError(f"{name}: data.{CONFIG_KEY}: Required value; put the configuration there (keys: {keys})")
-    text: str = data[CONFIG_KEY]
-    return text
+async def find_source(options: RunOptions, requests: RequestMetrics) -> ConfigurationSource | None:
+    """Return where the configuration is written down; None if nowhere."""
+    named = [name for name in ("config", "config-map", "config-text") if name in options.given]
+    if len(named) > 1:
+        raise OptionError(f"--{' and --'.join(named)} each give a configuration; give one of them")
+    if options.config:
+        return FileSource(options.config)
+    if options.config_text:
+        return InlineSource(options.config_text)
+    if options.config_map:
+        return ConfigMapSource(partial(_get_config_map, options, requests))
+    return None
+
+
+async def _get_config_map(options: RunOptions, requests: RequestMetrics) -> dict[str, Any]:
+    namespace, slash, name = options.config_map.partition("/")
+    if not (namespace and slash and name):
+        raise OptionError(f"--config-map {options.config_map!r}: write NAMESPACE/NAME")
+    client = await open_client(ClientConnection(options.kubeconfig), options.master, "", requests)
+    try:
+        answer = await client.send(ApiRequest("GET", f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
+    except RequestError as error:
+        raise SourceError(f"--config-map {options.config_map}: cannot be read: {error.describe()}") from error
+    finally:
+        await client.close()
+    return msgspec.json.decode(answer, type=dict[str, Any])

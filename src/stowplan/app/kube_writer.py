@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stowplan.app import clients
+from stowplan.app.process import now
 from stowplan.engine.ports import Note
 from stowplan.framework.handle import ConflictError
 from stowplan.kube.backoff import Draw
@@ -20,7 +20,7 @@ class KubeWriter(Writes):
     """Writes to a cluster, as long as `may_write` lets it; events are `recorder`'s to write."""
 
     def __init__(self, client: Client, draw: Draw, may_write: Callable[[], bool], recorder: Recorder) -> None:
-        super().__init__(client, clients.now, draw, may_write)
+        super().__init__(client, now, draw, may_write)
         self.object_writer = KubeObjectWriter(self.objects)
         self._recorder = recorder
 

@@ -11,7 +11,6 @@ import pytest
 from stowplan.app.configuration_source import (
     ConfigMapSource,
     ConfigurationSource,
-    FetchedConfigMap,
     FileSource,
     InlineSource,
     SourceError,
@@ -27,6 +26,16 @@ def keyed(text: str) -> dict[str, Any]:
     return config_map(**{"config.yaml": text})
 
 
+class Server:
+    """A server with one ConfigMap."""
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self.found = found
+
+    async def fetch(self) -> dict[str, Any]:
+        return self.found
+
+
 async def is_told(source: ConfigurationSource, *, is_expected: bool = False) -> bool:
     """Say whether the source reports a change; one that is expected is waited for."""
     try:
@@ -37,9 +46,10 @@ async def is_told(source: ConfigurationSource, *, is_expected: bool = False) -> 
 
 
 def test_a_config_map_holds_the_text_under_its_key() -> None:
-    source = ConfigMapSource(keyed("parallelism: 2"))
-    assert source.name == "ConfigMap kube-system/stowplan"
+    source = ConfigMapSource(Server(keyed("parallelism: 2")).fetch)
+    assert source.name == "ConfigMap"
     assert asyncio.run(source.read()) == "parallelism: 2"
+    assert source.name == "ConfigMap kube-system/stowplan"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +62,7 @@ def test_a_config_map_holds_the_text_under_its_key() -> None:
 )
 def test_a_config_map_without_the_key_is_an_error(found: dict[str, Any], keys: str) -> None:
     with pytest.raises(SourceError) as caught:
-        asyncio.run(ConfigMapSource(found).read())
+        asyncio.run(ConfigMapSource(Server(found).fetch).read())
     assert str(caught.value) == (
         f"ConfigMap kube-system/stowplan: data.config.yaml: Required value; put the configuration there (keys: {keys})"
     )
@@ -60,12 +70,14 @@ def test_a_config_map_without_the_key_is_an_error(found: dict[str, Any], keys: s
 
 def test_a_config_map_tells_of_new_data_only_and_once() -> None:
     async def watch() -> list[bool]:
-        source = ConfigMapSource(keyed("a"))
+        server = Server(keyed("a"))
+        source = ConfigMapSource(server.fetch, poll_seconds=0.001)
         await source.read()
         told = [await is_told(source)]
-        source.put({**keyed("a"), "metadata": {"namespace": "kube-system", "name": "stowplan", "labels": {"x": "y"}}})
+        metadata = {"namespace": "kube-system", "name": "stowplan", "labels": {"x": "y"}}
+        server.found = {**keyed("a"), "metadata": metadata}
         told.append(await is_told(source))
-        source.put(keyed("b"))
+        server.found = keyed("b")
         told.append(await is_told(source, is_expected=True))
         assert await source.read() == "b"
         return [*told, await is_told(source)]
@@ -111,7 +123,7 @@ def test_a_config_map_of_the_cluster_is_fetched_anew_and_its_change_noticed() ->
         return versions.pop(0)
 
     async def follow() -> tuple[str, str, str]:
-        source = FetchedConfigMap(fetch, poll_seconds=0.001)
+        source = ConfigMapSource(fetch, poll_seconds=0.001)
         first = await source.read()
         await source.changed()
         return source.name, first, await source.read()
@@ -130,7 +142,7 @@ def test_a_config_map_out_of_reach_changes_nothing_until_it_is_back() -> None:
         return dict(answer)
 
     async def follow() -> int:
-        source = FetchedConfigMap(fetch, poll_seconds=0.001)
+        source = ConfigMapSource(fetch, poll_seconds=0.001)
         await source.read()
         await source.changed()
         return len(answers)

@@ -12,7 +12,7 @@ from stowplan.embedded.http.server import ServerOptions
 from stowplan.kube import credentials, local_kubeconfig
 from stowplan.kube.local_kubeconfig import DEFAULT_PATH, Access
 from stowplan.local import kubeconfig_file
-from stowplan.local.entering import Entrance
+from stowplan.local.api_endpoint import ApiEndpoint
 from stowplan.local.kubeconfig_file import KubeconfigError
 
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_written_is_named_with_the_way_out(tmp_path: Path) -> Non
 def test_a_token_is_in_no_description_of_what_holds_it() -> None:
     shown = [
         repr(Access("http://x", "hush")),
-        repr(Entrance(token="hush", admin_token="hush")),
+        repr(ApiEndpoint(token="hush", admin_token="hush")),
         repr(ServerOptions(token="hush", admin_token="hush")),
     ]
     assert [text for text in shown if "hush" in text or "signing_key" in text] == []
