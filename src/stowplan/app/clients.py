@@ -16,8 +16,8 @@ from stowplan import __version__
 from stowplan.app.options import OptionError
 from stowplan.app.process import now
 from stowplan.config.types import ClientConnection
-from stowplan.kube import binding_message, credentials
-from stowplan.kube.client import Client, ClientSettings, Exchange, Request
+from stowplan.kube import credentials, writes
+from stowplan.kube.client import ApiRequest, Client, ClientSettings, Exchange
 from stowplan.kube.credentials import CredentialsError
 from stowplan.observe.component_metrics import FOLLOWED, RequestMetrics
 from stowplan.observe.logs import log_for
@@ -44,7 +44,7 @@ async def open_client(
     """Return a client of the cluster that is to be scheduled; `name` tells it apart in the server's logs."""
     found = await credentials.load(connection.kubeconfig, os.environ, now, master)
     agent = f"{USER_AGENT}/{name}" if name else USER_AGENT
-    is_binary = connection.content_type == binding_message.MEDIA_TYPE
+    is_binary = connection.content_type == writes.MEDIA_TYPE
     settings = ClientSettings(agent, connection.qps, connection.burst, timeout_seconds, writes_binary=is_binary)
     try:
         return Client(found, settings, told_to(metrics, found.server))
@@ -112,11 +112,11 @@ class KubeReviewer:
         return AccessDecision(bool(status.get("allowed")), status.get("reason", ""))
 
     async def authentication_config(self) -> Mapping[str, str]:
-        found = msgspec.json.decode(await self._client.send(Request("GET", _CONFIG)), type=dict[str, Any])
+        found = msgspec.json.decode(await self._client.send(ApiRequest("GET", _CONFIG)), type=dict[str, Any])
         data: dict[str, str] = found.get("data") or {}
         return data
 
     async def _review(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        answer = await self._client.send(Request("POST", path, body=msgspec.json.encode(body)))
+        answer = await self._client.send(ApiRequest("POST", path, body=msgspec.json.encode(body)))
         status: dict[str, Any] = msgspec.json.decode(answer, type=dict[str, Any]).get("status") or {}
         return status

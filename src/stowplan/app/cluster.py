@@ -24,21 +24,19 @@ from stowplan.app.configuration import ConfigurationLike, as_configuration, as_g
 from stowplan.app.objects import PendingPods, check_pod, read_yaml
 from stowplan.app.plugin_handle import PluginHandle
 from stowplan.app.process import PrivateLoop
-from stowplan.cache.cache import Cache, Placed
+from stowplan.cache.cache import Cache, CachedPod
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, rules_of
 from stowplan.config.types import Configuration
-from stowplan.engine import scheduling_cycle
-from stowplan.engine.event_handlers import Intake
-from stowplan.engine.eviction import Evictions
-from stowplan.engine.extended import Extended
-from stowplan.engine.news import News
+from stowplan.engine import binding_cycle, scheduling_cycle
+from stowplan.engine.background_tasks import ClusterChanges
+from stowplan.engine.event_handlers import EventHandlers
+from stowplan.engine.extenders import Extenders
 from stowplan.engine.ports import ExtenderSaid
+from stowplan.engine.post_filter import Evictions
 from stowplan.engine.results import Chosen, Failed, Refused, Result
-from stowplan.engine.sampling import ALL_NODES, Sampler
-from stowplan.engine.scheduling_cycle import Field
-from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
-from stowplan.extender.connect import connect
-from stowplan.framework import placing, plugin_faults
+from stowplan.engine.scheduling_cycle import ALL_NODES, Field, RandomTie, Sampler, TieRule, UpstreamOrder
+from stowplan.extender.client import connect
+from stowplan.framework import plugin_faults
 from stowplan.framework.extender import Extender
 from stowplan.framework.kept.memo import Memo
 from stowplan.framework.plugin_faults import Stopwatch
@@ -47,8 +45,9 @@ from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.observe.explain import Explanation, explain, feasible_nodes
-from stowplan.observe.hearing import hear
+from stowplan.observe.explain import explain, feasible_nodes
+from stowplan.observe.explanation import Explanation
+from stowplan.observe.extender_reports import ask_extenders
 from stowplan.queue.nominations import Nominations
 from stowplan.table.shape import PodShape
 
@@ -104,10 +103,10 @@ class Cluster:
         self.cache = Cache(rules_of(gates))
         self.nominations = Nominations()
         self.waiting_pods = WaitingPods()
-        self.evictions = Evictions(self.cache)
+        self.evictions = Evictions(self.cache, self.waiting_pods)
         #: Measures the plugins of all profiles; runs when a scheduler is put together.
         self.stopwatch = Stopwatch()
-        self.news = News()
+        self.cluster_changes = ClusterChanges()
         self.handle = PluginHandle(
             self.cache,
             gates,
@@ -115,14 +114,14 @@ class Cluster:
             self.waiting_pods,
             self.evictions,
             self.stopwatch,
-            self.news,
+            self.cluster_changes,
             random.Random(seed).randrange,
         )
         built = self.build(self.config)
         self.profiles: Mapping[str, Profile] = built.profiles
         self.handle.extenders = built.extenders
         self._pending = PendingPods(self.nominations, lambda: self.profiles)
-        self._handlers = Intake(self.cache, self._pending, self.profiles)
+        self._handlers = EventHandlers(self.cache, self._pending, self.profiles)
         #: Told what extenders say against pods, and which of them fail.
         self.heard: Callable[[ExtenderSaid], None] = warn_if_ignored
         rule: TieRule = UpstreamOrder() if ties == "upstream" else RandomTie(random.Random(seed).randrange)
@@ -135,7 +134,7 @@ class Cluster:
             percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score or ALL_NODES,
         )
         self._keeps_answers = keep_answers
-        self._extender_ties = RandomTie(random.Random(seed).randrange)
+        self._draw_for_extenders: Callable[[int], int] = random.Random(seed).randrange
         self._loop = PrivateLoop()
 
     @classmethod
@@ -178,11 +177,9 @@ class Cluster:
         if not isinstance(result, Chosen):
             return result
         node_name = result.node_name
-        self.cache.assume(pod, node_name, shape)
-        rejection = placing.run_reserve(profile, pod, node_name)
+        rejection = binding_cycle.place(self.cache, profile, pod, node_name, shape)
         if rejection is not None:
-            placing.run_unreserve(profile, pod, node_name)
-            self.cache.forget(pod)
+            binding_cycle.undo(self.cache, profile, pod, node_name)
             return Failed(pod, ", ".join(rejection.reasons), rejection.plugin)
         self._pending.delete(pod)
         return result
@@ -197,20 +194,20 @@ class Cluster:
             gated = Gated(pod, gate)
             # Nobody meant to keep it out.
             return Failed(pod, gated.message, gate.plugin) if gate.code is Code.ERROR else gated
-        extended = self.extended()
-        if extended is not None:
-            return self._loop.run(extended.choose(profile, pod, shape), self.extenders)
-        return scheduling_cycle.choose(self.field, profile, pod, shape)
+        extenders = self.extenders_in_flow()
+        if extenders is None:
+            return scheduling_cycle.choose_at_once(self.field, profile, pod, shape)
+        return self._loop.run(scheduling_cycle.choose(self.field, profile, pod, shape, extenders), self.extenders)
 
     def explain(self, pod: Pod) -> Explanation:
         """Say what every plugin and extender thinks of every node for `pod`, with scores and nearest misses."""
         profile, hearing = self.profile_of(pod), None
         if self.extenders:
             nodes = feasible_nodes(self.field, profile, pod)
-            hearing = self._loop.run(hear(self.extenders, pod, nodes), self.extenders)
+            hearing = self._loop.run(ask_extenders(self.extenders, pod, nodes), self.extenders)
         return explain(self.field, profile, pod, hearing)
 
-    def placed(self, pod: Pod) -> Placed | None:
+    def placed(self, pod: Pod) -> CachedPod | None:
         return self.cache.placed(pod)
 
     def profile_of(self, pod: Pod) -> Profile:
@@ -253,7 +250,7 @@ class Cluster:
     def use(self, config: Configuration, built: Built) -> None:
         """Schedule with other profiles and extenders from now on; nothing that the old ones answered is kept."""
         self.config, self.profiles, self.handle.extenders = config, built.profiles, built.extenders
-        self._handlers = replace(self._handlers, scheduler_names=built.profiles)
+        self._handlers.scheduler_names = built.profiles
         self.field = replace(
             self.field,
             memo=Memo(self.cache.table, is_on=self._keeps_answers),
@@ -265,17 +262,16 @@ class Cluster:
         """The extenders of the configuration in force."""
         return self.handle.extenders
 
-    def extended(self) -> Extended | None:
-        """Return who chooses together with the extenders; None if there are none, for then nothing is waited for."""
+    def extenders_in_flow(self) -> Extenders | None:
+        """Return the extenders as the flow asks them; None if there are none, for then nothing is waited for."""
         if not self.extenders:
             return None
         known = self.cache.table.row_of
-        return Extended(
-            self.field,
+        return Extenders(
             self.extenders,
             pods_on=lambda name: self.pods_on(name) if name in known else None,
             tell=lambda said: self.heard(said),
-            draw=self._extender_ties,
+            draw=self._draw_for_extenders,
         )
 
 

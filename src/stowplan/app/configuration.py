@@ -26,11 +26,11 @@ from stowplan.config.points import IN_TREE
 from stowplan.config.types import ClientConnection, Configuration
 from stowplan.config.validate import validate
 from stowplan.framework.registry import Registry
-from stowplan.kube.client import Request
+from stowplan.kube.client import ApiRequest
 from stowplan.kube.errors import RequestError
 from stowplan.observe.logs import log_for
 from stowplan.plugins import NOT_BUILT, in_tree
-from stowplan.queue.backoff import Limits
+from stowplan.queue.backoff import QueueLimits
 
 if TYPE_CHECKING:
     from stowplan.observe.component_metrics import RequestMetrics
@@ -70,16 +70,16 @@ def write_configuration(configuration: Configuration, path: str) -> None:
         raise OptionError(f"--write-config-to {path}: cannot be written: {error.strerror}") from error
 
 
-def queue_limits(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> Limits:
+def queue_limits(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> QueueLimits:
     """Return how long pods wait under a configuration."""
-    return Limits(
+    return QueueLimits(
         initial_backoff_seconds=config.pod_initial_backoff_seconds,
         max_backoff_seconds=config.pod_max_backoff_seconds,
         pops_early=gates.enabled("SchedulerPopFromBackoffQ"),
     )
 
 
-def queue_limits_of(options: RunOptions, config: Configuration) -> Limits:
+def queue_limits_of(options: RunOptions, config: Configuration) -> QueueLimits:
     """Return how long pods wait: what the configuration says, and the flag for what it has no field for."""
     longest = int(options.pod_max_in_unschedulable_pods_duration.seconds)
     return replace(queue_limits(config, options.feature_gates), max_unschedulable_seconds=longest)
@@ -298,7 +298,7 @@ async def _get_config_map(options: RunOptions, requests: RequestMetrics) -> dict
 
     client = await open_client(ClientConnection(options.kubeconfig), options.master, "", requests)
     try:
-        answer = await client.send(Request("GET", f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
+        answer = await client.send(ApiRequest("GET", f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
     except RequestError as error:
         raise SourceError(f"--config-map {options.config_map}: cannot be read: {error.describe()}") from error
     finally:

@@ -17,9 +17,8 @@ from stowplan.app.options import OptionError, RunOptions
 from stowplan.app.replica import Replica
 from stowplan.config.external import to_external
 from stowplan.kube.client import Client
-from stowplan.observe import pod_resources
-from stowplan.observe.component_metrics import RequestMetrics
-from stowplan.observe.health_metrics import HealthMetrics
+from stowplan.observe import resource_usage
+from stowplan.observe.component_metrics import HealthMetrics, RequestMetrics
 from stowplan.observe.logs import Logging, log_for
 from stowplan.serving.authentication import (
     Authorities,
@@ -201,7 +200,7 @@ def _resources_of(replica: Replica) -> Callable[[], Awaitable[bytes | None]]:
             # Another one leads, and tells.
             return None
         # It takes long on a large cluster, and the loop has pods to schedule.
-        return await asyncio.to_thread(pod_resources.text, replica.watching.objects("Pod"))
+        return await asyncio.to_thread(resource_usage.pod_resources_text, replica.watching.objects("Pod"))
 
     return text
 

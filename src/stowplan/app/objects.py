@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stowplan.engine.event_handlers import Intake
+from stowplan.engine.event_handlers import EventHandlers
 from stowplan.framework.changes import Event
 from stowplan.framework.profile import Profile
-from stowplan.model import decode, malformed
+from stowplan.model import decode, json_values
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.meta import Part
 from stowplan.model.pod import Pod
@@ -42,7 +42,7 @@ def read_yaml(source: str | Path) -> list[Any]:
     for one in found:
         if isinstance(one, decode.UnknownObject):
             problem = f"scheduling reads no {one.kind} of {one.api_version}, which is left out"
-            title = malformed.title(one.content)
+            title = json_values.title(one.content)
             # Told of the line that calls `Cluster.from_yaml`.
             warnings.warn(f"{origin}: {title}: {problem}; of a workload, give the pods", stacklevel=3)
     return found
@@ -54,7 +54,7 @@ def check_pod(given: object) -> None:
         raise TypeError(f"expected a Pod, got {type(given).__name__}; {_MADE}")
 
 
-def add(handlers: Intake, pending: PendingPods, found: Any) -> None:
+def add(handlers: EventHandlers, pending: PendingPods, found: Any) -> None:
     """Take in an object, or a new version of one."""
     match found:
         case decode.UnknownObject():
@@ -74,7 +74,7 @@ def add(handlers: Intake, pending: PendingPods, found: Any) -> None:
             handlers.add(found, 0)
 
 
-def remove(handlers: Intake, pending: PendingPods, found: Any) -> None:
+def remove(handlers: EventHandlers, pending: PendingPods, found: Any) -> None:
     """Drop an object; nothing happens if it is not known."""
     if isinstance(found, Pod):
         placed = handlers.cache.placed(found)

@@ -15,20 +15,19 @@ import msgspec
 import numpy as np
 
 from stowplan.cache.cache import Cache
-from stowplan.cache.groups import Groups
-from stowplan.cache.objects import Objects
+from stowplan.cache.objects import Groups, Objects
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.engine.eviction import Evictions
-from stowplan.engine.news import News
+from stowplan.engine.background_tasks import ClusterChanges
 from stowplan.engine.ports import Note, Writer
+from stowplan.engine.post_filter import Evictions
 from stowplan.framework.extender import Extender
 from stowplan.framework.handle import Binder, Measures, ObjectWriter
 from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model.binding import Binding
-from stowplan.model.merge_patch import patched
+from stowplan.model.decode import patched
+from stowplan.model.kinds import Binding
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources.in_flight import InFlight
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.queue.nominations import Nominations
 from stowplan.table.nodes import Nodes
 
@@ -54,19 +53,22 @@ class PluginHandle:
     evictions: Evictions
     stopwatch: Stopwatch
     #: Told when changes were applied.
-    news: News
+    cluster_changes: ClusterChanges
     #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
     draw: Callable[[int], int]
     #: The resource claims on their way to the cluster.
-    claims: InFlight = field(init=False)
+    claims: ClaimTracker = field(init=False)
     #: Where plugins count their own work.
     measures: Measures = field(default_factory=Unmeasured)
     #: What plugins write to; without one, what they write is done here.
     writer: Writer | None = None
+    #: Where bind plugins post to.
+    binder: Binder = field(init=False)
     extenders: tuple[Extender, ...] = ()
 
     def __post_init__(self) -> None:
-        self.claims = InFlight(self.cache.objects, self.cache.table.reads, self.feature_gates)
+        self.claims = ClaimTracker(self.cache.objects, self.cache.table.reads, self.feature_gates)
+        self.binder = CacheWriter(self.cache)
 
     @property
     def listers(self) -> Objects:
@@ -87,11 +89,6 @@ class PluginHandle:
     def groups(self) -> Groups:
         """Where plugins that place gangs find the pod groups and their members."""
         return self.cache.groups
-
-    @property
-    def binder(self) -> Binder:
-        """Where bind plugins post to."""
-        return self.writer if self.writer is not None else CacheWriter(self.cache)
 
     @property
     def writes(self) -> ObjectWriter:

@@ -15,7 +15,7 @@ from stowplan.cli.output import BadInputError
 from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
-from stowplan.observe.explain import Explanation, render
+from stowplan.observe.explanation import Explanation, render
 from stowplan.observe.summary import summary
 
 if TYPE_CHECKING:

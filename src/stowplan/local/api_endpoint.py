@@ -20,10 +20,8 @@ from stowplan.embedded.http.origin import canonical
 from stowplan.embedded.http.server import ServerOptions, Serving, UnsafeAddressError, check_address, serve
 from stowplan.embedded.objects import private_files
 from stowplan.embedded.registry.api import Api
-from stowplan.kube.identity import Credentials
+from stowplan.kube.identity import Credentials, Fixed, TlsFiles, Trust
 from stowplan.kube.local_kubeconfig import DEFAULT_PATH, NAME, Access, read
-from stowplan.kube.tls import TlsFiles, Trust
-from stowplan.kube.tokens import Fixed
 
 USUAL_PORT: Final = 6443
 _SYSTEM: Final = "kube-system"

@@ -34,8 +34,8 @@ from stowplan.embedded.storage.persistence import Database, DatabaseError
 from stowplan.embedded.storage.store import Store
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
+from stowplan.kube.identity import CredentialsError
 from stowplan.kube.local_kubeconfig import Access
-from stowplan.kube.tls import CredentialsError
 from stowplan.local import api_endpoint
 from stowplan.local.api_endpoint import ApiEndpoint, ApiEndpointError, KubeconfigError, check_endpoint
 from stowplan.local.components import Components

@@ -22,9 +22,9 @@ from typing import Final
 from urllib.parse import urlencode
 
 from stowplan.app.kube_writer import occurrence_of
-from stowplan.embedded.following import resources
 from stowplan.embedded.http.answers import Respond, respond_safely, wait_safely
 from stowplan.embedded.http.requests import Request as Asked
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.registry import binding as bindings
 from stowplan.embedded.registry.api import Api
@@ -34,12 +34,12 @@ from stowplan.embedded.requests.request import TRUSTED, Target
 from stowplan.embedded.requests.watching import Watch
 from stowplan.engine.ports import Note, Writer
 from stowplan.framework.handle import ObjectWriter
-from stowplan.kube.answers import Answer
+from stowplan.kube.connections import ApiAnswer
+from stowplan.kube.events import SeriesBook
 from stowplan.kube.identity import Authorization
-from stowplan.kube.pool import Request
-from stowplan.kube.series import SeriesBook
+from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 
@@ -62,20 +62,20 @@ class InProcessTransport:
     async def close(self) -> None:
         """Nothing is open."""
 
-    async def renew(self, request: Request) -> None:
+    async def renew(self, request: ApiRequest) -> None:
         await self._authorization.renew()
 
-    async def exchange(self, request: Request) -> Answer:
+    async def exchange(self, request: ApiRequest) -> ApiAnswer:
         given = await self._ask(request)
         if isinstance(given, Watch):
             raise ValueError(f"{request.verb} {request.path}: a watch has no end to wait for; ask for a stream")
-        return Answer(given.code, _PHRASES.get(given.code, ""), _NO_HEADERS, given.body)
+        return ApiAnswer(given.code, _PHRASES.get(given.code, ""), _NO_HEADERS, given.body)
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[_Coming]:
+    async def stream(self, request: ApiRequest) -> AsyncIterator[_Coming]:
         yield _Coming(await self._ask(request))
 
-    async def _ask(self, request: Request) -> Given | Watch:
+    async def _ask(self, request: ApiRequest) -> Given | Watch:
         target = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
         headers = {
             "host": "localhost",
@@ -117,8 +117,8 @@ class InProcessWriter:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._pods = resources.pods(api)
-        self._events = resources.find(api, "events.k8s.io/v1", "Event")
+        self._pods = find_resource(api, "v1", "Pod")
+        self._events = find_resource(api, "events.k8s.io/v1", "Event")
         self._book = SeriesBook(socket.gethostname())
         self._notes: deque[tuple[Note, datetime]] = deque()
         self._is_wanted, self._is_written = asyncio.Event(), asyncio.Event()

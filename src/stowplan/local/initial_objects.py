@@ -30,11 +30,11 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from stowplan.embedded.controllers.volume_provisioning import standard_class
-from stowplan.embedded.following.storage import DEFAULT_CLASS
+from stowplan.embedded.informers.volumes import DEFAULT_CLASS
 from stowplan.local.apply import Applier
 from stowplan.local.manifests import Manifest, ManifestError, in_order, read, read_copy, read_text
 from stowplan.model import manifests as manifest_text
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
 
 T = TypeVar("T")
 #: What the cluster warns of, by kind and words, and of which manifests.

@@ -17,12 +17,12 @@ from typing import Any, Final
 from stowplan.app.clients import USER_AGENT
 from stowplan.app.process import now
 from stowplan.kube import credentials
-from stowplan.kube.client import Client, ClientSettings, Request
+from stowplan.kube.client import ApiRequest, Client, ClientSettings
 from stowplan.kube.credentials import CredentialsError
 from stowplan.kube.errors import ApiError, RequestError
 from stowplan.model import json_values
 from stowplan.model import manifests as manifest_text
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
 
 STDIN: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -216,7 +216,7 @@ async def _list(client: Client, collection: str, kind: str, tell: Callable[[str]
     found: list[Manifest] = []
     parameters = {"limit": str(_PAGE)}
     while True:
-        request = Request("GET", collection, parameters, silence_seconds=_SILENCE_SECONDS)
+        request = ApiRequest("GET", collection, parameters, silence_seconds=_SILENCE_SECONDS)
         try:
             page = json_values.read_object(await client.send(request))
         except ApiError as error:

@@ -22,7 +22,7 @@ def in_tree() -> tuple[type[Plugin], ...]:
     from stowplan.plugins.dynamicresources.plugin import DynamicResources
     from stowplan.plugins.gangscheduling import GangScheduling
     from stowplan.plugins.imagelocality import ImageLocality
-    from stowplan.plugins.interpodaffinity import InterPodAffinity
+    from stowplan.plugins.interpodaffinity.plugin import InterPodAffinity
     from stowplan.plugins.nodeaffinity import NodeAffinity
     from stowplan.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
     from stowplan.plugins.nodename import NodeName

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from aiohttp import web
 
-from stowplan.observe.health_metrics import HealthMetrics
+from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import CONTENT_TYPE
 from stowplan.serving import debug_pages, responses, zpages
 from stowplan.serving.responses import Handler

@@ -9,16 +9,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from stowplan.cache.groups import Groups
-from stowplan.cache.objects import Objects
+from stowplan.cache.objects import Groups, Objects
 from stowplan.config.feature_gates import DEFAULT_GATES
-from stowplan.model.binding import Binding
-from stowplan.model.kinds import ApiObject
-from stowplan.model.merge_patch import patched
+from stowplan.model.decode import patched
+from stowplan.model.kinds import Binding
+from stowplan.model.meta import ApiObject
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
-from stowplan.plugins.dynamicresources.in_flight import InFlight
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
@@ -91,7 +90,7 @@ class LocalHandle:
         return self
 
     @property
-    def news(self) -> LocalHandle:
+    def cluster_changes(self) -> LocalHandle:
         return self
 
     def row_of(self, node_name: str) -> Nodes:
@@ -100,8 +99,8 @@ class LocalHandle:
         return nodes.take(np.flatnonzero(nodes.with_names(frozenset((node_name,)))))
 
     @cached_property
-    def claims(self) -> InFlight:
-        return InFlight(self.listers, self.table.reads, self.feature_gates)
+    def claims(self) -> ClaimTracker:
+        return ClaimTracker(self.listers, self.table.reads, self.feature_gates)
 
     def now_ns(self) -> int:
         return self.time_ns

@@ -4,9 +4,9 @@ import pytest
 
 from stowplan.app.cluster import Cluster
 from stowplan.engine.results import Chosen
-from stowplan.observe.explain import Explanation
+from stowplan.observe.explanation import Explanation
 from stowplan.testing import NodeBuilder, PodBuilder, make_node, make_pod
-from stowplan.testing.pod_builder import ZONE
+from stowplan.testing.builders import ZONE
 
 SMALL = make_node("small").capacity(cpu="4", memory="8Gi")
 WEB = make_pod("web-0").label("app", "web")

@@ -15,7 +15,7 @@ from multidict import CIMultiDict
 
 from stowplan.app.clients import VERSION
 from stowplan.local.pages import PagesOptions, serve_pages
-from stowplan.observe.health_metrics import HealthMetrics
+from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import Metrics
 from stowplan.serving.authentication import Authorities, DelegatedAuthenticator, UserInfo
 from stowplan.serving.authorization import DelegatedAuthorizer, Guard

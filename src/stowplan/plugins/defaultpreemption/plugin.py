@@ -28,7 +28,7 @@ from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.plugins.defaultpreemption import candidate_nodes
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
-from stowplan.plugins.defaultpreemption.search import Limits, Search
+from stowplan.plugins.defaultpreemption.search import CandidateLimits, VictimSearch
 
 NO_CANDIDATE = "no candidate node for preemption"
 UNDERWAY = "waiting for the preemption for this pod to be finished"
@@ -58,19 +58,19 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         min_candidate_nodes_absolute: int = 100,
     ) -> None:
         self._handle = handle
-        self._limits = Limits(min_candidate_nodes_percentage, min_candidate_nodes_absolute)
+        self._limits = CandidateLimits(min_candidate_nodes_percentage, min_candidate_nodes_absolute)
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
         return refuse(UNDERWAY) if self._handle.evictions.is_underway(pod) else None
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
-        objection = self.objection(pod, attempt)
-        if objection:
-            return _refusal(objection)
+        problem = self.why_ineligible(pod, attempt)
+        if problem:
+            return _rejection(problem)
         found = self.search(pod, attempt)
         if not found:
             error = found.error()
-            return _refusal(error, Code.ERROR) if error else Withdrawn(_refusal(found.message()))
+            return _rejection(error, Code.ERROR) if error else Withdrawn(_rejection(found.message()))
         if self._handle.asks_before_preempting(pod):
             return Proposed(found.candidates, _settle, _fail)
         return _nominated(found.best())
@@ -79,31 +79,31 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         # A pod gone is when to look again whether the pod may be tried; whether it is worth it is for others to say.
         return (Awaited(changes.POD, Action.DELETE, lambda pod, old, new: False),)
 
-    def objection(self, pod: Pod, attempt: Attempt) -> str:
+    def why_ineligible(self, pod: Pod, attempt: Attempt) -> str:
         """Return why the pod may not preempt; empty if it may."""
-        return objection(pod, attempt, self._handle.pods)
+        return why_ineligible(pod, attempt, self._handle.pods)
 
     def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
-        search = Search(pod, attempt, self._handle)
+        search = VictimSearch(pod, attempt, self._handle)
         rows = search.potential_rows()
         start = self._handle.draw(len(rows)) if len(rows) else 0
         return search.run(np.roll(rows, -start), self._limits.enough(len(rows)))
 
 
 def _settle(candidates: Sequence[Preemption]) -> Nominated | Rejection:
-    return _nominated(candidate_nodes.pick(candidates)) if candidates else _refusal(NO_CANDIDATE)
+    return _nominated(candidate_nodes.pick(candidates)) if candidates else _rejection(NO_CANDIDATE)
 
 
 def _fail(problem: str) -> Rejection:
-    return _refusal(problem, Code.ERROR)
+    return _rejection(problem, Code.ERROR)
 
 
 def _nominated(preemption: Preemption) -> Nominated:
     return Nominated(preemption.node_name, preemption)
 
 
-def _refusal(message: str, code: Code = Code.UNSCHEDULABLE) -> Rejection:
+def _rejection(message: str, code: Code = Code.UNSCHEDULABLE) -> Rejection:
     return Rejection((f"preemption: {message}",), code)
 
 
@@ -111,7 +111,7 @@ NEVER = "not eligible due to preemptionPolicy=Never."
 WAITING = "not eligible due to a terminating pod on the nominated node."
 
 
-def objection(pod: Pod, attempt: Attempt, pods: PlacedPods) -> str:
+def why_ineligible(pod: Pod, attempt: Attempt, pods: PlacedPods) -> str:
     """Return why `pod` may not preempt; empty if it may."""
     if pod.spec.preemption_policy == "Never":
         return NEVER

@@ -20,7 +20,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector, SelectorError, compile_label_selector
 from stowplan.model.workload import PodDisruptionBudget
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings, Tried
-from stowplan.plugins.defaultpreemption.dry_run import Evictable, Standing, dry_run
+from stowplan.plugins.defaultpreemption.dry_run import Evictable, NominatedByRow, dry_run
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.hypothetical import code_shapes, offsets_of
 from stowplan.table.shape import PodShape
@@ -32,7 +32,7 @@ FEWEST_AT_A_TIME = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CandidateLimits:
     """How many candidates are enough: a share of the nodes that come into question, but at least so many."""
 
     percentage: int = 10
@@ -42,7 +42,7 @@ class Limits:
         return min(nodes, max(nodes * self.percentage // 100, self.absolute))
 
 
-class Search:
+class VictimSearch:
     """The search for one pod."""
 
     def __init__(self, pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> None:
@@ -50,7 +50,7 @@ class Search:
         self._attempt = attempt
         self._pods = handle.pods
         self._budgets = Budgets(handle.listers.pod_disruption_budgets())
-        self._standing = _standing(pod, attempt, handle)
+        self._nominated = _nominated(pod, attempt, handle)
 
     def potential_rows(self) -> Rows:
         """Return the rows that evictions may help: refused, but not for good."""
@@ -95,7 +95,7 @@ class Search:
         pods = list(chain.from_iterable(evictable))
         shapes, codes = code_shapes([placed.shape for placed in pods])
         laid_out = Evictable(np.array(rows, dtype=np.intp), shapes, codes, offsets_of(list(map(len, evictable))))
-        result = dry_run(self._attempt, laid_out, self._standing)
+        result = dry_run(self._attempt, laid_out, self._nominated)
         return Tried(pods, laid_out, np.zeros(len(pods), dtype=bool) if is_over is None else is_over, result)
 
     def _in_turn(self, evictable: list[Sequence[PlacedPod]]) -> tuple[list[Sequence[PlacedPod]], Mask]:
@@ -110,9 +110,9 @@ class Search:
         return in_turn, np.array(is_over, dtype=bool)
 
 
-def _standing(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> Standing:
+def _nominated(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> NominatedByRow:
     """Return, by row, the nominated pods that must fit beside `pod`."""
-    nominated = handle.nominations.standing_before(pod)
+    nominated = handle.nominations.ahead_of(pod)
     if not nominated:
         return {}
     rows = {name: row for row, name in enumerate(attempt.verdict.names) if name in nominated}

@@ -13,16 +13,16 @@ from stowplan.config.arguments import ResourceSpec
 from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
 from stowplan.framework.kept.incremental import ScoresAmounts
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources.handle import ClaimsHandle
-from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
+from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
 from stowplan.plugins.noderesources.allocation import (
     CPU_AND_MEMORY,
     EXACT,
     MANY_ROWS,
     ONE_ROW,
-    Amount,
     Arithmetic,
-    Counted,
+    CountedResources,
+    Numeric,
     Share,
     count_for,
     divisor,
@@ -33,7 +33,7 @@ from stowplan.plugins.noderesources.allocation import (
 )
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
-from stowplan.table.standing import Lines
+from stowplan.table.resources import DerivedLines
 
 # Half of the range is for nodes that the pod tilts, half for those that it evens out, from 50 to 100.
 NEUTRAL = 75
@@ -56,14 +56,14 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
     ) -> None:
         """Without a handle no device class is known."""
         self._resources = resources
-        self._served = ServedAmounts(handle) if handle is not None else None
+        self._served = ExtendedResourceAmounts(handle) if handle is not None else None
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> Counted | Skip:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> CountedResources | Skip:
         serves = self._served.serves if self._served is not None else nothing_served
         counted = count_for(self._resources, nodes.accounted(pod), nodes, is_never_zero=False, serves=serves)
         return counted if any(share.amount for share in counted.shares) else SKIP
 
-    def score(self, pod: Pod, nodes: Nodes, state: Counted | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: CountedResources | None) -> Scores:
         # A profile may enable the score without its preparation, which is then made up for here.
         counted = self.pre_score(pod, nodes) if state is None else state
         if isinstance(counted, Skip):
@@ -73,10 +73,10 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
         scores = _improvement_of_all(counted.shares, nodes)
         return score_rows(_improvement, counted, nodes) if scores is None else scores
 
-    def is_by_amounts(self, state: Counted) -> bool:
+    def is_by_amounts(self, state: CountedResources) -> bool:
         return not state.served
 
-    def score_of(self, state: Counted, has: list[int], taken: list[int]) -> int:
+    def score_of(self, state: CountedResources, has: list[int], taken: list[int]) -> int:
         return score_one(_improvement, state, has, taken)
 
 
@@ -89,7 +89,7 @@ class Evenness(msgspec.Struct, frozen=True):
     first: int
     second: int
 
-    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> Lines:
+    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> DerivedLines:
         rows = [self.first, self.second]
         taken, has = requested[rows].astype(np.float64), allocatable[rows].astype(np.float64)
         has[:, (has == 0).any(axis=0)] = math.inf
@@ -101,21 +101,21 @@ class Evenness(msgspec.Struct, frozen=True):
         of_one, of_other = float(has[self.first]), float(has[self.second])
         if not of_one or not of_other:
             of_one = of_other = math.inf
-        fractions: list[Amount] = [min(one, of_one) / of_one, min(other, of_other) / of_other]
+        fractions: list[Numeric] = [min(one, of_one) / of_one, min(other, of_other) / of_other]
         return [one, other, of_one, of_other, float(2 * NEUTRAL - _balance(ONE_ROW, fractions, [True, True]))]
 
 
 def _improvement_of_all(counted: tuple[Share, ...], nodes: Nodes) -> Scores | None:
     """Return the score of every row, starting from how it stands; None where only the general rule is exact."""
-    standing = nodes.standing(Evenness(counted[0].row, counted[1].row)) if len(counted) == 2 else None
-    if standing is None or any(standing.highest[i] + share.amount >= EXACT for i, share in enumerate(counted)):
+    derived = nodes.derived(Evenness(counted[0].row, counted[1].row)) if len(counted) == 2 else None
+    if derived is None or any(derived.highest[i] + share.amount >= EXACT for i, share in enumerate(counted)):
         return None
-    lines = standing.lines
-    used: Lines = lines[:2] + np.array([[float(share.amount)] for share in counted])
+    lines = derived.lines
+    used: DerivedLines = lines[:2] + np.array([[float(share.amount)] for share in counted])
     np.minimum(used, lines[2:4], out=used)
     used /= lines[2:4]
     # To halve and to double is exact, so this is what `_balance` gives, in fewer passes over the rows.
-    balance: Lines = np.subtract(used[0], used[1], out=used[0])
+    balance: DerivedLines = np.subtract(used[0], used[1], out=used[0])
     np.abs(balance, out=balance)
     np.subtract(2.0, balance, out=balance)
     balance *= MAX_SCORE / 2
@@ -125,7 +125,9 @@ def _improvement_of_all(counted: tuple[Share, ...], nodes: Nodes) -> Scores | No
     return balance.astype(np.int64)
 
 
-def _improvement(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:
+def _improvement(
+    arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Numeric, requested: Numeric
+) -> Numeric:
     if len(counted) < 2:
         # One resource alone is always in balance.
         return NEUTRAL
@@ -143,7 +145,7 @@ def _improvement(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable
     return arithmetic.whole(change * 0.5 + NEUTRAL)
 
 
-def _balance(arithmetic: Arithmetic, fractions: list[Amount], are_there: list[Amount]) -> Amount:
+def _balance(arithmetic: Arithmetic, fractions: list[Numeric], are_there: list[Numeric]) -> Numeric:
     """Return how alike the fractions are, at most 100; a resource that is not there has fraction 0, not counted."""
     if len(fractions) == 2:
         deviation = _half_distance(fractions[0], fractions[1], are_there[0] & are_there[1])
@@ -154,13 +156,13 @@ def _balance(arithmetic: Arithmetic, fractions: list[Amount], are_there: list[Am
     return arithmetic.whole(evenness)
 
 
-def _half_distance(one: Amount, other: Amount, are_both_there: Amount) -> Amount:
+def _half_distance(one: Numeric, other: Numeric, are_both_there: Numeric) -> Numeric:
     distance = abs(one - other)
     distance *= 0.5 if are_both_there is True else 0.5 * are_both_there
     return distance
 
 
-def _deviation(arithmetic: Arithmetic, fractions: list[Amount], are_there: list[Amount]) -> Amount:
+def _deviation(arithmetic: Arithmetic, fractions: list[Numeric], are_there: list[Numeric]) -> Numeric:
     """Return the standard deviation, added up in the order configured: another gives other last digits."""
     total = squares = of_two = 0.0
     for fraction in fractions:

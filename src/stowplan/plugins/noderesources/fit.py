@@ -20,18 +20,17 @@ from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, ScoresAmo
 from stowplan.framework.verdict import WordedError
 from stowplan.model import requests
 from stowplan.model.pod import Pod
-from stowplan.model.requests import USUAL, Requests
-from stowplan.model.resource_names import is_extended
-from stowplan.plugins.dynamicresources.handle import ClaimsHandle
-from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts
+from stowplan.model.requests import USUAL, Requests, is_extended
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
+from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
 from stowplan.plugins.noderesources import hints
 from stowplan.plugins.noderesources.allocation import (
     CPU_AND_MEMORY,
     EXACT,
-    Amount,
     Arithmetic,
-    Counted,
-    Rule,
+    CountedResources,
+    Numeric,
+    ScoreRule,
     Share,
     count_for,
     divisor,
@@ -43,8 +42,7 @@ from stowplan.plugins.noderesources.allocation import (
 from stowplan.plugins.shape_score import MAX_UTILIZATION, curve_of
 from stowplan.table.columns import NO_ROWS, Rows, Scores
 from stowplan.table.nodes import Nodes
-from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS
-from stowplan.table.standing import Lines
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS, DerivedLines
 
 LEAST_ALLOCATED = ScoringStrategy("LeastAllocated", CPU_AND_MEMORY)
 
@@ -105,7 +103,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         handle: ClaimsHandle | None = None,
     ) -> None:
         """Without a handle no device class is known."""
-        self._served = ServedAmounts(handle) if handle is not None else None
+        self._served = ExtendedResourceAmounts(handle) if handle is not None else None
         is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
         self._device_classes = handle.listers.device_classes if handle is not None and is_served else None
         self._rules = rules_of(handle.feature_gates) if handle is not None else USUAL
@@ -156,11 +154,11 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
                 return False
         return True
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> Counted:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> CountedResources:
         serves = self._served.serves if self._served is not None else nothing_served
         return count_for(self._resources, _container_requests(pod, nodes), nodes, is_never_zero=True, serves=serves)
 
-    def score(self, pod: Pod, nodes: Nodes, state: Counted | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: CountedResources | None) -> Scores:
         # A profile may enable the score without its preparation.
         counted = self.pre_score(pod, nodes) if state is None else state
         if counted.served and self._served is not None:
@@ -168,10 +166,10 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         scores = score_all(counted.shares, nodes) if self._is_least_allocated else None
         return score_rows(self._rule, counted, nodes) if scores is None else scores
 
-    def is_by_amounts(self, state: Counted) -> bool:
+    def is_by_amounts(self, state: CountedResources) -> bool:
         return not state.served
 
-    def score_of(self, state: Counted, has: list[int], taken: list[int]) -> int:
+    def score_of(self, state: CountedResources, has: list[int], taken: list[int]) -> int:
         return score_one(self._rule, state, has, taken)
 
     def events(self) -> tuple[Awaited, ...]:
@@ -198,7 +196,7 @@ def _container_requests(pod: Pod, nodes: Nodes) -> Requests:
     return requests.incoming(replace(pod, spec=replace(pod.spec, resources=None)))
 
 
-def _rule_of(strategy: ScoringStrategy) -> Rule:
+def _rule_of(strategy: ScoringStrategy) -> ScoreRule:
     match strategy.type:
         case "LeastAllocated":
             return _average_of(lambda has, used: has - used)
@@ -210,10 +208,10 @@ def _rule_of(strategy: ScoringStrategy) -> Rule:
     raise ValueError(f"NodeResourcesFit: scoringStrategy of type {strategy.type!r} is not usable; use {known}")
 
 
-def _average_of(part: Callable[[Amount, Amount], Amount]) -> Rule:
+def _average_of(part: Callable[[Numeric, Numeric], Numeric]) -> ScoreRule:
     """Return the rule that averages, by weight, the percentage that a part of each resource makes up."""
 
-    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:
+    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Numeric, requested: Numeric) -> Numeric:
         total = weights = 0
         for share in counted:
             has = allocatable[share.row]
@@ -228,11 +226,11 @@ def _average_of(part: Callable[[Amount, Amount], Amount]) -> Rule:
     return rule
 
 
-def _curve_of(shape: Sequence[UtilizationShapePoint]) -> Rule:
+def _curve_of(shape: Sequence[UtilizationShapePoint]) -> ScoreRule:
     """Return the rule that averages, by weight, a curve over the used percentage; what scores 0 does not weigh."""
     curve = curve_of(shape)
 
-    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Amount, requested: Amount) -> Amount:
+    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Numeric, requested: Numeric) -> Numeric:
         total = weights = 0
         for share in counted:
             has = allocatable[share.row]
@@ -257,7 +255,7 @@ class FreeRoom(msgspec.Struct, frozen=True):
     rows: tuple[int, ...]
     weights: tuple[int, ...]
 
-    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> Lines:
+    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> DerivedLines:
         rows = list(self.rows)
         has = allocatable[rows]
         free = (has - requested[rows]) * float(MAX_SCORE)
@@ -277,21 +275,21 @@ class FreeRoom(msgspec.Struct, frozen=True):
 def score_all(shares: tuple[Share, ...], nodes: Nodes) -> Scores | None:
     """Return the score of every row, for a pod that adds these shares; None where only the general rule is exact."""
     rule = FreeRoom(tuple([share.row for share in shares]), tuple([share.weight for share in shares]))
-    standing = nodes.standing(rule) if shares else None
+    derived = nodes.derived(rule) if shares else None
     count = len(shares)
     # Up to here floats hold what is divided, and no quotient is rounded up to the next whole number. Less than nothing
     # may be off, and comes to nothing.
-    if standing is None or max(*standing.highest[:count], MAX_SCORE * max(standing.highest[count:-1])) >= EXACT:
+    if derived is None or max(*derived.highest[:count], MAX_SCORE * max(derived.highest[count:-1])) >= EXACT:
         return None
-    lines, amounts = standing.lines, [float(share.amount) * MAX_SCORE for share in shares]
+    lines, amounts = derived.lines, [float(share.amount) * MAX_SCORE for share in shares]
     parts = lines[:count] - np.array([amounts]).T
-    if any(map(gt, amounts, standing.lowest)):
+    if any(map(gt, amounts, derived.lowest)):
         np.maximum(parts, 0.0, out=parts)
     parts /= lines[count:-1]
     np.floor(parts, out=parts)
     if set(rule.weights) != {1}:
         parts *= np.array([rule.weights]).T
-    total: Lines = parts[0]
+    total: DerivedLines = parts[0]
     for part in parts[1:]:
         total += part
     total /= lines[-1]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.kubelet.kubelet import Timing
+from stowplan.embedded.kubelet.kubelet import KubeletTiming
 from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import SmallCluster, condition, ready_count, tell, template
 from tests.unit.embedded.controllers.storage_objects import add_claim, add_volume
@@ -47,6 +47,21 @@ def test_a_bound_pod_runs_with_all_that_a_kubelet_reports() -> None:
             each for each in cluster.get(NODES, "node-0")["status"]["addresses"] if each["type"] == "InternalIP"
         ]
         assert status["hostIP"] == address["address"]
+
+    tell(story, nodes=1)
+
+
+def test_a_pod_on_a_node_without_an_address_can_still_be_written() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        node = cluster.get(NODES, "node-0")
+        node["status"]["addresses"] = [{"type": "InternalIP", "address": ""}]
+        cluster.api.update(NODES, "", "node-0", node, subresource="status")
+        cluster.create(PODS, "web", spec())
+        await cluster.pass_time(2)
+        pod = cluster.get(PODS, "web")
+        assert pod["status"]["phase"] == "Running"
+        assert "hostIPs" not in pod["status"]
+        cluster.api.update(PODS, "default", "web", pod, subresource="status")
 
     tell(story, nodes=1)
 
@@ -213,7 +228,7 @@ def test_a_deleted_pod_goes_after_the_time_that_stopping_takes_but_within_its_gr
         await cluster.pass_time(15)
         assert not cluster.exists(PODS, "slow")
 
-    tell(story, timing=Timing(stop_seconds=20.0))
+    tell(story, timing=KubeletTiming(stop_seconds=20.0))
 
 
 def test_a_deleted_pod_that_somebody_holds_is_reported_as_ended() -> None:
@@ -251,4 +266,4 @@ def test_starts_are_told_where_wished() -> None:
         await cluster.pass_time(2)
         assert cluster.events("Started") == ["Container started: main"]
 
-    tell(story, timing=Timing(tells_starts=True))
+    tell(story, timing=KubeletTiming(tells_starts=True))

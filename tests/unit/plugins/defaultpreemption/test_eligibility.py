@@ -17,7 +17,7 @@ WAITING = "not eligible due to a terminating pod on the nominated node."
 
 
 def objection(cluster: Cluster, pod: Pod) -> str:
-    return plugin.objection(pod, crowded.attempt(cluster, pod), cluster.handle.pods)
+    return plugin.why_ineligible(pod, crowded.attempt(cluster, pod), cluster.handle.pods)
 
 
 def test_a_pod_of_policy_never_does_not_preempt() -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from stowplan.framework.contract import refuse
-from stowplan.model.kinds import ApiObject
+from stowplan.model.meta import ApiObject
 from stowplan.model.pod import Pod
-from stowplan.plugins.defaultpreemption.search import Limits, Search
+from stowplan.plugins.defaultpreemption.search import CandidateLimits, VictimSearch
 from stowplan.testing import make_node, make_pod
 from tests.unit.plugins.defaultpreemption import crowded
 from tests.unit.plugins.defaultpreemption.crowded import Summary, budget, node, placed, urgent
@@ -126,13 +126,13 @@ def test_what_is_said_when_nothing_helps() -> None:
 @pytest.mark.parametrize(
     ("limits", "nodes", "expected"),
     [
-        pytest.param(Limits(), 5000, 500, id="a tenth of many"),
-        pytest.param(Limits(), 300, 100, id="at least a hundred"),
-        pytest.param(Limits(), 50, 50, id="never more than there are"),
-        pytest.param(Limits(50, 0), 5, 2, id="cut off"),
+        pytest.param(CandidateLimits(), 5000, 500, id="a tenth of many"),
+        pytest.param(CandidateLimits(), 300, 100, id="at least a hundred"),
+        pytest.param(CandidateLimits(), 50, 50, id="never more than there are"),
+        pytest.param(CandidateLimits(50, 0), 5, 2, id="cut off"),
     ],
 )
-def test_how_many_candidates_are_enough(limits: Limits, nodes: int, expected: int) -> None:
+def test_how_many_candidates_are_enough(limits: CandidateLimits, nodes: int, expected: int) -> None:
     assert limits.enough(nodes) == expected
 
 
@@ -179,5 +179,5 @@ def test_a_pod_refused_as_a_whole_has_nowhere_to_try() -> None:
     cluster = crowded.cluster_of(node("a"), placed("a1", "a", cpu="4"))
     attempt = crowded.attempt(cluster, urgent())
     refused = replace(attempt, verdict=replace(attempt.verdict, pre_filter=refuse("no")))
-    assert Search(urgent(), attempt, cluster.handle).potential_rows().tolist() == [0]
-    assert Search(urgent(), refused, cluster.handle).potential_rows().tolist() == []
+    assert VictimSearch(urgent(), attempt, cluster.handle).potential_rows().tolist() == [0]
+    assert VictimSearch(urgent(), refused, cluster.handle).potential_rows().tolist() == []

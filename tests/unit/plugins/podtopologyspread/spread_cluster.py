@@ -24,7 +24,7 @@ from stowplan.plugins.podtopologyspread.plugin import (
     HOSTNAME,
     REASON,
     REASON_NO_LABEL,
-    Limits,
+    HardConstraints,
     PodTopologySpread,
     Preferences,
 )
@@ -96,7 +96,7 @@ class Cluster:
                 self.table.add_pod(row, self.table.shape_of(pod))
         self.nodes = Nodes(self.table)
 
-    def domains(self, pod: Pod) -> Limits:
+    def domains(self, pod: Pod) -> HardConstraints:
         """Prepare to filter."""
         state = self.plugin.pre_filter(pod, self.nodes)
         assert not isinstance(state, Skip)

@@ -1,0 +1,297 @@
+"""InterPodAffinity: keep a pod near the pods it wants as neighbours and away from those it, or they, cannot stand.
+
+All counting is done in `domains.py`: pods that match the terms of the incoming pod and pods that carry terms which
+match it (`table.terms`), summed over topology domains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import (
+    MAX_SCORE,
+    SKIP,
+    Awaited,
+    Filter,
+    Normalize,
+    PreFilter,
+    PreScore,
+    Reject,
+    Requeue,
+    Skip,
+    refuse,
+    reject,
+)
+from stowplan.framework.handle import Handle
+from stowplan.framework.kept.incremental import Successive
+from stowplan.framework.verdict import Rejection, WordedError
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.plugins.interpodaffinity.domains import (
+    MatchedPods,
+    PodsByDomain,
+    PodSelection,
+    Weighted,
+    by_key,
+    change_of,
+    selection,
+)
+from stowplan.table.columns import Mask, Rows, Scores
+from stowplan.table.nodes import Nodes
+from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind, terms_of
+
+AFFINITY_REASON = "node(s) didn't match pod affinity rules"
+ANTI_AFFINITY_REASON = "node(s) didn't match pod anti-affinity rules"
+EXISTING_REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
+#: A profile may leave PreScore out and keep Score.
+UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
+
+
+@dataclass(frozen=True, slots=True)
+class _Required(Successive):
+    """What filtering needs to know: the pods that matter, by topology domain."""
+
+    affinity: tuple[PodsByDomain, ...]
+    anti_affinity: tuple[PodsByDomain, ...]
+    existing: tuple[PodsByDomain, ...]
+    # Pods that match all affinity terms, where any of the topology keys is known.
+    companions: int
+    companion: MatchedPods | None
+    is_own_companion: bool
+
+    def changed_rows(self, before: _Required, nodes: Nodes) -> Rows | None:
+        if self._outline() != before._outline():
+            return None
+        pairs = zip(self._domains(), before._domains(), strict=True)
+        return np.concatenate([now.where_others_are(then, nodes) for now, then in pairs])
+
+    def _domains(self) -> tuple[PodsByDomain, ...]:
+        return self.affinity + self.anti_affinity + self.existing
+
+    def _outline(self) -> tuple[object, ...]:
+        groups = (self.affinity, self.anti_affinity, self.existing)
+        return self.companions > 0, [[(domains.key, len(domains.sums)) for domains in group] for group in groups]
+
+
+class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
+    """Place pods near or away from other pods, by the labels of the pods and the topology of the nodes.
+
+    Rejects
+        A node is refused when one of the pod's required affinity terms finds no pod in the node's topology domain
+        (unresolvable: evicting pods could not help), unless the pod matches all its own terms and would be the first of
+        its kind; when a required anti-affinity term of the pod finds one; and when a pod in the domain has a required
+        anti-affinity term that matches the pod. Only pods that match all affinity terms at once count for affinity.
+    Scores
+        The sum of weights, in the node's domains, of the pod's preferred terms for each pod they match, of the
+        preferred terms of each pod there that match this pod, and of `hardPodAffinityWeight` for each required affinity
+        term of a pod there that does. Anti-affinity counts as negative. The lowest sum becomes 0, the highest 100.
+    Arguments
+        hardPodAffinityWeight: weight of other pods' required affinity terms in the score, 0 to 100; 1 if not given.
+        ignorePreferredTermsOfExistingPods: do not score pods that have no preferred terms themselves.
+    Requeued by
+        A pod assigned, relabelled or deleted; a node added or relabelled.
+    Upstream
+        pkg/scheduler/framework/plugins/interpodaffinity, with the default feature gates.
+    """
+
+    def __init__(
+        self,
+        *,
+        handle: Handle,
+        hard_pod_affinity_weight: int = 1,
+        ignore_preferred_terms_of_existing_pods: bool = False,
+    ) -> None:
+        self._listers = handle.listers
+        self._hard_weight = hard_pod_affinity_weight
+        self._ignores_others = ignore_preferred_terms_of_existing_pods
+
+    # Filter
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> _Required | Skip | Rejection:
+        terms, problem = nodes.terms_of(pod)
+        if problem:
+            return refuse(f"parsing pod: {problem}")
+        affinity = [term for kind, _, term in terms if kind == "affinity"]
+        anti_affinity = [term for kind, _, term in terms if kind == "anti-affinity"]
+        existing = by_key(nodes, self._terms_against(pod, nodes, placed=True))
+        if not affinity and not anti_affinity and not any(domains.sums.any() for domains in existing):
+            return SKIP
+        companion = MatchedPods(tuple(map(self._selection, affinity))) if affinity else None
+        keys = dict.fromkeys(term.topology_key for term in affinity)
+        near = by_key(nodes, [(key, 1, companion) for key in keys if companion is not None])
+        return _Required(
+            affinity=near,
+            anti_affinity=by_key(nodes, [(term.topology_key, 1, self._rule(term)) for term in anti_affinity]),
+            existing=existing,
+            companions=sum(int(domains.sums.sum()) for domains in near),
+            companion=companion,
+            is_own_companion=companion is not None and companion.matches(pod),
+        )
+
+    def filter(self, pod: Pod, nodes: Nodes, state: _Required | None) -> Iterator[Reject]:
+        if state is None:
+            raise WordedError('error reading "PreFilterInterPodAffinity" from cycleState: not found')
+        existing = state.existing
+        if nodes.is_hypothetical:
+            existing += by_key(nodes, self._terms_against(pod, nodes, placed=False))
+        refused: Mask | None = None
+        if state.companion is not None:
+            refused = ~_has_company(nodes, state, state.companion)
+            yield reject(refused, AFFINITY_REASON, unresolvable=True)
+        for domains, reason in ((state.anti_affinity, ANTI_AFFINITY_REASON), (existing, EXISTING_REASON)):
+            if domains:
+                occupied = _any_pods(nodes, domains)
+                mask = occupied if refused is None else occupied & ~refused
+                refused = mask if refused is None else refused | mask
+                yield reject(mask, reason)
+
+    # Score
+
+    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[PodsByDomain, ...] | Skip:
+        if self._ignores_others and not _has_preferred_terms(pod):
+            return SKIP
+        terms, problem = nodes.terms_of(pod)
+        if problem:
+            raise WordedError(f"failed to parse pod: {problem}")
+        preferred = [(weight, term) for kind, weight, term in terms if kind == "preferred"]
+        own: list[Weighted] = [(term.topology_key, weight, self._rule(term)) for weight, term in preferred]
+        by_topology = by_key(nodes, own + self._wishes(pod, nodes, placed=True))
+        return by_topology if any(domains.has_pods(nodes) for domains in by_topology) else SKIP
+
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[PodsByDomain, ...] | None) -> Scores:
+        if state is None:
+            raise WordedError(UNPREPARED)
+        by_topology = state
+        if nodes.is_hypothetical:
+            by_topology += by_key(nodes, self._wishes(pod, nodes, placed=False))
+        first, *others = by_topology
+        scores = first.at_rows(nodes)
+        for domains in others:
+            scores += domains.at_rows(nodes)
+        return scores
+
+    def normalize(self, scores: Scores, low: int, high: int, state: tuple[PodsByDomain, ...]) -> Scores:
+        if high == low:
+            return np.zeros(len(scores), dtype=np.int64)
+        # The order of operations decides which way a fraction is cut off.
+        return (MAX_SCORE * ((scores - low) / (high - low))).astype(np.int64)
+
+    # Requeue
+
+    def events(self) -> tuple[Awaited, ...]:
+        return awaited()
+
+    # The terms of other pods
+
+    def _terms_against(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
+        carried = self._carried("anti-affinity", pod, nodes, placed=placed)
+        return [(one.term.topology_key, 1, one) for one in carried]
+
+    def _wishes(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
+        preferred = self._carried("preferred", pod, nodes, placed=placed)
+        required = self._carried("affinity", pod, nodes, placed=placed) if self._hard_weight else []
+        wishes: list[Weighted] = [(one.term.topology_key, one.weight, one) for one in preferred]
+        return wishes + [(one.term.topology_key, self._hard_weight, one) for one in required]
+
+    def _carried(self, kind: TermKind, pod: Pod, nodes: Nodes, *, placed: bool) -> list[CarriedTerm]:
+        """Return the terms about `pod` that placed pods carry, or those that only pods supposed to come may carry."""
+        candidates = [carried for carried in nodes.terms(kind, pod.metadata.labels) if carried.is_used == placed]
+        if not candidates:
+            return candidates
+        namespace_labels = self._listers.namespace_labels(pod.namespace)
+        return [carried for carried in candidates if carried.term.matches(pod, namespace_labels)]
+
+    # The terms of the pod
+
+    def _rule(self, term: AffinityTerm) -> MatchedPods:
+        return MatchedPods((self._selection(term),))
+
+    def _selection(self, term: AffinityTerm) -> PodSelection:
+        return selection(term, self._listers.namespaces)
+
+
+def _has_company(nodes: Nodes, state: _Required, companion: MatchedPods) -> Mask:
+    """Say which rows have a companion of the pod in the domain of every term, or may take the first of its kind."""
+    counts = [domains.at_rows(nodes) for domains in state.affinity]
+    has_company: Mask = np.logical_and.reduce([count > 0 for count in counts])
+    change = change_of(nodes, companion)
+    if not state.is_own_companion or (state.companions and change is None):
+        return has_company
+    has_labels = np.logical_and.reduce([nodes.label(domains.key).codes >= 0 for domains in state.affinity])
+    if change is not None:
+        has_labels &= state.companions + change * len(state.affinity) == 0
+    return np.logical_or(has_company, has_labels)
+
+
+def _any_pods(nodes: Nodes, by_topology: tuple[PodsByDomain, ...]) -> Mask:
+    first, *others = by_topology
+    occupied: Mask = first.at_rows(nodes) > 0
+    for domains in others:
+        occupied |= domains.at_rows(nodes) > 0
+    return occupied
+
+
+def _has_preferred_terms(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    lists = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    return any(one is not None and one.preferred_during_scheduling_ignored_during_execution for one in lists)
+
+
+def awaited() -> tuple[Awaited, ...]:
+    """Return the changes that a pod with the wrong neighbours waits for."""
+    return (
+        Awaited(changes.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, is_company_better),
+        Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, is_place_better),
+    )
+
+
+def is_company_better(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+    """Say whether a pod that came, changed or went has become a companion or is no longer a nuisance.
+
+    New labels of `pod` itself always may: others may want it now, or stand it. Of another's own terms only those of a
+    pod that went count: it may be the one that could not stand `pod`.
+    """
+    if old is not None and new is not None and changes.is_same(pod, new):
+        return True
+    if not all(changes.counts_on_a_node(version) for version in (old, new) if version is not None):
+        return False
+    wanted, unwanted = _terms(pod, "affinity"), _terms(pod, "anti-affinity")
+    if old is None:
+        return new is not None and _is_about(wanted, new)
+    if new is None:
+        return _is_about(unwanted, old) or _is_about(_terms(old, "anti-affinity"), pod)
+    is_companion_now = not _is_about(wanted, old) and _is_about(wanted, new)
+    return is_companion_now or (_is_about(unwanted, old) and not _is_about(unwanted, new))
+
+
+def is_place_better(pod: Pod, old: Node | None, new: Node) -> bool:
+    """Say whether a node that came or was relabelled may now be near those wanted, or away from those unwanted."""
+    for term in _terms(pod, "affinity"):
+        value = new.labels.get(term.topology_key)
+        if value is not None and (old is None or old.labels.get(term.topology_key) != value):
+            return True
+    for term in _terms(pod, "anti-affinity"):
+        # Even a node without the key will do: nobody is near there.
+        if old is None:
+            return True
+        value = old.labels.get(term.topology_key)
+        if value is not None and new.labels.get(term.topology_key) != value:
+            return True
+    return False
+
+
+def _terms(pod: Pod, kind: TermKind) -> list[AffinityTerm]:
+    terms, problem = terms_of(pod)
+    if problem:
+        raise ValueError(f"pod {pod.key!r}: {problem}")
+    return [term for of_kind, _, term in terms if of_kind == kind]
+
+
+def _is_about(terms: list[AffinityTerm], pod: Pod) -> bool:
+    """Say whether a pod is one that all terms are about; no terms are about nobody."""
+    return bool(terms) and all(term.matches(pod, {}) for term in terms)
