@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.app.configuration_source import (
-    ConfigMapSource,
-    ConfigurationSource,
-    FileSource,
-    InlineSource,
-    SourceError,
-)
+from stowplan.app.configuration import ConfigMapSource, ConfigurationSource, FileSource, InlineSource, SourceError
 from tests.limits import LIMIT_SECONDS
 
 
