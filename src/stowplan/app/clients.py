@@ -21,7 +21,7 @@ from stowplan.kube.client import ApiRequest, Client, ClientSettings, Exchange
 from stowplan.kube.credentials import CredentialsError
 from stowplan.observe.component_metrics import FOLLOWED, RequestMetrics
 from stowplan.observe.logs import log_for
-from stowplan.serving.identity import AccessDecision, AccessRequest, UserInfo
+from stowplan.serving.authentication import AccessDecision, AccessRequest, UserInfo
 
 #: What runs: the release of Kubernetes whose decisions are followed, and this program's own.
 VERSION: Final = f"{FOLLOWED}-stowplan.{__version__}"
@@ -84,7 +84,7 @@ def _code_text(code: int) -> str:
 
 
 class KubeReviewer:
-    """Has requests reviewed by an API server; a `serving.identity.Reviewer`."""
+    """Has requests reviewed by an API server; a `serving.authentication.Reviewer`."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -24,12 +24,12 @@ from stowplan.serving.authentication import (
     Authorities,
     DelegatedAuthenticator,
     ProxySettings,
+    Reviewer,
     TrustedProxies,
     proxies_of,
 )
 from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
 from stowplan.serving.certificates import CertificateError, ServerCertificate, TlsSettings
-from stowplan.serving.identity import Reviewer
 from stowplan.serving.routes import Pages
 from stowplan.serving.server import Address, Server, ServingError, serve
 from stowplan.serving.zpages import NamedCheck

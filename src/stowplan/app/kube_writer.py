@@ -25,20 +25,22 @@ class KubeWriter(Writes):
         self._recorder = recorder
 
     def record(self, note: Note) -> None:
-        related = reference_to(note.related) if note.related is not None else None
-        # A victim may belong to another scheduler; who evicts it is the scheduler of the pod it makes room for.
-        whose = note.related if note.related is not None else note.pod
-        self._recorder.record(
-            Occurrence(
-                regarding=reference_to(note.pod),
-                related=related,
-                type=note.type,
-                reason=note.reason,
-                action=note.action,
-                note=note.text,
-                controller=whose.spec.scheduler_name,
-            )
-        )
+        self._recorder.record(occurrence_of(note))
+
+
+def occurrence_of(note: Note) -> Occurrence:
+    """Return what is recorded as an event."""
+    # A victim may belong to another scheduler; who evicts it is the scheduler of the pod it makes room for.
+    whose = note.related if note.related is not None else note.pod
+    return Occurrence(
+        regarding=reference_to(note.pod),
+        related=reference_to(note.related) if note.related is not None else None,
+        type=note.type,
+        reason=note.reason,
+        action=note.action,
+        note=note.text,
+        controller=whose.spec.scheduler_name,
+    )
 
 
 class KubeObjectWriter:

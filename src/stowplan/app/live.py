@@ -20,8 +20,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from stowplan.app import clients
-from stowplan.app.configuration import configure, write_configuration
-from stowplan.app.configuration_source import ConfigurationSource, SourceError, find_source
+from stowplan.app.configuration import ConfigurationSource, SourceError, configure, find_source, write_configuration
 from stowplan.app.endpoints import Health, open_endpoints, pages_of
 from stowplan.app.options import OptionError, RunOptions, shown_metrics
 from stowplan.app.process import now, settle_down, steady_clock

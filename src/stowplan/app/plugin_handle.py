@@ -67,8 +67,8 @@ class PluginHandle:
     extenders: tuple[Extender, ...] = ()
 
     def __post_init__(self) -> None:
-        self.binder = CacheWriter(self.cache)
         self.claims = ClaimTracker(self.cache.objects, self.cache.table.reads, self.feature_gates)
+        self.binder = CacheWriter(self.cache)
 
     @property
     def listers(self) -> Objects:

@@ -14,8 +14,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from stowplan.app.cluster import Built
-from stowplan.app.configuration import KnownPlugins
-from stowplan.app.configuration_source import ConfigurationSource, SourceError
+from stowplan.app.configuration import ConfigurationSource, KnownPlugins, SourceError
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import AS_IT_IS, Reading, load

@@ -1,6 +1,6 @@
 """What an embedded cluster is doing, in a few numbers: nodes, pods by phase, who waits and why, placements a second.
 
-`cli.up` draws it; nothing here knows of terminals.
+`cli/up_views.py` draws it; nothing here knows of terminals.
 """
 
 from __future__ import annotations

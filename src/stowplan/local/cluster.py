@@ -13,8 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from stowplan.app.configuration import configure
-from stowplan.app.configuration_source import FileSource, SourceError
+from stowplan.app.configuration import FileSource, SourceError, configure
 from stowplan.app.options import RunOptions
 from stowplan.app.process import now
 from stowplan.app.reload import RejectedConfiguration
@@ -38,10 +37,9 @@ from stowplan.framework.registry import RegistryError
 from stowplan.kube.identity import CredentialsError
 from stowplan.kube.local_kubeconfig import Access
 from stowplan.local import api_endpoint
-from stowplan.local.api_endpoint import ApiEndpoint, ApiEndpointError, check_endpoint
+from stowplan.local.api_endpoint import ApiEndpoint, ApiEndpointError, KubeconfigError, check_endpoint
 from stowplan.local.components import Components
 from stowplan.local.in_process_api import InProcessWriter
-from stowplan.local.kubeconfig_file import KubeconfigError
 from stowplan.local.manifests import ManifestError
 from stowplan.local.pages import PagesOptions, PagesServer, serve_pages
 from stowplan.local.scheduler import ApiServerAccess, LocalScheduler, LocalSchedulerOptions

@@ -21,11 +21,12 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
+from stowplan.app.kube_writer import occurrence_of
 from stowplan.embedded.http.answers import Respond, respond_safely, wait_safely
 from stowplan.embedded.http.requests import Request as Asked
 from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.registry import binding as bindings
+from stowplan.embedded.registry import pod_subresources as bindings
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.requests.incoming import Answer as Given
 from stowplan.embedded.requests.incoming import Later
@@ -34,7 +35,7 @@ from stowplan.embedded.requests.watching import Watch
 from stowplan.engine.ports import Note, Writer
 from stowplan.framework.handle import ObjectWriter
 from stowplan.kube.connections import ApiAnswer
-from stowplan.kube.events import Occurrence, SeriesBook, reference_to
+from stowplan.kube.events import SeriesBook
 from stowplan.kube.identity import Authorization
 from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
@@ -172,20 +173,9 @@ class InProcessWriter:
     def _write_some(self) -> None:
         for _ in range(min(_AT_A_TIME, len(self._notes))):
             note, moment = self._notes.popleft()
-            event = self._book.once(_occurrence(note), moment)
+            event = self._book.once(occurrence_of(note), moment)
             try:
                 self._api.insert(Target(self._events, event.namespace), decode.to_builtins(event), TRUSTED)
             except StatusError:
                 # Not being heard, say in a namespace that is going away, is no reason to stop working.
                 continue
-
-
-def _occurrence(note: Note) -> Occurrence:
-    return Occurrence(
-        regarding=reference_to(note.pod),
-        type=note.type,
-        reason=note.reason,
-        action=note.action,
-        note=note.text,
-        controller=note.pod.spec.scheduler_name,
-    )

@@ -21,9 +21,8 @@ from aiohttp import HttpVersion10, web
 from stowplan.embedded.http.connections import Connections, Limits
 from stowplan.embedded.http.origin import HEADERS, OwnOrigin
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.serving.authentication import DelegatedAuthenticator
+from stowplan.serving.authentication import MASTERS, AccessDecision, AccessRequest, DelegatedAuthenticator, UserInfo
 from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
-from stowplan.serving.identity import MASTERS, AccessDecision, AccessRequest, UserInfo
 from stowplan.serving.responses import Handler
 from stowplan.serving.routes import Pages, routes_of
 from stowplan.serving.server import connection_log

@@ -1,4 +1,4 @@
-"""A scheduler beside the API server of its own process: the replica that `live` runs, without lease and signals.
+"""A scheduler beside the API server of its own process: the replica that `app/live.py` runs, without lease and signals.
 
 It meets the server as it would meet any other, but on a direct line instead of a wire. It is not held to a rate, and
 gives way to clients.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from stowplan.local import api_endpoint, initial_objects, kubeconfig_file
+from stowplan.local import api_endpoint, initial_objects
 from stowplan.local.activity import Activity, ActivityCounter
 from stowplan.local.apply import Applier
 from stowplan.local.cluster import ClusterOptions, LocalCluster
@@ -73,7 +73,7 @@ async def run(options: UpOptions, view: View) -> None:
 async def open_cluster(options: UpOptions, view: View) -> LocalCluster:
     """Bring up the cluster with all that it begins with; nothing is scheduled yet."""
     if options.kubeconfig is not None:
-        kubeconfig_file.check_free(options.kubeconfig)
+        api_endpoint.check_kubeconfig_free(options.kubeconfig)
     cluster = LocalCluster(options.cluster)
     for note in api_endpoint.notes_on(options.cluster.endpoint):
         view.note(note)
@@ -176,7 +176,7 @@ def published(options: UpOptions, cluster: LocalCluster) -> Iterator[None]:
     if options.kubeconfig is None:
         yield
         return
-    descriptor = kubeconfig_file.publish(options.kubeconfig, cluster.access)
+    descriptor = api_endpoint.publish_kubeconfig(options.kubeconfig, cluster.access)
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
 """Who asks: by client certificate, by a proxy's headers, by token; nobody in particular if none of them is given.
 
-As in kube-scheduler, the API server is asked about tokens (`identity.Reviewer`) and its answers are kept for some
-seconds. A token that is nobody's is refused; a request without any credentials goes on as anonymous. TLS has verified a
+As in kube-scheduler, the API server is asked about tokens (`Reviewer`) and its answers are kept for some seconds. A
+token that is nobody's is refused; a request without any credentials goes on as anonymous. TLS has verified a
 certificate by the time it is looked at here, against all authorities together. Which of them it was decides whether it
 names a user or a proxy that may name users in headers.
 """
@@ -9,9 +9,9 @@ names a user or a proxy that may name users in headers.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import unquote
 
 import msgspec
@@ -19,9 +19,56 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import NameOID
 
-from stowplan.serving.identity import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, ReviewCache, Reviewer, UserInfo
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+#: Answers of the API server that are kept at a time.
+MOST_KEPT: Final = 1024
+AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+MASTERS: Final = "system:masters"
 
 _MISFIT: Final = (ValueError, TypeError, InvalidSignature)
+
+
+class UserInfo(msgspec.Struct, frozen=True):
+    """A user with the groups it is in."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = {}
+
+
+ANONYMOUS: Final = UserInfo("system:anonymous", (UNAUTHENTICATED,))
+
+
+class AccessRequest(msgspec.Struct, frozen=True):
+    """What a user wants to do: a verb on a path that is no API object."""
+
+    user: UserInfo
+    verb: str
+    path: str
+
+
+class AccessDecision(msgspec.Struct, frozen=True):
+    """Whether a request is allowed, and what the API server said about it."""
+
+    is_allowed: bool
+    reason: str = ""
+
+
+class Reviewer(Protocol):
+    """The API server as the judge of who somebody is and may do. Every method raises if it cannot be asked."""
+
+    async def review_token(self, token: str) -> UserInfo | None:
+        """Return whose token it is (a TokenReview); None if it is nobody's."""
+
+    async def review_access(self, request: AccessRequest) -> AccessDecision:
+        """Say whether a request is allowed (a SubjectAccessReview)."""
+
+    async def authentication_config(self) -> Mapping[str, str]:
+        """Return the data of the ConfigMap `extension-apiserver-authentication` in namespace `kube-system`."""
 
 
 class ProxySettings(msgspec.Struct, frozen=True):
@@ -190,3 +237,31 @@ def _is_signed_by(certificate: x509.Certificate, authority: x509.Certificate) ->
     except _MISFIT:
         return False
     return True
+
+
+class ReviewCache(Generic[K, V]):
+    """What the API server answered, each until its time is over, so that a scraper does not have each request reviewed.
+
+    The oldest go when there are too many.
+    """
+
+    def __init__(self, now_seconds: Callable[[], float]) -> None:
+        self._now_seconds = now_seconds
+        self._values: dict[K, tuple[float, V]] = {}
+
+    def get(self, key: K) -> V | None:
+        found = self._values.get(key)
+        if found is None:
+            return None
+        until, value = found
+        if self._now_seconds() < until:
+            return value
+        del self._values[key]
+        return None
+
+    def put(self, key: K, value: V, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        while len(self._values) >= MOST_KEPT:
+            del self._values[next(iter(self._values))]
+        self._values[key] = (self._now_seconds() + seconds, value)

@@ -15,8 +15,16 @@ from aiohttp import web
 
 from stowplan.observe.logs import log_for
 from stowplan.serving import responses
-from stowplan.serving.authentication import DelegatedAuthenticator, RequestCredentials, UnknownUserError
-from stowplan.serving.identity import MASTERS, AccessDecision, AccessRequest, ReviewCache, Reviewer
+from stowplan.serving.authentication import (
+    MASTERS,
+    AccessDecision,
+    AccessRequest,
+    DelegatedAuthenticator,
+    RequestCredentials,
+    ReviewCache,
+    Reviewer,
+    UnknownUserError,
+)
 from stowplan.serving.responses import Handler
 
 _log = log_for(__name__)
@@ -56,7 +64,7 @@ class Guard:
             user = await self._authenticator.identify(credentials_of(request))
         except UnknownUserError as error:
             _log.error(error, "Unable to authenticate the request")
-            return responses.unauthorized(request)
+            return responses.failure(request, 401, "Unauthorized", "Unauthorized")
         wanted = AccessRequest(user, request.method.lower(), request.path)
         decision = await self._authorizer.decide(wanted)
         if decision.is_allowed:

@@ -167,9 +167,9 @@ def _answered(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except UnknownObjectError as error:
-            return responses.not_found(request, str(error))
+            return responses.failure(request, 404, "NotFound", str(error))
         except BadQueryError as error:
-            return responses.bad_request(request, str(error))
+            return responses.failure(request, 400, "BadRequest", str(error))
 
     return handle
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from stowplan.serving.identity import AccessRequest
+from stowplan.serving.authentication import AccessRequest
 
 #: What answers a request, with one of these or with a page.
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -16,41 +16,23 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _BROWSERS = ("curl/", "Wget/", "Mozilla/")
 
 
-def unauthorized(request: web.Request) -> web.Response:
-    return _respond(request, 401, "Unauthorized", "Unauthorized")
-
-
 def forbidden(request: web.Request, refused: AccessRequest, reason: str) -> web.Response:
     """Tell who may not do what; a reason is the API server's."""
     text = f'User "{refused.user.name}" cannot {refused.verb} path "{refused.path}"'
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     message = f"forbidden: {text}: {reason}" if reason else f"forbidden: {text}"
-    response = _respond(request, 403, "Forbidden", message, {"details": {}})
+    response = failure(request, 403, "Forbidden", message, {"details": {}})
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
 
 
-def not_acceptable(request: web.Request) -> web.Response:
-    message = "only the following media types are accepted: text/plain, application/json"
-    return _respond(request, 406, "NotAcceptable", message)
-
-
-def not_found(request: web.Request, message: str) -> web.Response:
-    return _respond(request, 404, "NotFound", message)
-
-
-def bad_request(request: web.Request, message: str) -> web.Response:
-    return _respond(request, 400, "BadRequest", message)
-
-
 def method_not_allowed(request: web.Request) -> web.Response:
     message = f"{request.method} is not supported on {request.path}; it can only be read"
-    return _respond(request, 405, "MethodNotAllowed", message)
+    return failure(request, 405, "MethodNotAllowed", message)
 
 
 def internal_error(request: web.Request, error: Exception) -> web.Response:
-    text = f'Internal Server Error: "{request.path_qs}": {error}\n'
-    return web.Response(status=500, text=text, headers={"X-Content-Type-Options": "nosniff"})
+    return text_page(f'Internal Server Error: "{request.path_qs}": {error}\n', 500)
 
 
 def text_page(text: str, status: int = 200) -> web.Response:
@@ -58,9 +40,10 @@ def text_page(text: str, status: int = 200) -> web.Response:
     return web.Response(status=status, text=text, headers={"X-Content-Type-Options": "nosniff"})
 
 
-def _respond(
+def failure(
     request: web.Request, code: int, reason: str, message: str, more: dict[str, Any] | None = None
 ) -> web.Response:
+    """Answer with a Status."""
     status = {
         "kind": "Status",
         "apiVersion": "v1",

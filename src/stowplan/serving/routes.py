@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from aiohttp import web
 
@@ -14,6 +14,8 @@ from stowplan.observe.metrics import CONTENT_TYPE
 from stowplan.serving import debug_pages, responses, zpages
 from stowplan.serving.responses import Handler
 from stowplan.serving.zpages import Endpoint, HealthAnswer, NamedCheck
+
+_ACCEPTED: Final = "only the following media types are accepted: text/plain, application/json"
 
 
 class MetricsPage(Protocol):
@@ -141,7 +143,7 @@ def _statusz(pages: Pages, status: zpages.StatuszPage) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         version = zpages.wanted_version(request.headers.get("Accept", ""), "Statusz")
         if version is None:
-            return responses.not_acceptable(request)
+            return responses.failure(request, 406, "NotAcceptable", _ACCEPTED)
         return (
             web.json_response(status.as_object(pages.now(), version))
             if version
@@ -155,7 +157,7 @@ def _flagz(flags: Mapping[str, str]) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         version = zpages.wanted_version(request.headers.get("Accept", ""), "Flagz")
         if version is None:
-            return responses.not_acceptable(request)
+            return responses.failure(request, 406, "NotAcceptable", _ACCEPTED)
         return (
             web.json_response(zpages.flags_object(flags, version))
             if version

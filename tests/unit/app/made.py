@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stowplan.app import clients
-from stowplan.app.configuration import configure
-from stowplan.app.configuration_source import find_source
+from stowplan.app.configuration import configure, find_source
 from stowplan.app.endpoints import access_settings, address, make_authenticator, tls_settings
 from stowplan.app.live import Live, version
 from stowplan.app.options import log_settings, shown_metrics

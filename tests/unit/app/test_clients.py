@@ -13,7 +13,7 @@ from stowplan.app.process import now
 from stowplan.kube.client import Client, ClientSettings, Exchange
 from stowplan.kube.credentials import load
 from stowplan.observe.metrics import Metrics
-from stowplan.serving.identity import AccessDecision, AccessRequest, UserInfo
+from stowplan.serving.authentication import AccessDecision, AccessRequest, UserInfo
 
 HOST = 'host="api.test:6443"'
 

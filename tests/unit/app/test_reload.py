@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from stowplan.app.cluster import Built, Chosen, Cluster
-from stowplan.app.configuration import installed_plugins, queue_limits, read_configuration
-from stowplan.app.configuration_source import FileSource, InlineSource
+from stowplan.app.configuration import FileSource, InlineSource, installed_plugins, queue_limits, read_configuration
 from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader, reloaded
 from stowplan.config.feature_gates import parse
 from stowplan.config.load import default_configuration

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.app.configuration_source import SourceError
+from stowplan.app.configuration import SourceError
 from stowplan.cli.flag_parser import parse
 from stowplan.cli.flag_table import FLAGS
 from stowplan.cli.run import flag_warnings

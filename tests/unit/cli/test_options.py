@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from stowplan.cli import main
 from stowplan.kube.local_kubeconfig import DEFAULT_PATH, Access
-from stowplan.local import kubeconfig_file
+from stowplan.local import api_endpoint
 from tests.limits import LIMIT_SECONDS
 from tests.unit.app.fake_api import FakeApi, pod
 from tests.unit.app.test_live import run_live, until
@@ -154,7 +154,7 @@ def test_without_a_scheduler_it_says_how_to_get_one(tmp_path: Path, monkeypatch:
 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    kubeconfig_file.write(DEFAULT_PATH, Access("http://127.0.0.1:1", scheduler="http://127.0.0.1:1"))
+    api_endpoint.write_kubeconfig(DEFAULT_PATH, Access("http://127.0.0.1:1", scheduler="http://127.0.0.1:1"))
     result = CliRunner().invoke(main, ["nodes"])
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: GET /debug/stowplan/nodes: cannot connect:")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from stowplan.serving.identity import AccessDecision, AccessRequest, UserInfo
+from stowplan.serving.authentication import AccessDecision, AccessRequest, UserInfo
 
 
 class FakeReviewer:

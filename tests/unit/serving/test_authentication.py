@@ -6,15 +6,16 @@ import json
 import pytest
 
 from stowplan.serving.authentication import (
+    ANONYMOUS,
     Authorities,
     DelegatedAuthenticator,
     ProxySettings,
     RequestCredentials,
     TrustedProxies,
     UnknownUserError,
+    UserInfo,
     proxies_of,
 )
-from stowplan.serving.identity import ANONYMOUS, UserInfo
 from tests.unit.serving.certificate_authority import Authority, der
 from tests.unit.serving.fake_reviewer import FakeReviewer
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from stowplan.serving.authentication import ANONYMOUS, AccessDecision, AccessRequest, UserInfo
 from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, is_listed
-from stowplan.serving.identity import ANONYMOUS, AccessDecision, AccessRequest, UserInfo
 from tests.unit.serving.fake_reviewer import FakeReviewer
 
 ALICE = UserInfo("alice", ("dev",))

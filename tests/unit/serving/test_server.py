@@ -17,10 +17,9 @@ from stowplan.app.clients import VERSION
 from stowplan.local.pages import PagesOptions, serve_pages
 from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import Metrics
-from stowplan.serving.authentication import Authorities, DelegatedAuthenticator
+from stowplan.serving.authentication import Authorities, DelegatedAuthenticator, UserInfo
 from stowplan.serving.authorization import DelegatedAuthorizer, Guard
 from stowplan.serving.certificates import ServerCertificate, TlsSettings
-from stowplan.serving.identity import UserInfo
 from stowplan.serving.routes import Pages
 from stowplan.serving.server import Address, ServingError, connection_log, serve
 from stowplan.serving.zpages import NamedCheck
