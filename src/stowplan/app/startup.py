@@ -18,9 +18,9 @@ from stowplan.app.configuration_source import (
 )
 from stowplan.app.effective import OptionError, effective
 from stowplan.app.options import Options
-from stowplan.app.settings import KnownPlugins, installed_plugins, read_configuration
+from stowplan.app.settings import read_configuration
 from stowplan.config.external import to_yaml
-from stowplan.config.load import Reading, default_configuration
+from stowplan.config.load import Reading
 from stowplan.config.types import ClientConnection, Configuration
 from stowplan.config.validate import validate
 from stowplan.kube.client import Request
@@ -48,10 +48,7 @@ async def find_source(options: Options, requests: RequestMetrics) -> Configurati
 async def configure(options: Options, source: ConfigurationSource | None) -> Configuration:
     """Return the configuration in force at start; raise ConfigError, RegistryError or SourceError if there is none."""
     gates = options.feature_gates
-    if source is None:
-        written = default_configuration(KnownPlugins(installed_plugins()), gates)
-    else:
-        written = read_configuration(await source.read(), gates, reading(options))
+    written = read_configuration(None if source is None else await source.read(), gates, reading(options))
     found = effective(options, written)
     # The flags may have made it wrong.
     validate(found, gates)

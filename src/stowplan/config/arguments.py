@@ -1,97 +1,43 @@
-"""The arguments of the in-tree plugins, after defaulting, as the plugins take them.
+"""The typed arguments of plugins: what all of them share. Each plugin has its own class of them beside it.
 
-`defaults.py` fills them in, `validate_arguments.py` checks them. Arguments of other plugins stay plain JSON values.
+`schema.py` derives from the fields how a file is read, `defaults.py` fills them in, `validate.py` and `construct.py`
+have them check themselves. Arguments of plugins that declare no class stay plain JSON values.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
 
 import msgspec
 
-from stowplan.model.affinity import NodeAffinity, TopologySpreadConstraint
-from stowplan.model.duration import Duration
+from stowplan.config.feature_gates import FeatureGates
 
 
-class ResourceSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """A resource and how much it counts in a score."""
+class PluginArgs(msgspec.Struct, frozen=True, rename="camel"):
+    """Inherit this, with one field and its default per argument; the kind in files is the name of the class.
 
-    name: str = ""
-    weight: int = 0
+    A file spells `limit_celsius` as `limitCelsius`. Fields are texts, booleans, whole numbers, durations, tuples of
+    these, and structs of them; `config.schema` has types that errors call as upstream does, such as `Int32`.
+    """
 
+    #: Whether values are checked when the plugin is made, not with the rest of the configuration.
+    is_checked_when_made: ClassVar[bool] = False
+    #: The field, if any, for resources that are left to others; what extenders manage alone is put there.
+    field_of_ignored_resources: ClassVar[str] = ""
 
-class UtilizationShapePoint(msgspec.Struct, frozen=True, rename="camel"):
-    """One corner of a score curve: at `utilization` percent the score is `score` of 10."""
+    def defaulted(self, gates: FeatureGates) -> Self:
+        """Fill in what plain defaults cannot: what counts as not given, what depends on a feature gate."""
+        return self
 
-    utilization: int = 0
-    score: int = 0
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        """Return what is wrong with the values at `path`, each a finished sentence (made by `config.errors`)."""
+        return []
 
-
-class RequestedToCapacityRatioParam(msgspec.Struct, frozen=True, rename="camel"):
-    shape: tuple[UtilizationShapePoint, ...] = ()
-
-
-class ScoringStrategy(msgspec.Struct, frozen=True, rename="camel"):
-    type: str = ""
-    resources: tuple[ResourceSpec, ...] = ()
-    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
-
-
-class DefaultPreemptionArgs(msgspec.Struct, frozen=True, rename="camel"):
-    min_candidate_nodes_percentage: int = 10
-    min_candidate_nodes_absolute: int = 100
+    def notes(self) -> Iterator[str]:
+        """Yield what is said without effect."""
+        return iter(())
 
 
-class DynamicResourcesArgs(msgspec.Struct, frozen=True, rename="camel"):
-    """`filter_timeout` zero means no limit."""
-
-    filter_timeout: Duration
-    binding_timeout: Duration
-
-
-class InterPodAffinityArgs(msgspec.Struct, frozen=True, rename="camel"):
-    hard_pod_affinity_weight: int = 1
-    ignore_preferred_terms_of_existing_pods: bool = False
-
-
-class NodeAffinityArgs(msgspec.Struct, frozen=True, rename="camel"):
-    added_affinity: NodeAffinity | None = None
-
-
-class NodeResourcesBalancedAllocationArgs(msgspec.Struct, frozen=True, rename="camel"):
-    resources: tuple[ResourceSpec, ...] = ()
-
-
-class NodeResourcesFitArgs(msgspec.Struct, frozen=True, rename="camel"):
-    scoring_strategy: ScoringStrategy
-    ignored_resources: tuple[str, ...] = ()
-    ignored_resource_groups: tuple[str, ...] = ()
-
-
-class PodTopologySpreadArgs(msgspec.Struct, frozen=True, rename="camel"):
-    """`defaulting_type` is `System` (the built-in constraints) or `List` (those of `default_constraints`)."""
-
-    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    defaulting_type: str = "System"
-
-
-class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel"):
-    """`shape` is None unless StorageCapacityScoring is on: the file may have none while it is off."""
-
-    bind_timeout_seconds: int = 600
-    shape: tuple[UtilizationShapePoint, ...] | None = None
-
-
-InTreeArguments = (
-    DefaultPreemptionArgs
-    | DynamicResourcesArgs
-    | InterPodAffinityArgs
-    | NodeAffinityArgs
-    | NodeResourcesBalancedAllocationArgs
-    | NodeResourcesFitArgs
-    | PodTopologySpreadArgs
-    | VolumeBindingArgs
-)
-
-# The second form is what the user wrote for a plugin that is not in-tree; None when nothing was.
-Arguments = InTreeArguments | dict[str, Any] | list[Any] | str | int | float | bool | None
+# The other forms are what the user wrote for a plugin that declares no class; None when nothing was.
+Arguments = PluginArgs | dict[str, Any] | list[Any] | str | int | float | bool | None

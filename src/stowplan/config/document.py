@@ -1,7 +1,7 @@
 """A configuration as JSON values: what was written, before anybody asks what it means.
 
-Numbers keep their spelling and objects their repeated members, because the strict reader in `strict.py` reports both.
-Texts become documents in `text.py`.
+Numbers keep their spelling and objects their repeated members, because the strict reader in `decode.py` reports both.
+`load.py` makes documents of texts.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.config import arguments
-from stowplan.config.decode import GROUP, KIND, VERSION
+from stowplan.config.schema import GROUP, KIND, VERSION
 from stowplan.config.types import (
     Configuration,
     Extender,
@@ -25,18 +24,17 @@ from stowplan.model.duration import Duration
 
 _API_VERSION = f"{GROUP}/{VERSION}"
 
-# Fields that are left out when they are empty, zero or false. Absent ones (None) always are.
+# Fields that are left out when they are empty, zero or false. Absent ones (None) always are; of structs that are not
+# here, which are arguments of plugins, empty lists are.
 _LEFT_OUT_WHEN_EMPTY: dict[type, frozenset[str]] = {
     Configuration: frozenset({"extenders", "delay_cache_until_active"}),
     PluginSet: frozenset({"enabled", "disabled"}),
     Extender: frozenset(Extender.__struct_fields__) - {"url_prefix", "http_timeout"},
     ExtenderTls: frozenset(ExtenderTls.__struct_fields__),
     ManagedResource: frozenset({"ignored_by_scheduler"}),
-    arguments.NodeResourcesFitArgs: frozenset({"ignored_resources", "ignored_resource_groups"}),
-    arguments.ScoringStrategy: frozenset({"type", "resources"}),
-    arguments.RequestedToCapacityRatioParam: frozenset({"shape"}),
-    arguments.PodTopologySpreadArgs: frozenset({"default_constraints"}),
     affinity.NodeAffinity: frozenset({"preferred_during_scheduling_ignored_during_execution"}),
+    affinity.NodeSelector: frozenset(),
+    affinity.PreferredSchedulingTerm: frozenset(),
     affinity.NodeSelectorTerm: frozenset({"match_expressions", "match_fields"}),
     affinity.NodeSelectorRequirement: frozenset({"values"}),
     affinity.TopologySpreadConstraint: frozenset({"match_label_keys"}),
@@ -92,7 +90,8 @@ def _is_left_out(struct: type, name: str, value: Any) -> bool:
         return True
     if name in _LEFT_OUT_WHEN_DEFAULT.get(struct, {}):
         return bool(value == _LEFT_OUT_WHEN_DEFAULT[struct][name])
-    return not value and name in _LEFT_OUT_WHEN_EMPTY.get(struct, ())
+    left_out = _LEFT_OUT_WHEN_EMPTY.get(struct)
+    return value == () if left_out is None else not value and name in left_out
 
 
 def _profile(profile: Profile) -> dict[str, Any]:

@@ -1,19 +1,44 @@
 """Configurations of older releases, turned into one of version v1: what `--legacy-config` asks for.
 
-Versions and names are replaced in the document, before anybody reads it; each of them is told once. `removed.py` has
-what is in the place of what is gone.
+Versions and names are replaced in the document, before anybody reads it; each of them is told once. Where nobody asks
+for it, `validate.py` refuses the names in upstream's words, with the remedy from here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from stowplan.config.decode import GROUP, KIND, VERSION
 from stowplan.config.document import Document, Json, Object
-from stowplan.config.removed import COUNTS_VOLUMES, OLDER_VERSIONS, SUCCESSORS
+from stowplan.config.schema import GROUP, KIND, VERSION
 
 Tell = Callable[[str], None]
+
+#: Volumes of these kinds are those of CSI drivers by now, and are counted as such.
+COUNTS_VOLUMES: Final = "NodeVolumeLimits"
+
+#: By the name that is gone: the plugin that does its work today.
+SUCCESSORS: Final[Mapping[str, str]] = {
+    "AzureDiskLimits": COUNTS_VOLUMES,
+    "CinderLimits": COUNTS_VOLUMES,
+    "EBSLimits": COUNTS_VOLUMES,
+    "GCEPDLimits": COUNTS_VOLUMES,
+    "SelectorSpread": "PodTopologySpread",
+}
+#: Names that version v1 itself refuses; the others were gone before it.
+REFUSED_BY_V1: Final = frozenset(name for name, by in SUCCESSORS.items() if by == COUNTS_VOLUMES)
+
+_BY_HAND: Final[Mapping[str, str]] = {
+    "NodeLabel": "write it as addedAffinity of NodeAffinity",
+    "NodePreferAvoidPods": "taint the nodes instead",
+    "NodeResourcesLeastAllocated": "give NodeResourcesFit the scoringStrategy LeastAllocated",
+    "NodeResourcesMostAllocated": "give NodeResourcesFit the scoringStrategy MostAllocated",
+    "RequestedToCapacityRatio": "give NodeResourcesFit the scoringStrategy RequestedToCapacityRatio",
+    "ServiceAffinity": "let pods say it with affinity",
+}
+
+OLDER_VERSIONS: Final = ("v1beta3", "v1beta2", "v1beta1")
+FLAG: Final = "--legacy-config"
 
 _OLD: Final = frozenset(f"{GROUP}/{version}" for version in OLDER_VERSIONS)
 #: Fields that were gone before v1.
@@ -142,3 +167,10 @@ def _with_version(given: Json) -> Json:
 
 def _why(successor: str) -> str:
     return ", which counts these volumes as those of their CSI driver" if successor == COUNTS_VOLUMES else ""
+
+
+def remedy_for(name: str) -> str:
+    """Say what to do about a plugin that is gone; nothing if there never was one of that name."""
+    if name in SUCCESSORS:
+        return f"{name} is gone: write {SUCCESSORS[name]} instead, or give {FLAG} to have the file converted"
+    return f"{name} is gone: {_BY_HAND[name]}" if name in _BY_HAND else ""

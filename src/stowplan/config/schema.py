@@ -1,12 +1,26 @@
-"""The fields of a KubeSchedulerConfiguration document and their types, as `strict.py` checks them.
+"""The fields of a KubeSchedulerConfiguration document and their types, as `decode.py` checks them.
 
-Type names are those of the API (`int32`, `v1.Plugin`): they appear in error messages.
+Type names are those of the API (`int32`, `v1.Plugin`): they appear in error messages. The records of plugin arguments
+are derived from the classes that the plugins declare (`record_of`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from stowplan.config.arguments import PluginArgs
+from stowplan.model.affinity import NodeAffinity, TopologySpreadConstraint
+from stowplan.model.duration import Duration
+
+GROUP = "kubescheduler.config.k8s.io"
+VERSION = "v1"
+KIND = "KubeSchedulerConfiguration"
 
 
 @dataclass(frozen=True)
@@ -122,50 +136,6 @@ _NODE_AFFINITY = Record(
         ),
     },
 )
-_RESOURCES = Items(Record("v1.ResourceSpec", {"name": _TEXT, "weight": _INT64}))
-_SHAPE = Items(Record("v1.UtilizationShapePoint", {"utilization": _INT32, "score": _INT32}))
-_SCORING_STRATEGY = Record(
-    "v1.ScoringStrategy",
-    {
-        "type": Text("v1.ScoringStrategyType"),
-        "resources": _RESOURCES,
-        "requestedToCapacityRatio": Record("v1.RequestedToCapacityRatioParam", {"shape": _SHAPE}),
-    },
-)
-
-
-def _args(kind: str, fields: dict[str, Kind]) -> Record:
-    return Record(f"v1.{kind}", _TYPE_META | fields)
-
-
-# By kind; the arguments of plugin X have the kind XArgs.
-ARGUMENTS: Mapping[str, Record] = {
-    record.short_name: record
-    for record in (
-        _args("DefaultPreemptionArgs", {"minCandidateNodesPercentage": _INT32, "minCandidateNodesAbsolute": _INT32}),
-        _args("DynamicResourcesArgs", {"filterTimeout": Span(True), "bindingTimeout": Span(True)}),
-        _args("InterPodAffinityArgs", {"hardPodAffinityWeight": _INT32, "ignorePreferredTermsOfExistingPods": _FLAG}),
-        _args("NodeAffinityArgs", {"addedAffinity": _NODE_AFFINITY}),
-        _args("NodeResourcesBalancedAllocationArgs", {"resources": _RESOURCES}),
-        _args(
-            "NodeResourcesFitArgs",
-            {
-                "ignoredResources": Items(_TEXT),
-                "ignoredResourceGroups": Items(_TEXT),
-                "scoringStrategy": _SCORING_STRATEGY,
-            },
-        ),
-        _args(
-            "PodTopologySpreadArgs",
-            {
-                "defaultConstraints": Items(_SPREAD_CONSTRAINT),
-                "defaultingType": Text("v1.PodTopologySpreadConstraintsDefaulting"),
-            },
-        ),
-        _args("VolumeBindingArgs", {"bindTimeoutSeconds": _INT64, "shape": _SHAPE}),
-    )
-}
-
 _LEADER_ELECTION = Record(
     "v1alpha1.LeaderElectionConfiguration",
     {
@@ -244,3 +214,41 @@ CONFIGURATION = Record(
         "delayCacheUntilActive": _FLAG,
     },
 )
+
+#: Types for the fields of plugin arguments. An `int` is an int64, a `str` a string; where the API calls a text
+#: otherwise, write `Annotated[str, Text("v1.Mode")]`.
+Int32 = Annotated[int, _INT32]
+
+_KINDS: Mapping[Any, Kind] = {
+    str: _TEXT,
+    bool: _FLAG,
+    int: _INT64,
+    float: Real(),
+    Duration: Span(may_be_null=True),
+    dict[str, str]: TextMap(),
+    NodeAffinity: _NODE_AFFINITY,
+    TopologySpreadConstraint: _SPREAD_CONSTRAINT,
+}
+
+
+@cache
+def record_of(struct: type[msgspec.Struct]) -> Record:
+    """Derive the record of a struct from its fields; raise TypeError for one of a type that files cannot have."""
+    hints = get_type_hints(struct, include_extras=True)
+    fields = {one.encode_name: _kind_of(hints[one.name], struct) for one in msgspec.structs.fields(struct)}
+    return Record(f"v1.{struct.__name__}", (_TYPE_META if issubclass(struct, PluginArgs) else {}) | fields)
+
+
+def _kind_of(hint: Any, struct: type[msgspec.Struct]) -> Kind:
+    if hint in _KINDS:
+        return _KINDS[hint]
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return record_of(hint)
+    origin, inner = get_origin(hint), [one for one in get_args(hint) if one is not NoneType]
+    if origin is Annotated:
+        return next((one for one in inner[1:] if isinstance(one, Kind)), _kind_of(inner[0], struct))
+    if origin is tuple and inner[1:] == [...]:
+        return Items(_kind_of(inner[0], struct))
+    if len(inner) == 1:
+        return _kind_of(inner[0], struct)
+    raise TypeError(f"{struct.__name__}: a field cannot be of type {hint}; see PluginArgs for those it can be of")

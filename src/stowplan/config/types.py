@@ -26,7 +26,7 @@ class PluginSet(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Plugins(msgspec.Struct, frozen=True, rename="camel"):
-    """One set per extension point, `multi_point` not yet spread out: `resolve.py` does that."""
+    """One set per extension point, `multi_point` not yet spread out: `construct.py` does that."""
 
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()

@@ -7,22 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
-from stowplan.config.arguments import NodeResourcesFitArgs
-from stowplan.config.errors import ConfigError
-from stowplan.config.faults import Faults, duplicate, invalid, label_key_faults, required
+from stowplan.config.arguments import PluginArgs
+from stowplan.config.declarations import camel
+from stowplan.config.errors import ConfigError, Faults, duplicate, invalid, label_key_faults, required
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.config.points import camel
-from stowplan.config.removed import REFUSED_BY_V1, remedy_for
+from stowplan.config.legacy import REFUSED_BY_V1, remedy_for
+from stowplan.config.schema import GROUP, VERSION
 from stowplan.config.types import Configuration, Extender, LeaderElection, Plugin, PluginSet, Profile
-from stowplan.config.validate_arguments import argument_faults
 from stowplan.model.duration import of_seconds
 from stowplan.model.label_syntax import aggregate, key_problems
 
-GROUP_VERSION = "kubescheduler.config.k8s.io/v1"
-
-_REMOVED = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{GROUP_VERSION}")'
+_REMOVED = f'was invalid in version "{VERSION}" (KubeSchedulerConfiguration is version "{GROUP}/{VERSION}")'
 # Plugins listed under multiPoint or at the placement points are not compared with the removed ones.
 _CHECKED_POINTS = (
     "pre_enqueue",
@@ -142,8 +137,8 @@ def _arguments_faults(path: str, profile: Profile, gates: FeatureGates) -> Fault
         seen.add(given.name)
         if given.name in REFUSED_BY_V1:
             faults.append(invalid(where, given.name, _REMOVED))
-        elif isinstance(given.args, msgspec.Struct) and not isinstance(given.args, NodeResourcesFitArgs):
-            faults += argument_faults(f"{where}.args", given.args, gates)
+        elif isinstance(given.args, PluginArgs) and not given.args.is_checked_when_made:
+            faults += given.args.faults(f"{where}.args", gates)
     return faults
 
 

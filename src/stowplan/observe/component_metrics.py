@@ -9,8 +9,7 @@ import platform
 import sys
 from typing import Final
 
-from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.gate_list import GATES
+from stowplan.config.feature_gates import GATES, FeatureGates
 from stowplan.observe.series import Definition, SeriesSet
 
 KUBERNETES: Final = ("1", "36", "4")

@@ -29,6 +29,9 @@ class Coscheduling(GangSource, QueueSort):
         Permit. Here nobody holds a node before enough have one.
     """
 
+    is_optional = True
+    lists = ("CommunityPodGroup",)
+
     def __init__(
         self, handle: GangHandle, *, permit_waiting_time_seconds: int = 60, pod_group_backoff_seconds: int = 0
     ) -> None:

@@ -10,7 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
+from stowplan.config.arguments import PluginArgs
+from stowplan.config.errors import Faults, invalid
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.schema import Int32
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
@@ -29,7 +34,9 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.handle import Handle
 from stowplan.framework.kept.incremental import Successive
+from stowplan.framework.remedies import Need, RejectedRows, Remedy
 from stowplan.framework.verdict import Rejection, WordedError
+from stowplan.model.affinity import Affinity, PodAffinity
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows, Scores
@@ -43,6 +50,20 @@ ANTI_AFFINITY_REASON = "node(s) didn't match pod anti-affinity rules"
 EXISTING_REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
 #: A profile may leave PreScore out and keep Score.
 UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
+
+
+class InterPodAffinityArgs(PluginArgs, frozen=True):
+    hard_pod_affinity_weight: Int32 = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+    def faults(self, path: str, gates: FeatureGates) -> Faults:
+        weight = self.hard_pod_affinity_weight
+        if 0 <= weight <= 100:
+            return []
+        return [invalid(f"{path}.hardPodAffinityWeight", weight, "not in valid range [0, 100]")]
+
+
+DEFAULT_ARGS = InterPodAffinityArgs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +113,13 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         pkg/scheduler/framework/plugins/interpodaffinity, with the default feature gates.
     """
 
-    def __init__(
-        self,
-        *,
-        handle: Handle,
-        hard_pod_affinity_weight: int = 1,
-        ignore_preferred_terms_of_existing_pods: bool = False,
-    ) -> None:
+    args_type = InterPodAffinityArgs
+    default_weight = 2
+
+    def __init__(self, handle: Handle, args: InterPodAffinityArgs = DEFAULT_ARGS) -> None:
         self._listers = handle.listers
-        self._hard_weight = hard_pod_affinity_weight
-        self._ignores_others = ignore_preferred_terms_of_existing_pods
+        self._hard_weight = args.hard_pod_affinity_weight
+        self._ignores_others = args.ignore_preferred_terms_of_existing_pods
 
     # Filter
 
@@ -179,6 +197,10 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     def events(self) -> tuple[Awaited, ...]:
         return awaited()
 
+    def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
+        kinds = (("pod_affinity",), ("pod_anti_affinity",), ("pod_affinity", "pod_anti_affinity"))
+        return rejected.first_that_helps(map(DropPodAffinity, kinds))
+
     # The terms of other pods
 
     def _objections(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
@@ -233,6 +255,22 @@ def _has_preferred_terms(pod: Pod) -> bool:
     affinity = pod.spec.affinity
     lists = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
     return any(one is not None and one.preferred_during_scheduling_ignored_during_execution for one in lists)
+
+
+@dataclass(frozen=True, slots=True)
+class DropPodAffinity(Remedy):
+    """Do without required affinity to other pods, anti-affinity, or both."""
+
+    kinds: tuple[str, ...]
+
+    def relax(self, pod: Pod) -> Pod:
+        # Only what is required of a node matters to filters, so preferences may go too.
+        affinity = replace(pod.spec.affinity or Affinity(), **dict.fromkeys(self.kinds, PodAffinity()))
+        return replace(pod, spec=replace(pod.spec, affinity=affinity))
+
+    def __str__(self) -> str:
+        words = {"pod_affinity": "pod affinity", "pod_anti_affinity": "pod anti-affinity"}
+        return f"without the pod's required {' and '.join(words[kind] for kind in self.kinds)}"
 
 
 def awaited() -> tuple[Awaited, ...]:

@@ -26,6 +26,8 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodedeclaredfeatures.
     """
 
+    feature_gate = "NodeDeclaredFeatures"
+
     def pre_filter(self, pod: Pod, nodes: Nodes) -> frozenset[str] | Skip:
         return _needed(pod) or SKIP
 

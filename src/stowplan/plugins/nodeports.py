@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, reject
+from stowplan.framework.remedies import Need, RejectedRows, Remedy, with_containers
 from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
@@ -47,6 +49,20 @@ class NodePorts(PreFilter, Filter, Requeue):
 
     def events(self) -> tuple[Awaited, ...]:
         return Awaited(changes.POD, Action.DELETE, _held_a_port_of), Awaited(changes.NODE, Action.ADD)
+
+    def remedies(self, rejected: RejectedRows) -> tuple[Need]:
+        return (Need(DropHostPorts(), rejected.mask),)
+
+
+@dataclass(frozen=True, slots=True)
+class DropHostPorts(Remedy):
+    """Do without ports of the node."""
+
+    def relax(self, pod: Pod) -> Pod:
+        return with_containers(pod, lambda container: replace(container, ports=()))
+
+    def __str__(self) -> str:
+        return "without the pod's host ports"
 
 
 class _HostPort(NamedTuple):

@@ -9,6 +9,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited, Filter, Reject, Requeue, reject
 from stowplan.framework.handle import Handle
+from stowplan.framework.remedies import Need, RejectedRows, Tolerate
 from stowplan.model import tolerations
 from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
@@ -40,6 +41,9 @@ class NodeUnschedulable(Filter, Requeue):
             Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_open_now),
             Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, self._now_tolerates),
         )
+
+    def remedies(self, rejected: RejectedRows) -> tuple[Need]:
+        return (Need(Tolerate(CORDON), rejected.mask),)
 
     def _now_tolerates(self, pod: Pod, old: Pod, new: Pod) -> bool:
         return changes.is_same(pod, new) and self._tolerates(new)

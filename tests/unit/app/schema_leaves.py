@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stowplan.config import schema
+from tests.known_plugins import KNOWN
 
 
 def of_configuration() -> set[str]:
@@ -14,9 +15,10 @@ def of_configuration() -> set[str]:
 def of_arguments() -> set[str]:
     """Return the fields of arguments, each behind the name of its plugin."""
     return {
-        f"{kind.removesuffix('Args')}: {path}"
-        for kind, record in schema.ARGUMENTS.items()
-        for path in _leaves(record, "")
+        f"{name}: {path}"
+        for name, one in KNOWN.items()
+        if one.args_type is not None
+        for path in _leaves(schema.record_of(one.args_type), "")
     }
 
 

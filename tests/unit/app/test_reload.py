@@ -12,11 +12,11 @@ from stowplan.app.configuration_source import FileSource, InlineSource
 from stowplan.app.reload import Accepted, Refused, Reloader, reloaded
 from stowplan.app.settings import installed_plugins, queue_limits, read_configuration
 from stowplan.config.feature_gates import parse
-from stowplan.config.load import default_configuration
 from stowplan.config.types import Configuration
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import Limits
 from stowplan.testing import make_node, make_pod
+from tests.known_plugins import default_configuration
 from tests.limits import LIMIT_SECONDS
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

@@ -4,11 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.config.arguments import UtilizationShapePoint, VolumeBindingArgs
 from stowplan.config.errors import ConfigError
-from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGateError, FeatureGates, parse, without_effect
-from stowplan.config.gate_list import GATES, markdown_table
-from stowplan.config.load import default_configuration, load
+from stowplan.config.feature_gates import (
+    DEFAULT_GATES,
+    GATES,
+    FeatureGateError,
+    FeatureGates,
+    markdown_table,
+    parse,
+    without_effect,
+)
+from stowplan.plugins.shape_score import UtilizationShapePoint
+from stowplan.plugins.volumebinding.plugin import VolumeBindingArgs
+from tests.known_plugins import default_configuration, load
 from tests.unit.config.writing import HEADER
 
 MANUAL = Path(__file__).resolve().parents[3] / "docs" / "configuration.md"

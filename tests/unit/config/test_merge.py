@@ -2,9 +2,10 @@
 
 import pytest
 
-from stowplan.config.feature_gates import parse
-from stowplan.config.merge import DEFAULT_PLUGINS, default_plugins, merge_plugins, merge_set
+from stowplan.config.defaults import default_plugins, merge_plugins, merge_set
+from stowplan.config.feature_gates import DEFAULT_GATES, parse
 from stowplan.config.types import Plugin, Plugins, PluginSet
+from tests.known_plugins import KNOWN
 
 A, B, C = Plugin("A", 1), Plugin("B", 2), Plugin("C", 3)
 DEFAULT = PluginSet(enabled=(A, B, C))
@@ -60,8 +61,9 @@ def test_what_a_default_set_disables_stays_disabled() -> None:
 
 
 def test_each_point_merges_on_its_own() -> None:
-    merged = merge_plugins(DEFAULT_PLUGINS, Plugins(filter=PluginSet(disabled=(Plugin("*"),))))
-    assert merged.multi_point == DEFAULT_PLUGINS.multi_point
+    default = default_plugins(KNOWN, DEFAULT_GATES)
+    merged = merge_plugins(default, Plugins(filter=PluginSet(disabled=(Plugin("*"),))))
+    assert merged.multi_point == default.multi_point
     assert merged.filter == PluginSet(disabled=(Plugin("*"),))
 
 
@@ -83,10 +85,12 @@ def test_each_point_merges_on_its_own() -> None:
     ],
 )
 def test_some_default_plugins_need_a_gate(gates: str, last: list[str]) -> None:
-    names = [plugin.name for plugin in default_plugins(parse(gates)).multi_point.enabled]
+    names = [plugin.name for plugin in default_plugins(KNOWN, parse(gates)).multi_point.enabled]
     assert names[-len(last) :] == last
 
 
 def test_pods_of_a_group_weigh_one() -> None:
-    weights = {plugin.name: plugin.weight for plugin in default_plugins(parse("AllAlpha=true")).multi_point.enabled}
+    weights = {
+        plugin.name: plugin.weight for plugin in default_plugins(KNOWN, parse("AllAlpha=true")).multi_point.enabled
+    }
     assert weights["PodGroupPodsCount"] == 1

@@ -2,19 +2,19 @@
 
 import pytest
 
+from stowplan.config.construct import resolve
+from stowplan.config.declarations import POINTS, PluginDeclaration
 from stowplan.config.errors import ConfigError
-from stowplan.config.load import default_configuration
-from stowplan.config.points import IN_TREE, POINTS
-from stowplan.config.resolve import resolve
 from stowplan.config.types import Plugin, Plugins, PluginSet, Profile
+from tests import known_plugins
 
 KNOWN = {
-    "Sort": frozenset({"queue_sort"}),
-    "Bind": frozenset({"bind"}),
-    "A": frozenset({"filter", "score"}),
-    "B": frozenset({"filter", "score"}),
-    "C": frozenset({"filter", "score"}),
-    "OnlyFilter": frozenset({"filter"}),
+    "Sort": PluginDeclaration("Sort", frozenset({"queue_sort"})),
+    "Bind": PluginDeclaration("Bind", frozenset({"bind"})),
+    "A": PluginDeclaration("A", frozenset({"filter", "score"})),
+    "B": PluginDeclaration("B", frozenset({"filter", "score"})),
+    "C": PluginDeclaration("C", frozenset({"filter", "score"})),
+    "OnlyFilter": PluginDeclaration("OnlyFilter", frozenset({"filter"})),
 }
 NEEDED = ("Sort", "Bind")
 
@@ -120,8 +120,8 @@ def test_a_profile_that_cannot_be_built_is_refused(asked: Profile, problem: str)
 
 
 def test_the_default_profile_runs_the_documented_plugins() -> None:
-    [default] = default_configuration().profiles
-    resolved = resolve(default, IN_TREE)
+    [default] = known_plugins.default_configuration().profiles
+    resolved = resolve(default, known_plugins.KNOWN)
     assert set(resolved) == set(POINTS)
     assert resolved["score"] == (
         ("TaintToleration", 3),

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.config.points import POINTS as CONFIGURED_POINTS
+from stowplan.config.declarations import POINTS as CONFIGURED_POINTS
+from stowplan.config.declarations import PluginDeclaration
 from stowplan.config.types import Plugin as Listed
 from stowplan.config.types import PluginArguments, Plugins, PluginSet
 from stowplan.config.types import Profile as ProfileConfig
@@ -146,9 +147,10 @@ def test_an_unknown_name_is_answered_with_known_ones(name: str, remedy: str) -> 
 
 
 def test_a_plugin_that_is_known_but_not_built_is_left_out() -> None:
-    registry = Registry((Sorts, Binds), {"Later": frozenset({"filter"})})
+    later = PluginDeclaration("Later", frozenset({"filter"}), is_default=True)
+    registry = Registry((Sorts, Binds), {"Later": later})
     assert build(registry, "Later").filter == ()
-    assert registry.points()["Later"] == {"filter"}
+    assert registry.declarations()["Later"] == later
 
 
 # Arguments
@@ -373,7 +375,7 @@ def test_installed_packages_offer_plugins(monkeypatch: pytest.MonkeyPatch) -> No
     offer(monkeypatch, f"{__name__}:Cool")
     registry = registry_of()
     registry.add_entry_points()
-    assert registry.points()["Cool"] == {"score"}
+    assert registry.declarations()["Cool"] == PluginDeclaration("Cool", frozenset({"score"}))
     assert [plugin.name for plugin in build(registry, "Cool").foreign] == ["Cool"]
 
 

@@ -9,6 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stowplan.config.arguments import PluginArgs
+from stowplan.config.errors import Faults, invalid
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.schema import Int32
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
@@ -28,10 +32,38 @@ from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.plugins.defaultpreemption import candidate_nodes
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
-from stowplan.plugins.defaultpreemption.search import Limits, Search
+from stowplan.plugins.defaultpreemption.search import Search
 
 NO_CANDIDATE = "no candidate node for preemption"
 UNDERWAY = "waiting for the preemption for this pod to be finished"
+
+
+class DefaultPreemptionArgs(PluginArgs, frozen=True):
+    """How many candidates are enough: a share of the nodes that come into question, but at least so many."""
+
+    min_candidate_nodes_percentage: Int32 = 10
+    min_candidate_nodes_absolute: Int32 = 100
+
+    def enough(self, nodes: int) -> int:
+        share = nodes * self.min_candidate_nodes_percentage // 100
+        return min(nodes, max(share, self.min_candidate_nodes_absolute))
+
+    def faults(self, path: str, gates: FeatureGates) -> Faults:
+        percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
+        percentage_path, absolute_path = f"{path}.minCandidateNodesPercentage", f"{path}.minCandidateNodesAbsolute"
+        faults: Faults = []
+        if not 0 <= percentage <= 100:
+            faults.append(invalid(percentage_path, percentage, "not in valid range [0, 100]"))
+        if absolute < 0:
+            faults.append(invalid(absolute_path, absolute, "not in valid range [0, inf)"))
+        if percentage == 0 and absolute == 0:
+            why = "cannot be zero at the same time as"
+            faults.append(invalid(percentage_path, 0, f"{why} minCandidateNodesAbsolute"))
+            faults.append(invalid(absolute_path, 0, f"{why} minCandidateNodesPercentage"))
+        return faults
+
+
+DEFAULT_ARGS = DefaultPreemptionArgs()
 
 
 class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
@@ -44,21 +76,18 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         priority, keep their room. A pod that says `preemptionPolicy: Never`, or whose victims on its nominated node
         are still terminating, does not preempt.
     Gates: a pod whose victims are being evicted.
-    Arguments: `min_candidate_nodes_percentage` and `min_candidate_nodes_absolute`: the search stops at so many
+    Arguments: `minCandidateNodesPercentage` and `minCandidateNodesAbsolute`: the search stops at so many
         candidates, of the nodes that come into question; 10 percent, but at least 100.
     Requeued by: nothing; the plugins that refused the pod hear of the evicted pods.
     Upstream: pkg/scheduler/framework/plugins/defaultpreemption and pkg/scheduler/framework/preemption.
     """
 
-    def __init__(
-        self,
-        handle: PreemptingHandle,
-        *,
-        min_candidate_nodes_percentage: int = 10,
-        min_candidate_nodes_absolute: int = 100,
-    ) -> None:
+    args_type = DefaultPreemptionArgs
+    lists = ("PodDisruptionBudget",)
+
+    def __init__(self, handle: PreemptingHandle, args: DefaultPreemptionArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
-        self._limits = Limits(min_candidate_nodes_percentage, min_candidate_nodes_absolute)
+        self._args = args
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
         return refuse(UNDERWAY) if self._handle.evictions.is_underway(pod) else None
@@ -88,7 +117,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         search = Search(pod, attempt, self._handle)
         rows = search.potential_rows()
         start = self._handle.draw(len(rows)) if len(rows) else 0
-        return search.run(np.roll(rows, -start), self._limits.enough(len(rows)))
+        return search.run(np.roll(rows, -start), self._args.enough(len(rows)))
 
 
 def _settle(candidates: Sequence[Preemption]) -> Nominated | Rejection:

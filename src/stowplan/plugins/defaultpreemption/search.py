@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -29,17 +28,6 @@ NO_VICTIMS = Rejection(("No preemption victims found for incoming pod",), Code.U
 
 # A dry run of a few rows costs hardly less than one of a hundred.
 FEWEST_AT_A_TIME = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How many candidates are enough: a share of the nodes that come into question, but at least so many."""
-
-    percentage: int = 10
-    absolute: int = 100
-
-    def enough(self, nodes: int) -> int:
-        return min(nodes, max(nodes * self.percentage // 100, self.absolute))
 
 
 class Search:

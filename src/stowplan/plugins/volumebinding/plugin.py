@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
+from msgspec.structs import replace
 
-from stowplan.config.arguments import UtilizationShapePoint
+from stowplan.config.arguments import PluginArgs
+from stowplan.config.errors import Faults, invalid
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.contract import (
     SKIP,
     Awaited,
@@ -27,7 +30,7 @@ from stowplan.framework.contract import (
 from stowplan.framework.handle import PreparingHandle
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod
-from stowplan.plugins.shape_score import curve_of
+from stowplan.plugins.shape_score import UtilizationShapePoint, curve_of, shape_faults
 from stowplan.plugins.volumebinding import scoring
 from stowplan.plugins.volumebinding.completion import Completion, CompletionError, key_of
 from stowplan.plugins.volumebinding.plan import Plan
@@ -44,7 +47,34 @@ NO_SPACE_REASON: Final = "node(s) did not have enough free storage"
 MISSING_REASON: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 STAGE_ERRORS: Final = "scheduler_volume_scheduling_stage_error_total"
 TOO_LATE: Final = "context deadline exceeded"
+# The emptier the storage, the better.
 DEFAULT_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
+
+
+class VolumeBindingArgs(PluginArgs, frozen=True):
+    """`shape` is None unless StorageCapacityScoring is on: the file may have none while it is off."""
+
+    bind_timeout_seconds: int = 600
+    shape: tuple[UtilizationShapePoint, ...] | None = None
+
+    def defaulted(self, gates: FeatureGates) -> Self:
+        is_scoring = gates.enabled("StorageCapacityScoring")
+        return replace(self, shape=self.shape or DEFAULT_SHAPE) if is_scoring else self
+
+    def faults(self, path: str, gates: FeatureGates) -> Faults:
+        faults: Faults = []
+        if self.bind_timeout_seconds < 0:
+            why = "invalid BindTimeoutSeconds, should not be a negative value"
+            faults.append(invalid(f"{path}.bindTimeoutSeconds", self.bind_timeout_seconds, why))
+        if gates.enabled("StorageCapacityScoring"):
+            faults += shape_faults(f"{path}.shape", self.shape or ())
+        elif self.shape is not None:
+            why = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
+            faults.append(invalid(f"{path}.shape", self.shape, why))
+        return faults
+
+
+DEFAULT_ARGS: Final = VolumeBindingArgs()
 
 
 class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeue):
@@ -65,19 +95,23 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         takes any; here it is the first by name, or by age.
     """
 
-    def __init__(
-        self,
-        handle: PreparingHandle,
-        *,
-        bind_timeout_seconds: int = 600,
-        shape: tuple[UtilizationShapePoint, ...] | None = None,
-    ) -> None:
+    args_type = VolumeBindingArgs
+    lists = (
+        "CSINode",
+        "CSIDriver",
+        "CSIStorageCapacity",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "StorageClass",
+    )
+
+    def __init__(self, handle: PreparingHandle, args: VolumeBindingArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
         self._listers = handle.listers
         self._search = Search(handle.listers)
-        self._timeout_seconds = bind_timeout_seconds
+        self._timeout_seconds = args.bind_timeout_seconds
         is_scoring = handle.feature_gates.enabled("StorageCapacityScoring")
-        self._curve = curve_of(shape or DEFAULT_SHAPE) if is_scoring else None
+        self._curve = curve_of(args.shape or DEFAULT_SHAPE) if is_scoring else None
         # By pod, from Reserve until the claims are bound or the pod is given up.
         self._plans: dict[str, Plan] = {}
 

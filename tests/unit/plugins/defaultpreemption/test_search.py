@@ -9,7 +9,8 @@ import pytest
 from stowplan.framework.contract import refuse
 from stowplan.model.kinds import ApiObject
 from stowplan.model.pod import Pod
-from stowplan.plugins.defaultpreemption.search import Limits, Search
+from stowplan.plugins.defaultpreemption.plugin import DefaultPreemptionArgs
+from stowplan.plugins.defaultpreemption.search import Search
 from stowplan.testing import make_node, make_pod
 from tests.unit.plugins.defaultpreemption import crowded
 from tests.unit.plugins.defaultpreemption.crowded import Summary, budget, node, placed, urgent
@@ -126,13 +127,13 @@ def test_what_is_said_when_nothing_helps() -> None:
 @pytest.mark.parametrize(
     ("limits", "nodes", "expected"),
     [
-        pytest.param(Limits(), 5000, 500, id="a tenth of many"),
-        pytest.param(Limits(), 300, 100, id="at least a hundred"),
-        pytest.param(Limits(), 50, 50, id="never more than there are"),
-        pytest.param(Limits(50, 0), 5, 2, id="cut off"),
+        pytest.param(DefaultPreemptionArgs(), 5000, 500, id="a tenth of many"),
+        pytest.param(DefaultPreemptionArgs(), 300, 100, id="at least a hundred"),
+        pytest.param(DefaultPreemptionArgs(), 50, 50, id="never more than there are"),
+        pytest.param(DefaultPreemptionArgs(50, 0), 5, 2, id="cut off"),
     ],
 )
-def test_how_many_candidates_are_enough(limits: Limits, nodes: int, expected: int) -> None:
+def test_how_many_candidates_are_enough(limits: DefaultPreemptionArgs, nodes: int, expected: int) -> None:
     assert limits.enough(nodes) == expected
 
 
