@@ -1,4 +1,4 @@
-"""Configurations as they are read where the in-tree plugins are all there is."""
+"""Configurations as they are read where kube-scheduler's own plugins are all there is."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,7 +11,8 @@ from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry
 from stowplan.plugins import NOT_BUILT, in_tree
 
-KNOWN: Final[Declarations] = Registry(in_tree(), NOT_BUILT).declarations()
+IN_TREE: Final[Declarations] = Registry(in_tree(), NOT_BUILT).declarations()
+KNOWN: Final[Declarations] = {name: one for name, one in IN_TREE.items() if one.is_default}
 
 
 def load(

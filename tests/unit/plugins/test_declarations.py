@@ -11,7 +11,7 @@ from stowplan.config.declarations import Declarations
 from stowplan.config.external import to_external
 from stowplan.framework.registry import Registry
 from stowplan.plugins import NOT_BUILT, in_tree
-from tests.known_plugins import KNOWN, default_configuration
+from tests.known_plugins import IN_TREE, KNOWN, default_configuration
 
 #: In the order of kube-scheduler's defaults: weight, feature gate, extension points.
 UPSTREAM = {
@@ -72,12 +72,12 @@ def defaults(declared: Declarations) -> dict[str, tuple[int, str, frozenset[str]
 
 def test_the_default_plugins_are_upstreams_in_its_order() -> None:
     expected = {name: (weight, gate, frozenset(points.split())) for name, (weight, gate, points) in UPSTREAM.items()}
-    assert defaults(KNOWN) == expected
-    assert list(defaults(KNOWN)) == list(UPSTREAM)
+    assert defaults(IN_TREE) == expected
+    assert list(defaults(IN_TREE)) == list(UPSTREAM)
 
 
 def test_coscheduling_is_there_for_those_who_list_it() -> None:
-    assert [name for name, one in KNOWN.items() if not one.is_default] == ["Coscheduling"]
+    assert [name for name, one in IN_TREE.items() if not one.is_default] == ["Coscheduling"]
 
 
 def test_plugins_that_are_not_built_have_no_class() -> None:
