@@ -95,22 +95,19 @@ class _Required(Successive):
 class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     """Place pods near or away from other pods, by the labels of the pods and the topology of the nodes.
 
-    Rejects
-        A node is refused when one of the pod's required affinity terms finds no pod in the node's topology domain
-        (unresolvable: evicting pods could not help), unless the pod matches all its own terms and would be the first of
-        its kind; when a required anti-affinity term of the pod finds one; and when a pod in the domain has a required
-        anti-affinity term that matches the pod. Only pods that match all affinity terms at once count for affinity.
-    Scores
-        The sum of weights, in the node's domains, of the pod's preferred terms for each pod they match, of the
+    Rejects: nodes in whose topology domain one of the pod's required affinity terms finds no pod (unresolvable:
+        evicting pods could not help), unless the pod matches all its own terms and would be the first of its kind;
+        nodes where a required anti-affinity term of the pod finds one; and nodes where a pod in the domain has a
+        required anti-affinity term that matches the pod. Only pods that match all affinity terms at once count for
+        affinity.
+    Scores: the sum of weights, in the node's domains, of the pod's preferred terms for each pod they match, of the
         preferred terms of each pod there that match this pod, and of `hardPodAffinityWeight` for each required affinity
         term of a pod there that does. Anti-affinity counts as negative. The lowest sum becomes 0, the highest 100.
-    Arguments
-        hardPodAffinityWeight: weight of other pods' required affinity terms in the score, 0 to 100; 1 if not given.
-        ignorePreferredTermsOfExistingPods: do not score pods that have no preferred terms themselves.
-    Requeued by
-        A pod assigned, relabelled or deleted; a node added or relabelled.
-    Upstream
-        pkg/scheduler/framework/plugins/interpodaffinity, with the default feature gates.
+    Arguments: `hardPodAffinityWeight`, the weight of other pods' required affinity terms in the score, 0 to 100;
+        `ignorePreferredTermsOfExistingPods`, not to score pods that have no preferred terms themselves.
+    Requeued by: a pod assigned, relabelled or deleted; a node added or relabelled.
+    Remedies: to do without required affinity to other pods, anti-affinity, or both.
+    Upstream: pkg/scheduler/framework/plugins/interpodaffinity, with the default feature gates.
     """
 
     args_type = InterPodAffinityArgs

@@ -89,6 +89,7 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         relative to the highest. Skipped if there are no preferred terms.
     Arguments: `addedAffinity`: node affinity that all pods of the profile have in addition to their own.
     Requeued by: a node added, or its labels changed so that the pod's affinity selects it.
+    Remedies: not to ask for one of the labels in `nodeSelector`, or to do without the required node affinity.
     Upstream: pkg/scheduler/framework/plugins/nodeaffinity.
     """
 

@@ -23,6 +23,7 @@ class NodeName(Filter, Requeue):
 
     Rejects: nodes of another name than `spec.nodeName`, if the pod has one. Unresolvable.
     Requeued by: a node added.
+    Remedies: not to name a node.
     Upstream: pkg/scheduler/framework/plugins/nodename.
     """
 

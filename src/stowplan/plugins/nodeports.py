@@ -29,6 +29,7 @@ class NodePorts(PreFilter, Filter, Requeue):
         where either of them means every address (no `hostIP`, or 0.0.0.0). Ports of containers and sidecars count.
         Skipped for pods without host ports.
     Requeued by: a node added; a pod deleted that held one of the ports.
+    Remedies: to do without host ports.
     Upstream: pkg/scheduler/framework/plugins/nodeports.
     """
 

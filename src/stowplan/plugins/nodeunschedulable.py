@@ -25,6 +25,7 @@ class NodeUnschedulable(Filter, Requeue):
     Rejects: nodes with `spec.unschedulable`, unless the pod tolerates the taint `node.kubernetes.io/unschedulable` with
         effect NoSchedule. Unresolvable.
     Requeued by: a node added or uncordoned; a change of the pod's tolerations.
+    Remedies: to tolerate the taint of a cordoned node.
     Upstream: pkg/scheduler/framework/plugins/nodeunschedulable.
     """
 

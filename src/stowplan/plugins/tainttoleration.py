@@ -40,6 +40,7 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
         taint it was is not told.
     Scores: the fewer untolerated PreferNoSchedule taints a node has, the better; 100 everywhere if there are none.
     Requeued by: a node added or its taints changed so that the pod tolerates them; a change of the pod's tolerations.
+    Remedies: to tolerate those taints of the node that the pod does not.
     Upstream: pkg/scheduler/framework/plugins/tainttoleration.
     """
 

@@ -94,6 +94,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         `ignoredResources` and `ignoredResourceGroups`: extended resources, by name or by the part before the slash,
         that are not checked.
     Requeued by: a pod deleted or scaled down, a node added or grown, a device class that serves a requested resource.
+    Remedies: to request less, or nothing, of what is short; fewer pods on the node.
     Upstream: `pkg/scheduler/framework/plugins/noderesources/fit.go`.
     """
 

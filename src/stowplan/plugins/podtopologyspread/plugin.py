@@ -81,6 +81,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         `defaultConstraints`. Whom they count is taken from the services and the controller of the pod.
     Requeued by: a pod with matching labels that comes, goes, changes labels, or gains a toleration; a node that comes,
         goes, or changes labels or taints.
+    Remedies: to do without the hard constraints over one, two or three topology keys.
     Upstream: podtopologyspread. Nodes that the inclusion policies leave out are not counted but may still take the pod.
         Pods supposed to come or go count even while terminating, and even under an empty selector.
     """

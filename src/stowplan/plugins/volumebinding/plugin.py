@@ -88,7 +88,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
     Scores: with the feature gate StorageCapacityScoring, how well a node's volumes or free space would be used.
     Reserves: the volumes for the claims, and the node where volumes are to be made; both are written before the pod is
         bound, which waits until all claims are bound.
-    Arguments: bindTimeoutSeconds, how long that may take; shape, the curve of the scores.
+    Arguments: `bindTimeoutSeconds`, how long that may take; `shape`, the curve of the scores.
     Requeued by: a claim of the pod, a volume, a class, a node, a CSINode, a CSIDriver or a report of free space that
         has come or changed so that it may help.
     Upstream: pkg/scheduler/framework/plugins/volumebinding. Of volumes, or reports of space, that serve equally well it
