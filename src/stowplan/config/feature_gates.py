@@ -208,14 +208,3 @@ def _raise_all(faults: Iterable[str]) -> None:
 
 def _spell(value: bool) -> str:
     return "true" if value else "false"
-
-
-def markdown_table() -> str:
-    """Give the list as a table for the manual."""
-    rows = ["| gate | stage | default | needs | what it switches here |", "|---|---|---|---|---|"]
-    for name, gate in GATES.items():
-        stage = f"{gate.stage}, locked" if gate.is_locked else gate.stage
-        needs = ", ".join(gate.needs) or "-"
-        effect = gate.effect or "nothing yet"
-        rows.append(f"| {name} | {stage} | {'on' if gate.default else 'off'} | {needs} | {effect} |")
-    return "\n".join(rows) + "\n"

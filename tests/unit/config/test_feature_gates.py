@@ -10,7 +10,6 @@ from stowplan.config.feature_gates import (
     GATES,
     FeatureGateError,
     FeatureGates,
-    markdown_table,
     parse,
     without_effect,
 )
@@ -212,3 +211,14 @@ def test_the_default_score_curve_of_volumes(gates: str, shape: object) -> None:
 )
 def test_gates_switched_in_vain_are_told(text: str, expected: str) -> None:
     assert without_effect(parse(text)) == expected
+
+
+def markdown_table() -> str:
+    """Give the list as a table for the manual."""
+    rows = ["| gate | stage | default | needs | what it switches here |", "|---|---|---|---|---|"]
+    for name, gate in GATES.items():
+        stage = f"{gate.stage}, locked" if gate.is_locked else gate.stage
+        needs = ", ".join(gate.needs) or "-"
+        effect = gate.effect or "nothing yet"
+        rows.append(f"| {name} | {stage} | {'on' if gate.default else 'off'} | {needs} | {effect} |")
+    return "\n".join(rows) + "\n"

@@ -11,9 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from stowplan.config.arguments import PluginArgs
 from stowplan.config.declarations import POINTS as CONFIGURED_POINTS
 from stowplan.config.declarations import PluginDeclaration
+from stowplan.config.errors import child, invalid
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.schema import Int32
 from stowplan.config.types import Plugin as Listed
 from stowplan.config.types import PluginArguments, Plugins, PluginSet
 from stowplan.config.types import Profile as ProfileConfig
@@ -36,6 +41,7 @@ from stowplan.framework.handle import Handle
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.profile import Profile
 from stowplan.framework.registry import Registry, RegistryError, load
+from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -204,6 +210,87 @@ def test_a_missing_argument_is_named() -> None:
     message = "plugin 'Needy': argument 'threshold' is missing; give it in the plugin's args"
     with pytest.raises(RegistryError, match=message):
         build(registry_of(Needy), "Needy")
+
+
+class HeatArgs(PluginArgs, frozen=True):
+    most_celsius: Int32 = 30
+    period: Duration = of_seconds(60)
+    zones: tuple[str, ...] = ()
+
+    def defaulted(self, gates: FeatureGates) -> HeatArgs:
+        return replace(self, zones=self.zones or ("anywhere",))
+
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        if self.most_celsius <= 100:
+            return []
+        return [invalid(child(path, "mostCelsius"), self.most_celsius, "must be at most 100")]
+
+
+class Heated(Score):
+    args_type = HeatArgs
+
+    def __init__(self, handle: Handle, args: HeatArgs) -> None:
+        self.args = args
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        return np.zeros(len(nodes), dtype=np.int64)
+
+
+class Careless(Score):
+    args_type = HeatArgs
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        return np.zeros(len(nodes), dtype=np.int64)
+
+
+def from_elsewhere(cls: type[Plugin]) -> Registry:
+    registry = registry_of()
+    registry.add(cls)
+    return registry
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(None, HeatArgs(zones=("anywhere",)), id="nothing"),
+        pytest.param(
+            {"apiVersion": "example.com/v1", "kind": "HeatArgs", "mostCelsius": 45, "period": "1m30s", "zones": ["a"]},
+            HeatArgs(45, of_seconds(90), ("a",)),
+            id="everything, whatever kind it is said to be",
+        ),
+        pytest.param(HeatArgs(45), HeatArgs(45), id="typed already"),
+    ],
+)
+def test_a_plugin_from_elsewhere_may_declare_the_type_of_its_arguments(given: Any, expected: HeatArgs) -> None:
+    ((plugin, _),) = build(from_elsewhere(Heated), "Heated", Heated=given).score
+    assert isinstance(plugin, Heated)
+    assert plugin.args == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        pytest.param(
+            {"mostCelsius": "warm"},
+            "json: cannot unmarshal string into Go struct field HeatArgs.mostCelsius of type int32",
+            id="another type",
+        ),
+        pytest.param({"leastCelsius": 1}, 'strict decoding error: unknown field "leastCelsius"', id="an unknown field"),
+        pytest.param({"mostCelsius": 101}, "mostCelsius: Invalid value: 101: must be at most 100", id="a wrong value"),
+        pytest.param({"period": "soon"}, 'period: time: invalid duration "soon"', id="no duration"),
+    ],
+)
+def test_arguments_of_a_declared_type_are_checked(given: Any, problem: str) -> None:
+    with pytest.raises(RegistryError) as raised:
+        build(from_elsewhere(Heated), "Heated", Heated=given)
+    assert str(raised.value) == f"plugin 'Heated': args: {problem}"
+
+
+def test_whoever_declares_arguments_takes_them() -> None:
+    with pytest.raises(RegistryError) as raised:
+        load(f"{__name__}:Careless")
+    problem = "it declares args_type, but its constructor takes no 'args'; add `args: HeatArgs`"
+    assert str(raised.value) == f"plugin '{__name__}:Careless': {problem}"
 
 
 # One node at a time
