@@ -21,6 +21,7 @@ class PluginArgs(msgspec.Struct, frozen=True, rename="camel"):
     these, and structs of them; `config.schema` has types that errors call as upstream does, such as `Int32`.
     """
 
+    has_kind: ClassVar[bool] = True
     #: Whether values are checked when the plugin is made, not with the rest of the configuration.
     is_checked_when_made: ClassVar[bool] = False
     #: The field, if any, for resources that are left to others; what extenders manage alone is put there.

@@ -19,6 +19,7 @@ from stowplan.config.document import Document, Json, Number, Object, name_of, pl
 from stowplan.config.errors import ConfigError
 from stowplan.config.legacy import FLAG, OLDER_VERSIONS
 from stowplan.config.schema import GROUP, KIND, VERSION
+from stowplan.config.types import Configuration
 from stowplan.model import duration
 
 _TYPE_META = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
@@ -105,7 +106,7 @@ def _identify(root: Json, assumed: Identity | None) -> Identity:
 def _record_of(identity: Identity, known: Declarations) -> schema.Record:
     if (identity.group, identity.version) == (GROUP, VERSION):
         if identity.kind == KIND:
-            return schema.CONFIGURATION
+            return schema.record_of(Configuration)
         for one in known.values():
             if one.args_type is not None and one.args_type.__name__ == identity.kind:
                 return schema.record_of(one.args_type)

@@ -16,41 +16,33 @@ from stowplan.config.arguments import Arguments, PluginArgs
 from stowplan.config.declarations import Declarations, class_name, is_reference
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import (
-    ClientConnection,
     Configuration,
-    Extender,
-    ExtenderTls,
-    LeaderElection,
-    ManagedResource,
     Plugin,
-    PluginArguments,
+    PluginConfig,
     Plugins,
     PluginSet,
     Profile,
 )
 
 Fields = dict[str, Any]
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 _Args = TypeVar("_Args", bound=PluginArgs)
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 ALL = "*"
-_TYPE_META = ("apiVersion", "kind")
 
 
 def complete(fields: Fields, known: Declarations, gates: FeatureGates) -> Configuration:
     """Make a configuration of the fields that a document has; some defaults depend on feature gates."""
-    own = _without_type(fields)
-    own["leaderElection"] = _build(LeaderElection, _said(fields.get("leaderElection", {}), keep=("leaderElect",)))
-    own["clientConnection"] = _build(ClientConnection, _said(fields.get("clientConnection", {})))
+    own = {name: value for name, value in fields.items() if name != "profiles"}
+    own["leaderElection"] = _said(fields.get("leaderElection", {}), keep=("leaderElect",))
+    own["clientConnection"] = _said(fields.get("clientConnection", {}))
     # Contention profiling follows profiling unless it is set.
     own.setdefault("enableContentionProfiling", fields.get("enableProfiling", True))
     # With several profiles each must have a name of its own.
     profiles = fields.get("profiles") or [{}]
     unnamed = DEFAULT_SCHEDULER_NAME if len(profiles) == 1 else ""
-    own["profiles"] = tuple(_profile({"schedulerName": unnamed, **each}, known, gates) for each in profiles)
-    own["extenders"] = tuple(_extender(each) for each in fields.get("extenders", ()))
-    return _spelled_alike(_build(Configuration, own))
+    complete = tuple(_profile({"schedulerName": unnamed, **each}, known, gates) for each in profiles)
+    return _spelled_alike(replace(msgspec.convert(own, Configuration), profiles=complete))
 
 
 def default_plugins(known: Declarations, gates: FeatureGates) -> Plugins:
@@ -61,7 +53,7 @@ def default_plugins(known: Declarations, gates: FeatureGates) -> Plugins:
 
 def typed(args_type: type[_Args], fields: Fields, gates: FeatureGates) -> _Args:
     """Make arguments of the fields that a document has."""
-    return msgspec.convert(_without_type(fields), args_type).defaulted(gates)
+    return msgspec.convert(fields, args_type).defaulted(gates)
 
 
 def merge_plugins(default: Plugins, own: Plugins) -> Plugins:
@@ -86,24 +78,13 @@ def merge_set(default: PluginSet, own: PluginSet) -> PluginSet:
     return PluginSet(enabled=placed + added, disabled=tuple(Plugin(plugin.name) for plugin in disabled))
 
 
-def _build(struct: type[_Struct], fields: Fields) -> _Struct:
-    """Fill a struct from fields named as in the document."""
-    names = {field.encode_name: field.name for field in msgspec.structs.fields(struct)}
-    return struct(**{names[name]: value for name, value in fields.items()})
-
-
 def _said(fields: Fields, keep: tuple[str, ...] = ()) -> Fields:
     """Leave out what is empty or zero, so that it gets its default."""
     return {name: value for name, value in fields.items() if value or name in keep}
 
 
-def _without_type(fields: Fields) -> Fields:
-    return {name: value for name, value in fields.items() if name not in _TYPE_META}
-
-
 def _profile(fields: Fields, known: Declarations, gates: FeatureGates) -> Profile:
-    own = {point: _plugin_set(given) for point, given in fields.get("plugins", {}).items()}
-    plugins = merge_plugins(default_plugins(known, gates), _build(Plugins, own))
+    plugins = merge_plugins(default_plugins(known, gates), msgspec.convert(fields.get("plugins", {}), Plugins))
     return Profile(
         scheduler_name=fields["schedulerName"],
         percentage_of_nodes_to_score=fields.get("percentageOfNodesToScore"),
@@ -112,19 +93,15 @@ def _profile(fields: Fields, known: Declarations, gates: FeatureGates) -> Profil
     )
 
 
-def _plugin_set(fields: Fields) -> PluginSet:
-    return PluginSet(**{side: tuple(_build(Plugin, each) for each in plugins) for side, plugins in fields.items()})
-
-
 def _arguments(
     given: list[Fields], plugins: Plugins, known: Declarations, gates: FeatureGates
-) -> tuple[PluginArguments, ...]:
+) -> tuple[PluginConfig, ...]:
     """Default the arguments that are given, then add those of every other enabled plugin that takes any."""
     named = {each.get("name", ""): None for each in given}
     takers = {name for name, one in known.items() if one.args_type is not None}
     absent = sorted((takers & plugins.names()) - named.keys())
     written = [(each.get("name", ""), each.get("args")) for each in given] + [(name, {}) for name in absent]
-    return tuple(PluginArguments(name, _defaulted(name, args, known, gates)) for name, args in written)
+    return tuple(PluginConfig(name, _defaulted(name, args, known, gates)) for name, args in written)
 
 
 def _defaulted(name: str, args: Any, known: Declarations, gates: FeatureGates) -> Arguments:
@@ -133,14 +110,6 @@ def _defaulted(name: str, args: Any, known: Declarations, gates: FeatureGates) -
         written: Arguments = args
         return written
     return typed(args_type, args, gates)
-
-
-def _extender(fields: Fields) -> Extender:
-    own = dict(fields)
-    own["managedResources"] = tuple(_build(ManagedResource, each) for each in fields.get("managedResources", ()))
-    if "tlsConfig" in fields:
-        own["tlsConfig"] = _build(ExtenderTls, fields["tlsConfig"])
-    return _build(Extender, own)
 
 
 def _spelled_alike(config: Configuration) -> Configuration:

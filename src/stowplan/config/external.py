@@ -15,7 +15,7 @@ from stowplan.config.types import (
     Extender,
     ExtenderTls,
     ManagedResource,
-    PluginArguments,
+    PluginConfig,
     PluginSet,
     Profile,
 )
@@ -28,6 +28,7 @@ _API_VERSION = f"{GROUP}/{VERSION}"
 # here, which are arguments of plugins, empty lists are.
 _LEFT_OUT_WHEN_EMPTY: dict[type, frozenset[str]] = {
     Configuration: frozenset({"extenders", "delay_cache_until_active"}),
+    Profile: frozenset({"arguments"}),
     PluginSet: frozenset({"enabled", "disabled"}),
     Extender: frozenset(Extender.__struct_fields__) - {"url_prefix", "http_timeout"},
     ExtenderTls: frozenset(ExtenderTls.__struct_fields__),
@@ -64,8 +65,8 @@ def _write(value: Any) -> Any:
     match value:
         case Duration():
             return str(value)
-        case Profile():
-            return _profile(value)
+        case PluginConfig():
+            return _plugin_config(value)
         case msgspec.Struct():
             return _fields(value)
         case tuple():
@@ -94,16 +95,7 @@ def _is_left_out(struct: type, name: str, value: Any) -> bool:
     return value == () if left_out is None else not value and name in left_out
 
 
-def _profile(profile: Profile) -> dict[str, Any]:
-    written: dict[str, Any] = {"schedulerName": profile.scheduler_name, "plugins": _fields(profile.plugins)}
-    if profile.percentage_of_nodes_to_score is not None:
-        written["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
-    if profile.arguments:
-        written["pluginConfig"] = [_plugin_arguments(given) for given in profile.arguments]
-    return written
-
-
-def _plugin_arguments(given: PluginArguments) -> dict[str, Any]:
+def _plugin_config(given: PluginConfig) -> dict[str, Any]:
     if isinstance(given.args, msgspec.Struct):
         own = {"apiVersion": _API_VERSION, "kind": type(given.args).__name__}
         return {"name": given.name, "args": own | _fields(given.args)}

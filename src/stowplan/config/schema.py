@@ -1,7 +1,7 @@
-"""The fields of a KubeSchedulerConfiguration document and their types, as `decode.py` checks them.
+"""The fields that a document may have and their types, as `decode.py` checks them: derived from structs.
 
-Type names are those of the API (`int32`, `v1.Plugin`): they appear in error messages. The records of plugin arguments
-are derived from the classes that the plugins declare (`record_of`).
+`types.py` has the structs of a configuration, each plugin that of its arguments. Type names are those of the API
+(`int32`, `v1.Plugin`): they appear in error messages.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from stowplan.config.arguments import PluginArgs
 from stowplan.model.affinity import NodeAffinity, TopologySpreadConstraint
 from stowplan.model.duration import Duration
 
@@ -136,87 +135,8 @@ _NODE_AFFINITY = Record(
         ),
     },
 )
-_LEADER_ELECTION = Record(
-    "v1alpha1.LeaderElectionConfiguration",
-    {
-        "leaderElect": _FLAG,
-        "leaseDuration": Span(),
-        "renewDeadline": Span(),
-        "retryPeriod": Span(),
-        "resourceLock": _TEXT,
-        "resourceName": _TEXT,
-        "resourceNamespace": _TEXT,
-    },
-)
-_CLIENT_CONNECTION = Record(
-    "v1alpha1.ClientConnectionConfiguration",
-    {"kubeconfig": _TEXT, "acceptContentTypes": _TEXT, "contentType": _TEXT, "qps": Real(), "burst": _INT32},
-)
-_PLUGINS = Items(Record("v1.Plugin", {"name": _TEXT, "weight": _INT32}))
-_PLUGIN_SET = Record("v1.PluginSet", {"enabled": _PLUGINS, "disabled": _PLUGINS})
-_POINT_FIELDS = (
-    "preEnqueue queueSort preFilter filter postFilter preScore score reserve permit preBind bind postBind multiPoint"
-    " placementGenerate placementScore"
-)
-_PROFILE = Record(
-    "v1.KubeSchedulerProfile",
-    {
-        "schedulerName": _TEXT,
-        "percentageOfNodesToScore": _INT32,
-        "plugins": Record("v1.Plugins", dict.fromkeys(_POINT_FIELDS.split(), _PLUGIN_SET)),
-        "pluginConfig": Items(Record("v1.PluginConfig", {"name": _TEXT, "args": Opaque()})),
-    },
-)
-_EXTENDER_TLS = Record(
-    "v1.ExtenderTLSConfig",
-    {
-        "insecure": _FLAG,
-        "serverName": _TEXT,
-        "certFile": _TEXT,
-        "keyFile": _TEXT,
-        "caFile": _TEXT,
-        "certData": Bytes(),
-        "keyData": Bytes(),
-        "caData": Bytes(),
-    },
-)
-_EXTENDER = Record(
-    "v1.Extender",
-    {
-        "urlPrefix": _TEXT,
-        "filterVerb": _TEXT,
-        "preemptVerb": _TEXT,
-        "prioritizeVerb": _TEXT,
-        "weight": _INT64,
-        "bindVerb": _TEXT,
-        "enableHTTPS": _FLAG,
-        "tlsConfig": _EXTENDER_TLS,
-        "httpTimeout": Span(),
-        "nodeCacheCapable": _FLAG,
-        "managedResources": Items(Record("v1.ExtenderManagedResource", {"name": _TEXT, "ignoredByScheduler": _FLAG})),
-        "ignorable": _FLAG,
-    },
-)
-CONFIGURATION = Record(
-    "v1.KubeSchedulerConfiguration",
-    {
-        **_TYPE_META,
-        "parallelism": _INT32,
-        "leaderElection": _LEADER_ELECTION,
-        "clientConnection": _CLIENT_CONNECTION,
-        "enableProfiling": _FLAG,
-        "enableContentionProfiling": _FLAG,
-        "percentageOfNodesToScore": _INT32,
-        "podInitialBackoffSeconds": _INT64,
-        "podMaxBackoffSeconds": _INT64,
-        "profiles": Items(_PROFILE),
-        "extenders": Items(_EXTENDER),
-        "delayCacheUntilActive": _FLAG,
-    },
-)
-
-#: Types for the fields of plugin arguments. An `int` is an int64, a `str` a string; where the API calls a text
-#: otherwise, write `Annotated[str, Text("v1.Mode")]`.
+#: For fields of structs. An `int` is an int64, a `str` a string; where the API calls a text otherwise, write
+#: `Annotated[str, Text("v1.Mode")]`.
 Int32 = Annotated[int, _INT32]
 
 _KINDS: Mapping[Any, Kind] = {
@@ -233,10 +153,15 @@ _KINDS: Mapping[Any, Kind] = {
 
 @cache
 def record_of(struct: type[msgspec.Struct]) -> Record:
-    """Derive the record of a struct from its fields; raise TypeError for one of a type that files cannot have."""
+    """Derive the record of a struct from its fields; raise TypeError for one of a type that files cannot have.
+
+    `api_name`, a class variable, is what the API calls it where that is not the name of the class; one that `has_kind`
+    may say what it is.
+    """
     hints = get_type_hints(struct, include_extras=True)
     fields = {one.encode_name: _kind_of(hints[one.name], struct) for one in msgspec.structs.fields(struct)}
-    return Record(f"v1.{struct.__name__}", (_TYPE_META if issubclass(struct, PluginArgs) else {}) | fields)
+    name = getattr(struct, "api_name", f"v1.{struct.__name__}")
+    return Record(name, (_TYPE_META if getattr(struct, "has_kind", False) else {}) | fields)
 
 
 def _kind_of(hint: Any, struct: type[msgspec.Struct]) -> Kind:
@@ -246,9 +171,9 @@ def _kind_of(hint: Any, struct: type[msgspec.Struct]) -> Kind:
         return record_of(hint)
     origin, inner = get_origin(hint), [one for one in get_args(hint) if one is not NoneType]
     if origin is Annotated:
-        return next((one for one in inner[1:] if isinstance(one, Kind)), _kind_of(inner[0], struct))
+        return next((one for one in inner[1:] if isinstance(one, Kind)), None) or _kind_of(inner[0], struct)
     if origin is tuple and inner[1:] == [...]:
         return Items(_kind_of(inner[0], struct))
-    if len(inner) == 1:
+    if origin in (Union, UnionType) and len(inner) == 1:
         return _kind_of(inner[0], struct)
     raise TypeError(f"{struct.__name__}: a field cannot be of type {hint}; see PluginArgs for those it can be of")

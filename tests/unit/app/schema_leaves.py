@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stowplan.config import schema
+from stowplan.config.types import Configuration
 from tests.known_plugins import KNOWN
 
 
 def of_configuration() -> set[str]:
-    return set(_leaves(schema.CONFIGURATION, ""))
+    return set(_leaves(schema.record_of(Configuration), ""))
 
 
 def of_arguments() -> set[str]:

@@ -44,7 +44,7 @@ def values_of(kind: schema.Kind) -> st.SearchStrategy[Any]:
             return TEXTS
 
 
-FIELDS = values_of(schema.CONFIGURATION)
+FIELDS = values_of(schema.record_of(Configuration))
 
 
 def outcome(loading: Callable[[], Configuration]) -> Configuration | str:

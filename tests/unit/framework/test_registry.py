@@ -20,7 +20,7 @@ from stowplan.config.errors import child, invalid
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.schema import Int32
 from stowplan.config.types import Plugin as Listed
-from stowplan.config.types import PluginArguments, Plugins, PluginSet
+from stowplan.config.types import PluginConfig, Plugins, PluginSet
 from stowplan.config.types import Profile as ProfileConfig
 from stowplan.framework import registry as registry_module
 from stowplan.framework.changes import Action
@@ -100,7 +100,7 @@ def registry_of(*classes: type[Plugin]) -> Registry:
 def config(*names: str, **arguments: Any) -> ProfileConfig:
     """Enable plugins everywhere they take part, with arguments by plugin name."""
     enabled = tuple(Listed(name) for name in ("Sorts", "Binds", *names))
-    given = tuple(PluginArguments(name, args) for name, args in arguments.items())
+    given = tuple(PluginConfig(name, args) for name, args in arguments.items())
     return ProfileConfig("default-scheduler", plugins=Plugins(multi_point=PluginSet(enabled)), arguments=given)
 
 
