@@ -116,7 +116,7 @@ def _fields(kind: schema.Record, path: str) -> Iterator[tuple[str, str]]:
             yield from _field(of_field, f"{path}.{name}" if path else name)
 
 
-def _field(kind: schema.Kind, path: str) -> Iterator[tuple[str, str]]:
+def _field(kind: schema.FieldType, path: str) -> Iterator[tuple[str, str]]:
     if not isinstance(kind, schema.Record) or kind.type_name in _OF_THE_API:
         yield path, "duration" if isinstance(kind, schema.Span) else kind.type_name.replace("v1.", "")
     inside, place = (kind.of, f"{path}[]") if isinstance(kind, schema.Items) else (kind, path)

@@ -17,8 +17,8 @@ from stowplan.config.feature_gates import FeatureGates
 class PluginArgs(msgspec.Struct, frozen=True, rename="camel"):
     """Inherit this, with one field and its default per argument; the kind in files is the name of the class.
 
-    A file spells `limit_celsius` as `limitCelsius`. Fields are texts, booleans, whole numbers, durations, tuples of
-    these, and structs of them; `config.schema` has types that errors call as upstream does, such as `Int32`.
+    A file spells `limit_celsius` as `limitCelsius`. Fields are `str`, `bool`, `int` (or `model.meta.Int32`), `float`,
+    `model.duration.Duration`, tuples of these, structs of them, and structs of `model`, such as NodeAffinity.
     """
 
     has_kind: ClassVar[bool] = True

@@ -14,7 +14,7 @@ from stowplan.config.declarations import POINTS, Declarations, plugin_type
 from stowplan.config.defaults import ALL
 from stowplan.config.errors import ConfigError, suggestion
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.types import Configuration, Extender, Plugins, PluginSet, Profile
+from stowplan.config.types import Configuration, ExtenderConfig, KubeSchedulerProfile, Plugins, PluginSet
 from stowplan.model.duration import of_seconds
 from stowplan.model.label_syntax import aggregate
 
@@ -57,14 +57,16 @@ def _with_extenders(config: Configuration, known: Declarations) -> Configuration
     return replace(config, extenders=extenders, profiles=profiles)
 
 
-def _check_tls(extender: Extender) -> None:
+def _check_tls(extender: ExtenderConfig) -> None:
     tls = extender.tls_config
     if tls is not None and tls.insecure and (tls.ca_file or tls.ca_data):
         why = "specifying a root certificates file with the insecure flag is not allowed"
         raise ConfigError("construct", f"couldn't build extenders: {why}")
 
 
-def _ignoring(profile: Profile, args_type: type[PluginArgs], resources: tuple[str, ...]) -> Profile:
+def _ignoring(
+    profile: KubeSchedulerProfile, args_type: type[PluginArgs], resources: tuple[str, ...]
+) -> KubeSchedulerProfile:
     """Leave the extenders' resources to them; they replace what the arguments of that type name."""
     if not any(isinstance(given.args, args_type) for given in profile.arguments):
         why = f"can't find {args_type.__name__} in plugin config"
@@ -77,7 +79,7 @@ def _ignoring(profile: Profile, args_type: type[PluginArgs], resources: tuple[st
     return replace(profile, arguments=arguments)
 
 
-def _check_profile(profile: Profile, known: Declarations, gates: FeatureGates) -> tuple[str, Arguments]:
+def _check_profile(profile: KubeSchedulerProfile, known: Declarations, gates: FeatureGates) -> tuple[str, Arguments]:
     """Check that a profile can be built; give its queue sort plugin and the arguments of that."""
     enabled, arguments = profile.plugins.names(), profile.plugin_config
     for name, args in arguments.items():
@@ -100,7 +102,7 @@ def _check_one_queue(sorters: dict[str, tuple[str, Arguments]]) -> None:
             raise ConfigError("construct", f"initializing profiles: {problem}")
 
 
-def _without_unused_arguments(profile: Profile, known: Declarations) -> Profile:
+def _without_unused_arguments(profile: KubeSchedulerProfile, known: Declarations) -> KubeSchedulerProfile:
     """Drop the arguments of plugins that are not enabled, and put the rest in the order of their names."""
     enabled = profile.plugins.names()
     used = (given for given in profile.arguments if given.name in enabled and given.name in known)
@@ -108,7 +110,7 @@ def _without_unused_arguments(profile: Profile, known: Declarations) -> Profile:
     return replace(profile, arguments=kept)
 
 
-def resolve(profile: Profile, known: Declarations) -> Resolved:
+def resolve(profile: KubeSchedulerProfile, known: Declarations) -> Resolved:
     """Spread a profile's plugins over the extension points, or raise ConfigError naming the profile and the plugin."""
     try:
         return _resolve(profile, known)
@@ -116,7 +118,7 @@ def resolve(profile: Profile, known: Declarations) -> Resolved:
         raise profile_error(profile, str(refused), refused.remedy) from None
 
 
-def profile_error(profile: Profile, problem: str, remedy: str = "") -> ConfigError:
+def profile_error(profile: KubeSchedulerProfile, problem: str, remedy: str = "") -> ConfigError:
     where = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}"
     return ConfigError("construct", f"{where}: {problem}", remedy=remedy)
 
@@ -129,7 +131,7 @@ class _RefusedError(Exception):
         self.remedy = remedy
 
 
-def _resolve(profile: Profile, known: Declarations) -> Resolved:
+def _resolve(profile: KubeSchedulerProfile, known: Declarations) -> Resolved:
     plugins = profile.plugins
     for point in POINTS:
         _check_listed(point, plugins.at(point), known)
@@ -177,7 +179,7 @@ def _expand(point: str, plugins: Plugins, known: Declarations) -> list[str]:
     return [name for name in listed if name in relisted] + spread + [name for name in listed if name not in relisted]
 
 
-def _check_needed(profile: Profile, order: dict[str, list[str]]) -> None:
+def _check_needed(profile: KubeSchedulerProfile, order: dict[str, list[str]]) -> None:
     of_profile = f'for profile with scheduler name "{profile.scheduler_name}"'
     if len(order["queue_sort"]) != 1:
         raise _RefusedError(f"only one queue sort plugin required {of_profile}, but got {len(order['queue_sort'])}")

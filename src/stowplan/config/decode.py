@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, assert_never
 from stowplan.config import schema
 from stowplan.config.arguments import PluginArgs
 from stowplan.config.declarations import Declarations, is_reference
-from stowplan.config.document import Document, Json, Number, Object, name_of, plain, sound
+from stowplan.config.document import Document, Json, JsonObject, Number, name_of, plain, sound
 from stowplan.config.errors import ConfigError
 from stowplan.config.legacy import FLAG, OLDER_VERSIONS
 from stowplan.config.schema import GROUP, KIND, VERSION
@@ -87,7 +87,7 @@ def _decode(document: Document, known: Declarations) -> dict[str, Any]:
 
 def _identify(root: Json, assumed: Identity | None) -> Identity:
     """Read apiVersion and kind; what is absent is as assumed."""
-    if root is not None and not isinstance(root, Object):
+    if root is not None and not isinstance(root, JsonObject):
         raise _UnreadableError(f"{_NO_KIND} {name_of(root)} into Go value of type {_TYPE_META}")
     said = {"apiVersion": "", "kind": ""}
     for name in said:
@@ -157,29 +157,29 @@ def _decode_plugin_arguments(given: dict[str, Any], known: Declarations) -> list
     return [f"{reading}: {_STRICT}{', '.join(faults)}"] if faults else []
 
 
-class Place(NamedTuple):
+class FieldPath(NamedTuple):
     """Where a value stands: the struct it is in, its field names (for mismatches), its full path (for faults)."""
 
     struct: str = ""
     fields: str = ""
     path: str = ""
 
-    def field(self, struct: str, name: str) -> Place:
+    def field(self, struct: str, name: str) -> FieldPath:
         dot = "." if self.fields else ""
-        return Place(struct, f"{self.fields}{dot}{name}", f"{self.path}{'.' if self.path else ''}{name}")
+        return FieldPath(struct, f"{self.fields}{dot}{name}", f"{self.path}{'.' if self.path else ''}{name}")
 
-    def item(self, index: int) -> Place:
+    def item(self, index: int) -> FieldPath:
         return self._replace(path=f"{self.path}[{index}]")
 
 
 def read(record: schema.Record, value: Json) -> tuple[dict[str, Any], list[str]]:
     """Read a whole object; give its fields and the strict faults, or raise _UnreadableError at the first wrong type."""
     faults: list[str] = []
-    found = _read(record, value, Place(), faults)
+    found = _read(record, value, FieldPath(), faults)
     return found or {}, list(dict.fromkeys(faults))[:_MOST_FAULTS]
 
 
-def _read(kind: schema.Kind, value: Json, place: Place, faults: list[str]) -> Any:
+def _read(kind: schema.FieldType, value: Json, place: FieldPath, faults: list[str]) -> Any:
     if value is None and not (isinstance(kind, schema.Span) and not kind.may_be_null):
         return None
     match kind:
@@ -198,8 +198,8 @@ def _read(kind: schema.Kind, value: Json, place: Place, faults: list[str]) -> An
             return _scalar(kind, value, place)
 
 
-def _record(kind: schema.Record, value: Json, place: Place, faults: list[str]) -> dict[str, Any]:
-    if not isinstance(value, Object):
+def _record(kind: schema.Record, value: Json, place: FieldPath, faults: list[str]) -> dict[str, Any]:
+    if not isinstance(value, JsonObject):
         raise _mismatch(kind, value, place)
     found: dict[str, Any] = {}
     seen: set[str] = set()
@@ -217,8 +217,8 @@ def _record(kind: schema.Record, value: Json, place: Place, faults: list[str]) -
     return found
 
 
-def _text_map(kind: schema.TextMap, value: Json, place: Place, faults: list[str]) -> dict[str, str]:
-    if not isinstance(value, Object):
+def _text_map(kind: schema.TextMap, value: Json, place: FieldPath, faults: list[str]) -> dict[str, str]:
+    if not isinstance(value, JsonObject):
         raise _mismatch(kind, value, place)
     found: dict[str, str] = {}
     for name, each in value.members:
@@ -228,21 +228,21 @@ def _text_map(kind: schema.TextMap, value: Json, place: Place, faults: list[str]
     return found
 
 
-def _zero(kind: schema.Kind, found: Any) -> Any:
+def _zero(kind: schema.FieldType, found: Any) -> Any:
     """Stand in for a null item."""
     if found is not None:
         return found
     return "" if isinstance(kind, schema.Text) else {}
 
 
-_Scalar = schema.Text | schema.Flag | schema.Whole | schema.Real | schema.Span | schema.Bytes
+_Scalar = schema.Text | schema.Boolean | schema.Whole | schema.Real | schema.Span | schema.Bytes
 
 
-def _scalar(kind: _Scalar, value: Json, place: Place) -> Any:
+def _scalar(kind: _Scalar, value: Json, place: FieldPath) -> Any:
     match kind:
         case schema.Text() if isinstance(value, str):
             return sound(value)
-        case schema.Flag() if isinstance(value, bool):
+        case schema.Boolean() if isinstance(value, bool):
             return value
         case schema.Whole() if isinstance(value, Number):
             return _whole(kind, value, place)
@@ -252,13 +252,13 @@ def _scalar(kind: _Scalar, value: Json, place: Place) -> Any:
             return _span(value or "", place)
         case schema.Bytes() if isinstance(value, str):
             return _base64(value, place)
-        case schema.Text() | schema.Flag() | schema.Whole() | schema.Real() | schema.Span() | schema.Bytes():
+        case schema.Text() | schema.Boolean() | schema.Whole() | schema.Real() | schema.Span() | schema.Bytes():
             raise _mismatch(kind, value, place)
         case _:
             assert_never(kind)
 
 
-def _whole(kind: schema.Whole, value: Number, place: Place) -> int:
+def _whole(kind: schema.Whole, value: Number, place: FieldPath) -> int:
     if _INTEGER.fullmatch(value.text):
         number = int(value.text)
         if -(2 ** (kind.bits - 1)) <= number < 2 ** (kind.bits - 1):
@@ -266,21 +266,21 @@ def _whole(kind: schema.Whole, value: Number, place: Place) -> int:
     raise _mismatch(kind, value, place, f"number {value.text}")
 
 
-def _real(kind: schema.Real, value: Number, place: Place) -> float:
+def _real(kind: schema.Real, value: Number, place: FieldPath) -> float:
     number = float(value.text)
     if not math.isfinite(number) or abs(number) >= _FLOAT32_LARGEST:
         raise _mismatch(kind, value, place, f"number {value.text}")
     return number
 
 
-def _span(text: str, place: Place) -> duration.Duration:
+def _span(text: str, place: FieldPath) -> duration.Duration:
     try:
         return duration.parse(text)
     except ValueError as error:
         raise _UnreadableError(str(error), place.path) from None
 
 
-def _base64(text: str, place: Place) -> str:
+def _base64(text: str, place: FieldPath) -> str:
     try:
         base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError) as error:
@@ -288,7 +288,7 @@ def _base64(text: str, place: Place) -> str:
     return text
 
 
-def _mismatch(kind: schema.Kind, value: Json, place: Place, shown: str = "") -> _UnreadableError:
+def _mismatch(kind: schema.FieldType, value: Json, place: FieldPath, shown: str = "") -> _UnreadableError:
     target = f"struct field {place.struct}.{place.fields}" if place.struct else "value"
     return _UnreadableError(
         f"json: cannot unmarshal {shown or name_of(value)} into Go {target} of type {kind.type_name}"

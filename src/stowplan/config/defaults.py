@@ -15,14 +15,7 @@ from msgspec.structs import replace
 from stowplan.config.arguments import Arguments, PluginArgs
 from stowplan.config.declarations import Declarations, class_name, is_reference
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.types import (
-    Configuration,
-    Plugin,
-    PluginConfig,
-    Plugins,
-    PluginSet,
-    Profile,
-)
+from stowplan.config.types import Configuration, KubeSchedulerProfile, ListedPlugin, PluginConfig, Plugins, PluginSet
 
 Fields = dict[str, Any]
 _Args = TypeVar("_Args", bound=PluginArgs)
@@ -48,7 +41,7 @@ def complete(fields: Fields, known: Declarations, gates: FeatureGates) -> Config
 def default_plugins(known: Declarations, gates: FeatureGates) -> Plugins:
     """Give the plugins of a profile that lists none: those whose feature gate, if they have one, is on."""
     declared = (one for one in known.values() if one.is_default and (not one.gate or gates.enabled(one.gate)))
-    return Plugins(multi_point=PluginSet(enabled=tuple(Plugin(one.name, one.weight) for one in declared)))
+    return Plugins(multi_point=PluginSet(enabled=tuple(ListedPlugin(one.name, one.weight) for one in declared)))
 
 
 def typed(args_type: type[_Args], fields: Fields, gates: FeatureGates) -> _Args:
@@ -75,7 +68,7 @@ def merge_set(default: PluginSet, own: PluginSet) -> PluginSet:
     replacing = {position[plugin.name] for plugin in kept if plugin.name in position}
     placed = tuple(own.enabled[position[plugin.name]] if plugin.name in position else plugin for plugin in kept)
     added = tuple(plugin for index, plugin in enumerate(own.enabled) if index not in replacing)
-    return PluginSet(enabled=placed + added, disabled=tuple(Plugin(plugin.name) for plugin in disabled))
+    return PluginSet(enabled=placed + added, disabled=tuple(ListedPlugin(plugin.name) for plugin in disabled))
 
 
 def _said(fields: Fields, keep: tuple[str, ...] = ()) -> Fields:
@@ -83,9 +76,9 @@ def _said(fields: Fields, keep: tuple[str, ...] = ()) -> Fields:
     return {name: value for name, value in fields.items() if value or name in keep}
 
 
-def _profile(fields: Fields, known: Declarations, gates: FeatureGates) -> Profile:
+def _profile(fields: Fields, known: Declarations, gates: FeatureGates) -> KubeSchedulerProfile:
     plugins = merge_plugins(default_plugins(known, gates), msgspec.convert(fields.get("plugins", {}), Plugins))
-    return Profile(
+    return KubeSchedulerProfile(
         scheduler_name=fields["schedulerName"],
         percentage_of_nodes_to_score=fields.get("percentageOfNodesToScore"),
         plugins=plugins,
@@ -121,7 +114,7 @@ def _spelled_alike(config: Configuration) -> Configuration:
     return replace(config, profiles=tuple(_spelled_profile(profile, references) for profile in config.profiles))
 
 
-def _spelled_profile(profile: Profile, references: Mapping[str, str]) -> Profile:
+def _spelled_profile(profile: KubeSchedulerProfile, references: Mapping[str, str]) -> KubeSchedulerProfile:
     sets = {point: _spelled_set(profile.plugins.at(point), references) for point in Plugins.__struct_fields__}
     arguments = tuple(replace(given, name=references.get(given.name, given.name)) for given in profile.arguments)
     return replace(profile, plugins=Plugins(**sets), arguments=arguments)

@@ -33,10 +33,6 @@ class ConfigError(Exception):
         self.message = message
 
 
-# A fault is one finished sentence; a rule gives as many as it finds.
-Faults = list[str]
-
-
 def invalid(path: str, value: object, why: str) -> str:
     return f"{path}: Invalid value: {_show(value)}: {why}"
 
@@ -53,7 +49,7 @@ def duplicate(path: str, value: object) -> str:
     return f"{path}: Duplicate value: {_show(value)}"
 
 
-def label_key_faults(path: str, key: str) -> Faults:
+def label_key_faults(path: str, key: str) -> list[str]:
     """Find out whether a text may be the key of a label; each problem is a fault of its own."""
     return [invalid(path, key, problem) for problem in each_key_problem(key)]
 

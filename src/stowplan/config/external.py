@@ -12,12 +12,12 @@ import msgspec
 from stowplan.config.schema import GROUP, KIND, VERSION
 from stowplan.config.types import (
     Configuration,
-    Extender,
-    ExtenderTls,
-    ManagedResource,
+    ExtenderConfig,
+    ExtenderManagedResource,
+    ExtenderTLSConfig,
+    KubeSchedulerProfile,
     PluginConfig,
     PluginSet,
-    Profile,
 )
 from stowplan.model import affinity, meta
 from stowplan.model.duration import Duration
@@ -28,11 +28,11 @@ _API_VERSION = f"{GROUP}/{VERSION}"
 # here, which are arguments of plugins, empty lists are.
 _LEFT_OUT_WHEN_EMPTY: dict[type, frozenset[str]] = {
     Configuration: frozenset({"extenders", "delay_cache_until_active"}),
-    Profile: frozenset({"arguments"}),
+    KubeSchedulerProfile: frozenset({"arguments"}),
     PluginSet: frozenset({"enabled", "disabled"}),
-    Extender: frozenset(Extender.__struct_fields__) - {"url_prefix", "http_timeout"},
-    ExtenderTls: frozenset(ExtenderTls.__struct_fields__),
-    ManagedResource: frozenset({"ignored_by_scheduler"}),
+    ExtenderConfig: frozenset(ExtenderConfig.__struct_fields__) - {"url_prefix", "http_timeout"},
+    ExtenderTLSConfig: frozenset(ExtenderTLSConfig.__struct_fields__),
+    ExtenderManagedResource: frozenset({"ignored_by_scheduler"}),
     affinity.NodeAffinity: frozenset({"preferred_during_scheduling_ignored_during_execution"}),
     affinity.NodeSelector: frozenset(),
     affinity.PreferredSchedulingTerm: frozenset(),

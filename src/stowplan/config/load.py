@@ -14,7 +14,7 @@ from stowplan.config import decode, defaults, document, legacy
 from stowplan.config.arguments import PluginArgs
 from stowplan.config.construct import construct
 from stowplan.config.declarations import Declarations
-from stowplan.config.document import Document, Json, Number, Object
+from stowplan.config.document import Document, Json, JsonObject, Number
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.notes import notes
@@ -102,7 +102,7 @@ def _parse_json(text: str) -> Json:
     try:
         root: Json = json.loads(
             text,
-            object_pairs_hook=lambda pairs: Object(tuple(pairs)),
+            object_pairs_hook=lambda pairs: JsonObject(tuple(pairs)),
             parse_int=Number,
             parse_float=Number,
             parse_constant=_refuse_constant,

@@ -13,7 +13,7 @@ from stowplan.config.arguments import PluginArgs
 from stowplan.config.declarations import POINTS, Declarations, camel, class_name, is_reference
 from stowplan.config.defaults import ALL
 from stowplan.config.errors import suggestion
-from stowplan.config.types import Configuration, Extender, ExtenderTls, Profile
+from stowplan.config.types import Configuration, ExtenderConfig, ExtenderTLSConfig, KubeSchedulerProfile
 
 JSON: Final = "application/json"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
@@ -55,7 +55,7 @@ def _client(fields: dict[str, Any]) -> Iterator[str]:
         yield f"clientConnection.acceptContentTypes {accepted!r} has no effect: answers are asked for as {JSON}"
 
 
-def _profile(written: dict[str, Any], profile: Profile, known: Declarations) -> Iterator[str]:
+def _profile(written: dict[str, Any], profile: KubeSchedulerProfile, known: Declarations) -> Iterator[str]:
     enabled = profile.plugins.names()
     for index, given in enumerate(written.get("pluginConfig", [])):
         name = given.get("name", "")
@@ -119,7 +119,7 @@ def _not_enabled(name: str, enabled: frozenset[str], known: Declarations) -> str
     return f"there is no such plugin; {legacy.remedy_for(name) or suggestion(name, enabled)}"
 
 
-def _address(extender: Extender) -> Iterator[str]:
+def _address(extender: ExtenderConfig) -> Iterator[str]:
     scheme, _, rest = extender.url_prefix.partition("://")
     if not rest or scheme.lower() not in ("http", "https"):
         what = "does not begin with http:// or https://" if extender.url_prefix else "is empty"
@@ -128,13 +128,13 @@ def _address(extender: Extender) -> Iterator[str]:
         yield "enableHTTPS has no effect: urlPrefix decides, and begins with http://; write https:// there"
 
 
-def _extender(extender: Extender) -> Iterator[str]:
+def _extender(extender: ExtenderConfig) -> Iterator[str]:
     verbs = (extender.filter_verb, extender.prioritize_verb, extender.preempt_verb, extender.bind_verb)
     if not any(verbs):
         yield "it is never asked: give it a filterVerb, prioritizeVerb, preemptVerb or bindVerb"
     elif extender.weight and not extender.prioritize_verb:
         yield "its weight has no effect without a prioritizeVerb"
-    tls = extender.tls_config or ExtenderTls()
+    tls = extender.tls_config or ExtenderTLSConfig()
     has_certificate, has_key = bool(tls.cert_data or tls.cert_file), bool(tls.key_data or tls.key_file)
     if has_certificate is not has_key:
         missing = "keyFile or keyData" if has_certificate else "certFile or certData"

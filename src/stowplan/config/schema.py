@@ -14,8 +14,9 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from stowplan.model.affinity import NodeAffinity, TopologySpreadConstraint
+from stowplan.model.affinity import NodeSelectorRequirement, TopologySpreadConstraint
 from stowplan.model.duration import Duration
+from stowplan.model.meta import Int32, LabelSelectorRequirement
 
 GROUP = "kubescheduler.config.k8s.io"
 VERSION = "v1"
@@ -28,7 +29,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Flag:
+class Boolean:
     type_name: str = "bool"
 
 
@@ -63,7 +64,7 @@ class Bytes:
 
 @dataclass(frozen=True)
 class Items:
-    of: Kind
+    of: FieldType
 
     @property
     def type_name(self) -> str:
@@ -78,7 +79,7 @@ class TextMap:
 @dataclass(frozen=True)
 class Record:
     type_name: str
-    fields: Mapping[str, Kind]
+    fields: Mapping[str, FieldType]
 
     @property
     def short_name(self) -> str:
@@ -92,62 +93,25 @@ class Opaque:
     type_name: str = "runtime.RawExtension"
 
 
-Kind = Text | Flag | Whole | Real | Span | Bytes | Items | TextMap | Record | Opaque
+FieldType = Text | Boolean | Whole | Real | Span | Bytes | Items | TextMap | Record | Opaque
 
-_INT32, _INT64, _TEXT, _FLAG = Whole(32), Whole(64), Text(), Flag()
-_TYPE_META: dict[str, Kind] = {"apiVersion": _TEXT, "kind": _TEXT}
-
-_SELECTOR_REQUIREMENT = Record(
-    "v1.LabelSelectorRequirement",
-    {"key": _TEXT, "operator": Text("v1.LabelSelectorOperator"), "values": Items(_TEXT)},
-)
-_LABEL_SELECTOR = Record(
-    "v1.LabelSelector", {"matchLabels": TextMap(), "matchExpressions": Items(_SELECTOR_REQUIREMENT)}
-)
-_SPREAD_CONSTRAINT = Record(
-    "v1.TopologySpreadConstraint",
-    {
-        "maxSkew": _INT32,
-        "topologyKey": _TEXT,
-        "whenUnsatisfiable": Text("v1.UnsatisfiableConstraintAction"),
-        "labelSelector": _LABEL_SELECTOR,
-        "minDomains": _INT32,
-        "nodeAffinityPolicy": Text("v1.NodeInclusionPolicy"),
-        "nodeTaintsPolicy": Text("v1.NodeInclusionPolicy"),
-        "matchLabelKeys": Items(_TEXT),
-    },
-)
-_NODE_REQUIREMENTS = Items(
-    Record(
-        "v1.NodeSelectorRequirement",
-        {"key": _TEXT, "operator": Text("v1.NodeSelectorOperator"), "values": Items(_TEXT)},
-    )
-)
-_NODE_TERM = Record("v1.NodeSelectorTerm", {"matchExpressions": _NODE_REQUIREMENTS, "matchFields": _NODE_REQUIREMENTS})
-_NODE_AFFINITY = Record(
-    "v1.NodeAffinity",
-    {
-        "requiredDuringSchedulingIgnoredDuringExecution": Record(
-            "v1.NodeSelector", {"nodeSelectorTerms": Items(_NODE_TERM)}
-        ),
-        "preferredDuringSchedulingIgnoredDuringExecution": Items(
-            Record("v1.PreferredSchedulingTerm", {"weight": _INT32, "preference": _NODE_TERM})
-        ),
-    },
-)
-#: For fields of structs. An `int` is an int64, a `str` a string; where the API calls a text otherwise, write
-#: `Annotated[str, Text("v1.Mode")]`.
-Int32 = Annotated[int, _INT32]
-
-_KINDS: Mapping[Any, Kind] = {
-    str: _TEXT,
-    bool: _FLAG,
-    int: _INT64,
+_TYPE_META: dict[str, FieldType] = {"apiVersion": Text(), "kind": Text()}
+_SIMPLE: Mapping[Any, FieldType] = {
+    str: Text(),
+    bool: Boolean(),
+    int: Whole(64),
+    Int32: Whole(32),
     float: Real(),
     Duration: Span(may_be_null=True),
     dict[str, str]: TextMap(),
-    NodeAffinity: _NODE_AFFINITY,
-    TopologySpreadConstraint: _SPREAD_CONSTRAINT,
+}
+#: What the API calls texts of which it knows the meaning. Our structs say it by `Annotated[str, Text("v1.Mode")]`.
+_TEXT_TYPES: Mapping[tuple[type[msgspec.Struct], str], Text] = {
+    (LabelSelectorRequirement, "operator"): Text("v1.LabelSelectorOperator"),
+    (NodeSelectorRequirement, "operator"): Text("v1.NodeSelectorOperator"),
+    (TopologySpreadConstraint, "when_unsatisfiable"): Text("v1.UnsatisfiableConstraintAction"),
+    (TopologySpreadConstraint, "node_affinity_policy"): Text("v1.NodeInclusionPolicy"),
+    (TopologySpreadConstraint, "node_taints_policy"): Text("v1.NodeInclusionPolicy"),
 }
 
 
@@ -159,21 +123,24 @@ def record_of(struct: type[msgspec.Struct]) -> Record:
     may say what it is.
     """
     hints = get_type_hints(struct, include_extras=True)
-    fields = {one.encode_name: _kind_of(hints[one.name], struct) for one in msgspec.structs.fields(struct)}
+    fields = {
+        one.encode_name: _TEXT_TYPES.get((struct, one.name)) or _type_of(hints[one.name], struct)
+        for one in msgspec.structs.fields(struct)
+    }
     name = getattr(struct, "api_name", f"v1.{struct.__name__}")
     return Record(name, (_TYPE_META if getattr(struct, "has_kind", False) else {}) | fields)
 
 
-def _kind_of(hint: Any, struct: type[msgspec.Struct]) -> Kind:
-    if hint in _KINDS:
-        return _KINDS[hint]
+def _type_of(hint: Any, struct: type[msgspec.Struct]) -> FieldType:
+    if hint in _SIMPLE:
+        return _SIMPLE[hint]
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return record_of(hint)
     origin, inner = get_origin(hint), [one for one in get_args(hint) if one is not NoneType]
     if origin is Annotated:
-        return next((one for one in inner[1:] if isinstance(one, Kind)), None) or _kind_of(inner[0], struct)
+        return next((one for one in inner[1:] if isinstance(one, FieldType)), None) or _type_of(inner[0], struct)
     if origin is tuple and inner[1:] == [...]:
-        return Items(_kind_of(inner[0], struct))
+        return Items(_type_of(inner[0], struct))
     if origin in (Union, UnionType) and len(inner) == 1:
-        return _kind_of(inner[0], struct)
+        return _type_of(inner[0], struct)
     raise TypeError(f"{struct.__name__}: a field cannot be of type {hint}; see PluginArgs for those it can be of")

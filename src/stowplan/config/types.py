@@ -11,16 +11,19 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from stowplan.config.arguments import Arguments
-from stowplan.config.schema import Bytes, Int32, Opaque, Span
+from stowplan.config.schema import Bytes, Opaque, Span
 from stowplan.model.duration import Duration, of_seconds
+from stowplan.model.meta import Int32
 
 # One that is there has to be a duration: null is none.
 _Seconds = Annotated[Duration, Span()]
 _Base64 = Annotated[str, Bytes()]
 
 
-class Plugin(msgspec.Struct, frozen=True, rename="camel"):
+class ListedPlugin(msgspec.Struct, frozen=True, rename="camel"):
     """A plugin in a list; weight 0 means that none was given."""
+
+    api_name: ClassVar[str] = "v1.Plugin"
 
     name: str = ""
     weight: Int32 = 0
@@ -29,8 +32,8 @@ class Plugin(msgspec.Struct, frozen=True, rename="camel"):
 class PluginSet(msgspec.Struct, frozen=True, rename="camel"):
     """The plugins of one extension point; a disabled `*` means every plugin that comes from elsewhere."""
 
-    enabled: tuple[Plugin, ...] = ()
-    disabled: tuple[Plugin, ...] = ()
+    enabled: tuple[ListedPlugin, ...] = ()
+    disabled: tuple[ListedPlugin, ...] = ()
 
 
 class Plugins(msgspec.Struct, frozen=True, rename="camel"):
@@ -69,13 +72,11 @@ class PluginConfig(msgspec.Struct, frozen=True):
     args: Annotated[Any, Opaque()] = None
 
 
-class Profile(msgspec.Struct, frozen=True, rename="camel"):
+class KubeSchedulerProfile(msgspec.Struct, frozen=True, rename="camel"):
     """One way to schedule, chosen by a pod through its scheduler name.
 
     `arguments` keeps the order of the file, because error messages count in it.
     """
-
-    api_name: ClassVar[str] = "v1.KubeSchedulerProfile"
 
     scheduler_name: str = ""
     percentage_of_nodes_to_score: Int32 | None = None
@@ -110,10 +111,8 @@ class ClientConnection(msgspec.Struct, frozen=True, rename="camel"):
     burst: Int32 = 100
 
 
-class ExtenderTls(msgspec.Struct, frozen=True, rename="camel"):
+class ExtenderTLSConfig(msgspec.Struct, frozen=True, rename="camel"):
     """Data is base64 text, and wins over the file of the same meaning."""
-
-    api_name: ClassVar[str] = "v1.ExtenderTLSConfig"
 
     insecure: bool = False
     server_name: str = ""
@@ -125,15 +124,15 @@ class ExtenderTls(msgspec.Struct, frozen=True, rename="camel"):
     ca_data: _Base64 = ""
 
 
-class ManagedResource(msgspec.Struct, frozen=True, rename="camel"):
-    api_name: ClassVar[str] = "v1.ExtenderManagedResource"
-
+class ExtenderManagedResource(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     ignored_by_scheduler: bool = False
 
 
-class Extender(msgspec.Struct, frozen=True, rename="camel"):
+class ExtenderConfig(msgspec.Struct, frozen=True, rename="camel"):
     """A web service that is asked beside the plugins; an empty verb means that it is not asked for that."""
+
+    api_name: ClassVar[str] = "v1.Extender"
 
     url_prefix: str = ""
     filter_verb: str = ""
@@ -142,10 +141,10 @@ class Extender(msgspec.Struct, frozen=True, rename="camel"):
     weight: int = 0
     bind_verb: str = ""
     enable_https: bool = msgspec.field(default=False, name="enableHTTPS")
-    tls_config: ExtenderTls | None = None
+    tls_config: ExtenderTLSConfig | None = None
     http_timeout: _Seconds = Duration()
     node_cache_capable: bool = False
-    managed_resources: tuple[ManagedResource, ...] = ()
+    managed_resources: tuple[ExtenderManagedResource, ...] = ()
     ignorable: bool = False
 
 
@@ -163,6 +162,6 @@ class Configuration(msgspec.Struct, frozen=True, rename="camel"):
     percentage_of_nodes_to_score: Int32 = 0
     pod_initial_backoff_seconds: int = 1
     pod_max_backoff_seconds: int = 10
-    profiles: tuple[Profile, ...] = ()
-    extenders: tuple[Extender, ...] = ()
+    profiles: tuple[KubeSchedulerProfile, ...] = ()
+    extenders: tuple[ExtenderConfig, ...] = ()
     delay_cache_until_active: bool = False

@@ -39,7 +39,7 @@ class Transport(Protocol):
 class HttpExtender:
     """An extender as the configuration describes it. Close it when the scheduler stops, or uses others."""
 
-    def __init__(self, settings: config.Extender, transport: Transport) -> None:
+    def __init__(self, settings: config.ExtenderConfig, transport: Transport) -> None:
         self._settings = settings
         self._transport = transport
         self._managed = frozenset(resource.name for resource in settings.managed_resources)

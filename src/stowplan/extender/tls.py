@@ -12,14 +12,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stowplan.config.errors import ConfigError
-from stowplan.config.types import Extender, ExtenderTls
+from stowplan.config.types import ExtenderConfig, ExtenderTLSConfig
 
 Trust = ssl.SSLContext | bool
 
 
-def trust(extender: Extender) -> Trust:
+def trust(extender: ExtenderConfig) -> Trust:
     """Return how to check the server: True is what the system does. Raise ConfigError if a certificate is no good."""
-    tls = extender.tls_config or ExtenderTls()
+    tls = extender.tls_config or ExtenderTLSConfig()
     authority = _pem(extender, tls.ca_data, tls.ca_file, "ca")
     certificate = _pem(extender, tls.cert_data, tls.cert_file, "cert")
     key = _pem(extender, tls.key_data, tls.key_file, "key")
@@ -37,7 +37,7 @@ def trust(extender: Extender) -> Trust:
     return context
 
 
-def _context(extender: Extender, authority: bytes) -> ssl.SSLContext:
+def _context(extender: ExtenderConfig, authority: bytes) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata=authority.decode() if authority else None)
     except (ssl.SSLError, ValueError) as fault:
@@ -49,7 +49,7 @@ def _context(extender: Extender, authority: bytes) -> ssl.SSLContext:
     return context
 
 
-def _show(extender: Extender, context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+def _show(extender: ExtenderConfig, context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Load a client certificate; the standard library takes it only from files."""
     with TemporaryDirectory() as directory:
         chain = Path(directory, "chain.pem")
@@ -62,7 +62,7 @@ def _show(extender: Extender, context: ssl.SSLContext, certificate: bytes, key: 
             raise _unusable(extender, "cert", problem) from None
 
 
-def _pem(extender: Extender, data: str, file: str, what: str) -> bytes:
+def _pem(extender: ExtenderConfig, data: str, file: str, what: str) -> bytes:
     try:
         if data:
             return base64.b64decode("".join(data.split()), validate=True)
@@ -71,6 +71,6 @@ def _pem(extender: Extender, data: str, file: str, what: str) -> bytes:
         raise _unusable(extender, what, str(fault)) from None
 
 
-def _unusable(extender: Extender, what: str, problem: str) -> ConfigError:
+def _unusable(extender: ExtenderConfig, what: str, problem: str) -> ConfigError:
     where = f'extender "{extender.url_prefix}": tlsConfig.{what}Data or {what}File'
     return ConfigError("construct", f"couldn't build extenders: {where}: {problem}")

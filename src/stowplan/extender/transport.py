@@ -10,7 +10,7 @@ import io
 
 import aiohttp
 
-from stowplan.config.types import Extender
+from stowplan.config.types import ExtenderConfig
 from stowplan.extender import failures, replies, tls
 from stowplan.framework.handle import ExtenderError
 from stowplan.model.duration import of_seconds
@@ -27,7 +27,7 @@ _MOST_TIMES_THE_REQUEST = 8
 class HttpTransport:
     """Posts to the verbs of one extender. Made outside the event loop; each loop it is used on has its own session."""
 
-    def __init__(self, settings: Extender) -> None:
+    def __init__(self, settings: ExtenderConfig) -> None:
         self._prefix = settings.url_prefix.rstrip("/")
         self._timeout = settings.http_timeout or _DEFAULT_TIMEOUT
         self._trust = tls.trust(settings)

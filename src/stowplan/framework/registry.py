@@ -22,9 +22,9 @@ from stowplan.config.construct import resolve
 from stowplan.config.declarations import Declarations, PluginDeclaration
 from stowplan.config.errors import ConfigError, suggestion
 from stowplan.config.load import typed_arguments
-from stowplan.config.types import Plugin as Listed
+from stowplan.config.types import KubeSchedulerProfile as ProfileConfig
+from stowplan.config.types import ListedPlugin as Listed
 from stowplan.config.types import Plugins, PluginSet
-from stowplan.config.types import Profile as ProfileConfig
 from stowplan.framework import plugin_class, plugin_faults
 from stowplan.framework.contract import POINTS, Filter, FilterNode, Plugin, Score, ScoreNode
 from stowplan.framework.handle import Handle

@@ -32,14 +32,14 @@ from stowplan.observe.explanation import (
     render,
 )
 from stowplan.observe.hearing import Hearing
-from stowplan.observe.nearest import Miss, nearest
+from stowplan.observe.nearest import NearMiss, nearest
 from stowplan.observe.opinions import Opinions, panel
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.shape import PodShape
 
 __all__ = [
     "Explanation",
-    "Miss",
+    "NearMiss",
     "NodeReport",
     "PluginScore",
     "ReasonCount",

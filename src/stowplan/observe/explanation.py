@@ -17,7 +17,7 @@ from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.pod import Pod
 from stowplan.observe.hearing import ExtenderReport, Hearing
-from stowplan.observe.nearest import Miss
+from stowplan.observe.nearest import NearMiss
 from stowplan.observe.opinions import Opinions
 from stowplan.observe.text_table import columns, some, wrapped
 from stowplan.table.columns import Mask, Scores
@@ -164,7 +164,7 @@ class Explanation:
     #: The nodes of which one is chosen.
     best: tuple[str, ...]
     runner_up: str | None
-    misses: tuple[Miss, ...]
+    misses: tuple[NearMiss, ...]
     #: Plugins that failed while they were asked.
     faults: tuple[str, ...]
     #: The weight of every plugin, and of every extender, that scored.

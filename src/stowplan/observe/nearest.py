@@ -26,7 +26,7 @@ MOST_MISSES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Miss:
+class NearMiss:
     """Nodes that need the same remedies, the nearest first."""
 
     remedies: tuple[Remedy, ...]
@@ -61,7 +61,7 @@ class _Group:
         return tuple(dict.fromkeys(_filled_in(need, self.rows) for need in self.needs))
 
 
-def nearest(field: Field, panel: Panel, pod: Pod, opinions: Opinions) -> tuple[Miss, ...]:
+def nearest(field: Field, panel: Panel, pod: Pod, opinions: Opinions) -> tuple[NearMiss, ...]:
     """Return the nearest misses: few remedies first, then many nodes."""
     if opinions.refusals:
         return ()
@@ -141,7 +141,7 @@ def _relaxed(remedies: Iterable[Remedy], pod: Pod) -> Pod | None:
     return pod
 
 
-def _miss(field: Field, profile: Profile, pod: Pod, group: _Group) -> Miss | None:
+def _miss(field: Field, profile: Profile, pod: Pod, group: _Group) -> NearMiss | None:
     """Let the filters check the claim; None if they accept none of the rows after all."""
     relaxed = _relaxed(group.remedies, pod)
     rows = group.rows
@@ -150,7 +150,7 @@ def _miss(field: Field, profile: Profile, pod: Pod, group: _Group) -> Miss | Non
     if not rows.size:
         return None
     names = field.table.names()
-    return Miss(_Group(group.needs, rows).remedies, tuple(names[row] for row in rows.tolist()), relaxed is not None)
+    return NearMiss(_Group(group.needs, rows).remedies, tuple(names[row] for row in rows.tolist()), relaxed is not None)
 
 
 def _feasible(field: Field, profile: Profile, pod: Pod) -> Mask:

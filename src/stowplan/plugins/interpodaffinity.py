@@ -13,9 +13,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowplan.config.arguments import PluginArgs
-from stowplan.config.errors import Faults, invalid
+from stowplan.config.errors import invalid
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.schema import Int32
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
@@ -37,6 +36,7 @@ from stowplan.framework.kept.incremental import Successive
 from stowplan.framework.remedies import Need, RejectedRows, Remedy
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.affinity import Affinity, PodAffinity
+from stowplan.model.meta import Int32
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows, Scores
@@ -56,7 +56,7 @@ class InterPodAffinityArgs(PluginArgs, frozen=True):
     hard_pod_affinity_weight: Int32 = 1
     ignore_preferred_terms_of_existing_pods: bool = False
 
-    def faults(self, path: str, gates: FeatureGates) -> Faults:
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
         weight = self.hard_pod_affinity_weight
         if 0 <= weight <= 100:
             return []
@@ -67,7 +67,7 @@ DEFAULT_ARGS = InterPodAffinityArgs()
 
 
 @dataclass(frozen=True, slots=True)
-class _Required(Successive):
+class _RequiredTerms(Successive):
     """What filtering needs to know: the pods that matter, by topology domain."""
 
     affinity: tuple[Domains, ...]
@@ -78,7 +78,7 @@ class _Required(Successive):
     companion: MatchedPods | None
     is_own_companion: bool
 
-    def changed_rows(self, before: _Required, nodes: Nodes) -> Rows | None:
+    def changed_rows(self, before: _RequiredTerms, nodes: Nodes) -> Rows | None:
         if self._outline() != before._outline():
             return None
         pairs = zip(self._domains(), before._domains(), strict=True)
@@ -120,7 +120,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     # Filter
 
-    def pre_filter(self, pod: Pod, nodes: Nodes) -> _Required | Skip | Rejection:
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> _RequiredTerms | Skip | Rejection:
         terms, problem = nodes.terms_of(pod)
         if problem:
             return refuse(f"parsing pod: {problem}")
@@ -132,7 +132,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         companion = MatchedPods(tuple(map(self._selection, affinity))) if affinity else None
         keys = dict.fromkeys(term.topology_key for term in affinity)
         near = by_key(nodes, [(key, 1, companion) for key in keys if companion is not None])
-        return _Required(
+        return _RequiredTerms(
             affinity=near,
             anti_affinity=by_key(nodes, [(term.topology_key, 1, self._rule(term)) for term in anti_affinity]),
             existing=existing,
@@ -141,7 +141,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             is_own_companion=companion is not None and companion.matches(pod),
         )
 
-    def filter(self, pod: Pod, nodes: Nodes, state: _Required | None) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: _RequiredTerms | None) -> Iterator[Reject]:
         if state is None:
             raise WordedError('error reading "PreFilterInterPodAffinity" from cycleState: not found')
         existing = state.existing
@@ -227,7 +227,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         return selection(term, self._listers.namespaces)
 
 
-def _has_company(nodes: Nodes, state: _Required, companion: MatchedPods) -> Mask:
+def _has_company(nodes: Nodes, state: _RequiredTerms, companion: MatchedPods) -> Mask:
     """Say which rows have a companion of the pod in the domain of every term, or may take the first of its kind."""
     counts = [domains.at_rows(nodes) for domains in state.affinity]
     has_company: Mask = np.logical_and.reduce([count > 0 for count in counts])

@@ -12,7 +12,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowplan.config.arguments import PluginArgs
-from stowplan.config.errors import Faults
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
@@ -60,10 +59,10 @@ class NodeAffinityArgs(PluginArgs, frozen=True):
 
     added_affinity: affinity.NodeAffinity | None = None
 
-    def faults(self, path: str, gates: FeatureGates) -> Faults:
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
         """Find the requirements that cannot be read."""
         added = self.added_affinity or affinity.NodeAffinity()
-        faults: Faults = []
+        faults: list[str] = []
         if added.required_during_scheduling_ignored_during_execution is not None:
             where = f"{path}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
             terms = compile_node_selector(added.required_during_scheduling_ignored_during_execution).terms

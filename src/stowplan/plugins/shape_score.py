@@ -12,9 +12,9 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from stowplan.config.errors import Faults, invalid, required
-from stowplan.config.schema import Int32
+from stowplan.config.errors import invalid, required
 from stowplan.framework.contract import MAX_SCORE
+from stowplan.model.meta import Int32
 from stowplan.table.columns import Scores
 
 MAX_UTILIZATION: Final = 100
@@ -45,11 +45,11 @@ def _height(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
     return shape[-1].score * _UNIT
 
 
-def shape_faults(path: str, shape: Sequence[UtilizationShapePoint]) -> Faults:
+def shape_faults(path: str, shape: Sequence[UtilizationShapePoint]) -> list[str]:
     """Find what is wrong with a curve."""
     if not shape:
         return [required(path, "at least one point must be specified")]
-    faults: Faults = []
+    faults: list[str] = []
     for index, (left, right) in enumerate(pairwise(shape), start=1):
         if left.utilization >= right.utilization:
             where = f"{path}[{index}].utilization"

@@ -23,7 +23,7 @@ def of_arguments() -> set[str]:
     }
 
 
-def _leaves(kind: schema.Kind, path: str) -> Iterator[str]:
+def _leaves(kind: schema.FieldType, path: str) -> Iterator[str]:
     match kind:
         case schema.Record():
             for name, of_field in kind.fields.items():

@@ -6,7 +6,7 @@ import pytest
 
 from stowplan.config.arguments import PluginArgs
 from stowplan.config.declarations import PluginDeclaration
-from stowplan.config.types import ClientConnection, LeaderElection, Profile
+from stowplan.config.types import ClientConnection, KubeSchedulerProfile, LeaderElection
 from stowplan.model.duration import of_seconds
 from stowplan.plugins.defaultpreemption.plugin import DefaultPreemptionArgs
 from stowplan.plugins.dynamicresources.plugin import DynamicResourcesArgs
@@ -24,7 +24,7 @@ from tests.known_plugins import KNOWN, default_configuration, from_mapping, load
 from tests.unit.config.writing import HEADER, document, with_args
 
 
-def only_profile(config: dict[str, Any]) -> Profile:
+def only_profile(config: dict[str, Any]) -> KubeSchedulerProfile:
     [profile] = from_mapping(config).profiles
     return profile
 

@@ -25,14 +25,14 @@ TEXTS = st.sampled_from(["", "a", "5s", "-1s", "example.com/x", "In", "List", "l
 NUMBERS = st.sampled_from([0, 1, -1, 2, 100, 101, 2**31, 2**63, 1.5])
 
 
-def values_of(kind: schema.Kind) -> st.SearchStrategy[Any]:
+def values_of(kind: schema.FieldType) -> st.SearchStrategy[Any]:
     """Make values that mostly fit a kind, so that the later stages are reached too."""
     match kind:
         case schema.Record():
             return st.fixed_dictionaries({}, optional={name: values_of(each) for name, each in kind.fields.items()})
         case schema.Items():
             return st.lists(values_of(kind.of), max_size=2)
-        case schema.Flag():
+        case schema.Boolean():
             return st.booleans()
         case schema.Whole() | schema.Real():
             return NUMBERS

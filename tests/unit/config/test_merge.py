@@ -4,10 +4,10 @@ import pytest
 
 from stowplan.config.defaults import default_plugins, merge_plugins, merge_set
 from stowplan.config.feature_gates import DEFAULT_GATES, parse
-from stowplan.config.types import Plugin, Plugins, PluginSet
+from stowplan.config.types import ListedPlugin, Plugins, PluginSet
 from tests.known_plugins import KNOWN
 
-A, B, C = Plugin("A", 1), Plugin("B", 2), Plugin("C", 3)
+A, B, C = ListedPlugin("A", 1), ListedPlugin("B", 2), ListedPlugin("C", 3)
 DEFAULT = PluginSet(enabled=(A, B, C))
 
 
@@ -16,33 +16,35 @@ DEFAULT = PluginSet(enabled=(A, B, C))
     [
         pytest.param(PluginSet(), ("A1", "B2", "C3"), (), id="nothing listed keeps the defaults"),
         pytest.param(
-            PluginSet(enabled=(Plugin("X"),)),
+            PluginSet(enabled=(ListedPlugin("X"),)),
             ("A1", "B2", "C3", "X0"),
             (),
             id="an added plugin comes after the defaults",
         ),
         pytest.param(
-            PluginSet(enabled=(Plugin("B", 9),)), ("A1", "B9", "C3"), (), id="a re-listed default keeps its place"
+            PluginSet(enabled=(ListedPlugin("B", 9),)), ("A1", "B9", "C3"), (), id="a re-listed default keeps its place"
         ),
         pytest.param(
-            PluginSet(enabled=(Plugin("B"),)), ("A1", "B0", "C3"), (), id="a re-listed default loses its weight"
+            PluginSet(enabled=(ListedPlugin("B"),)), ("A1", "B0", "C3"), (), id="a re-listed default loses its weight"
         ),
-        pytest.param(PluginSet(disabled=(Plugin("B"),)), ("A1", "C3"), ("B0",), id="a disabled default goes"),
-        pytest.param(PluginSet(disabled=(Plugin("Z", 7),)), ("A1", "B2", "C3"), ("Z0",), id="disabling has no weight"),
+        pytest.param(PluginSet(disabled=(ListedPlugin("B"),)), ("A1", "C3"), ("B0",), id="a disabled default goes"),
         pytest.param(
-            PluginSet(enabled=(Plugin("C"), Plugin("A")), disabled=(Plugin("*"),)),
+            PluginSet(disabled=(ListedPlugin("Z", 7),)), ("A1", "B2", "C3"), ("Z0",), id="disabling has no weight"
+        ),
+        pytest.param(
+            PluginSet(enabled=(ListedPlugin("C"), ListedPlugin("A")), disabled=(ListedPlugin("*"),)),
             ("C0", "A0"),
             ("*0",),
             id="after disabling all only the own list is left, in its order",
         ),
         pytest.param(
-            PluginSet(enabled=(Plugin("B", 5),), disabled=(Plugin("B"),)),
+            PluginSet(enabled=(ListedPlugin("B", 5),), disabled=(ListedPlugin("B"),)),
             ("A1", "C3", "B5"),
             ("B0",),
             id="disabled and enabled again moves to the end",
         ),
         pytest.param(
-            PluginSet(enabled=(Plugin("B", 5), Plugin("B", 6))),
+            PluginSet(enabled=(ListedPlugin("B", 5), ListedPlugin("B", 6))),
             ("A1", "B6", "C3", "B5"),
             (),
             id="of two entries the last one replaces and the other stays",
@@ -56,15 +58,15 @@ def test_sets_merge(own: PluginSet, enabled: tuple[str, ...], disabled: tuple[st
 
 
 def test_what_a_default_set_disables_stays_disabled() -> None:
-    merged = merge_set(PluginSet(enabled=(A, B), disabled=(A,)), PluginSet(disabled=(Plugin("C"),)))
-    assert merged == PluginSet(enabled=(B,), disabled=(Plugin("C"), Plugin("A")))
+    merged = merge_set(PluginSet(enabled=(A, B), disabled=(A,)), PluginSet(disabled=(ListedPlugin("C"),)))
+    assert merged == PluginSet(enabled=(B,), disabled=(ListedPlugin("C"), ListedPlugin("A")))
 
 
 def test_each_point_merges_on_its_own() -> None:
     default = default_plugins(KNOWN, DEFAULT_GATES)
-    merged = merge_plugins(default, Plugins(filter=PluginSet(disabled=(Plugin("*"),))))
+    merged = merge_plugins(default, Plugins(filter=PluginSet(disabled=(ListedPlugin("*"),))))
     assert merged.multi_point == default.multi_point
-    assert merged.filter == PluginSet(disabled=(Plugin("*"),))
+    assert merged.filter == PluginSet(disabled=(ListedPlugin("*"),))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from stowplan.config.construct import resolve
 from stowplan.config.declarations import POINTS, PluginDeclaration
 from stowplan.config.errors import ConfigError
-from stowplan.config.types import Plugin, Plugins, PluginSet, Profile
+from stowplan.config.types import KubeSchedulerProfile, ListedPlugin, Plugins, PluginSet
 from tests import known_plugins
 
 KNOWN = {
@@ -19,15 +19,15 @@ KNOWN = {
 NEEDED = ("Sort", "Bind")
 
 
-def listed(*names: str) -> tuple[Plugin, ...]:
+def listed(*names: str) -> tuple[ListedPlugin, ...]:
     """Make plugins from `Name` or `Name=weight`."""
     pairs = (name.partition("=") for name in names)
-    return tuple(Plugin(name, int(weight or 0)) for name, _, weight in pairs)
+    return tuple(ListedPlugin(name, int(weight or 0)) for name, _, weight in pairs)
 
 
-def profile(multi_point: tuple[str, ...], **points: PluginSet) -> Profile:
+def profile(multi_point: tuple[str, ...], **points: PluginSet) -> KubeSchedulerProfile:
     own = PluginSet(enabled=listed(*NEEDED, *multi_point))
-    return Profile(scheduler_name="a", plugins=Plugins(multi_point=own, **points))
+    return KubeSchedulerProfile(scheduler_name="a", plugins=Plugins(multi_point=own, **points))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_negative_weight_alone_is_let_through() -> None:
         ),
     ],
 )
-def test_a_profile_that_cannot_be_built_is_refused(asked: Profile, problem: str) -> None:
+def test_a_profile_that_cannot_be_built_is_refused(asked: KubeSchedulerProfile, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         resolve(asked, KNOWN)
     assert caught.value.stage == "construct"

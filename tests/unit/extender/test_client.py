@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowplan.config.types import Extender, ManagedResource
+from stowplan.config.types import ExtenderConfig, ExtenderManagedResource
 from stowplan.extender.client import HttpExtender
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extender import Filtered
@@ -21,7 +21,7 @@ from stowplan.testing import make_pod
 from tests.unit.extender.fakes import FakeTransport, nodes
 
 POD = make_pod("web").build()
-SETTINGS = Extender(
+SETTINGS = ExtenderConfig(
     url_prefix="http://ext",
     filter_verb="filter",
     prioritize_verb="prioritize",
@@ -36,7 +36,7 @@ def extender(reply: str = "{}", **settings: Any) -> HttpExtender:
 
 
 def test_an_extender_has_the_verbs_it_is_configured_with() -> None:
-    full, bare = extender(), HttpExtender(Extender(), FakeTransport("{}"))
+    full, bare = extender(), HttpExtender(ExtenderConfig(), FakeTransport("{}"))
     assert (full.is_filter, full.is_prioritizer, full.is_binder, full.is_preemptor) == (True, True, True, True)
     assert (bare.is_filter, bare.is_prioritizer, bare.is_binder, bare.is_preemptor) == (False, False, False, False)
 
@@ -77,7 +77,7 @@ BAR = {"example.com/bar": Quantity.parse("1")}
 def test_an_extender_is_asked_about_pods_that_want_what_it_manages(
     pod: Pod, managed: tuple[str, ...], is_interested: bool
 ) -> None:
-    resources = tuple(ManagedResource(name) for name in managed)
+    resources = tuple(ExtenderManagedResource(name) for name in managed)
     assert extender(managed_resources=resources).is_interested(pod) is is_interested
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from stowplan.config.types import Extender
+from stowplan.config.types import ExtenderConfig
 from stowplan.extender.connect import connect
 
 
 def test_extenders_that_may_fail_come_after_all_others() -> None:
     described = [
-        Extender(url_prefix="http://one", ignorable=True),
-        Extender(url_prefix="http://two"),
-        Extender(url_prefix="http://three", ignorable=True),
-        Extender(url_prefix="http://four"),
+        ExtenderConfig(url_prefix="http://one", ignorable=True),
+        ExtenderConfig(url_prefix="http://two"),
+        ExtenderConfig(url_prefix="http://three", ignorable=True),
+        ExtenderConfig(url_prefix="http://four"),
     ]
     assert [made.name for made in connect(described)] == ["http://two", "http://four", "http://one", "http://three"]

@@ -18,10 +18,9 @@ from stowplan.config.declarations import POINTS as CONFIGURED_POINTS
 from stowplan.config.declarations import PluginDeclaration
 from stowplan.config.errors import child, invalid
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.schema import Int32
-from stowplan.config.types import Plugin as Listed
+from stowplan.config.types import KubeSchedulerProfile as ProfileConfig
+from stowplan.config.types import ListedPlugin as Listed
 from stowplan.config.types import PluginConfig, Plugins, PluginSet
-from stowplan.config.types import Profile as ProfileConfig
 from stowplan.framework import registry as registry_module
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
@@ -42,6 +41,7 @@ from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.profile import Profile
 from stowplan.framework.registry import Registry, RegistryError, load
 from stowplan.model.duration import Duration, of_seconds
+from stowplan.model.meta import Int32
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes

@@ -20,7 +20,7 @@ from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
 
 #: By row of the table, the nominated pods that must find room there too.
-Standing = Mapping[int, Sequence[PodShape]]
+NominatedByRow = Mapping[int, Sequence[PodShape]]
 
 FROM_NOMINATION = -1
 
@@ -52,7 +52,7 @@ class DryRun(NamedTuple):
     goes: Mask
 
 
-def dry_run(attempt: Attempt, evictable: Evictable, standing: Standing) -> DryRun:
+def dry_run(attempt: Attempt, evictable: Evictable, standing: NominatedByRow) -> DryRun:
     """Find out, for all rows at once, who has to go for the pod to fit."""
     order = np.argsort(-evictable.lengths, kind="stable")
     laid_out = _Layout(attempt, evictable, order, standing)
@@ -72,7 +72,7 @@ def dry_run(attempt: Attempt, evictable: Evictable, standing: Standing) -> DryRu
 class _Layout:
     """Some of the rows in the order that suits the dry run, and which of their pods are away at the moment."""
 
-    def __init__(self, attempt: Attempt, evictable: Evictable, order: Rows, standing: Standing) -> None:
+    def __init__(self, attempt: Attempt, evictable: Evictable, order: Rows, standing: NominatedByRow) -> None:
         self._attempt = attempt
         self._rows = evictable.rows[order]
         self._lengths = evictable.lengths[order]
@@ -116,7 +116,7 @@ class _Layout:
 class _Crowd:
     """The rows to which pods are nominated, once more, with those pods there as well."""
 
-    def __init__(self, moves: Moves, rows: Rows, standing: Standing) -> None:
+    def __init__(self, moves: Moves, rows: Rows, standing: NominatedByRow) -> None:
         numbers, bounds = rows.tolist(), moves.offsets.tolist()
         self._positions: Rows = np.array(
             [position for position, row in enumerate(numbers) if row in standing], dtype=np.intp

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from stowplan.config.arguments import PluginArgs
-from stowplan.config.errors import Faults, invalid
+from stowplan.config.errors import invalid
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.schema import Int32
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
@@ -29,10 +28,11 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.handle import PlacedPods, PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.meta import Int32
 from stowplan.model.pod import Pod
 from stowplan.plugins.defaultpreemption import candidate_nodes
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
-from stowplan.plugins.defaultpreemption.search import Search
+from stowplan.plugins.defaultpreemption.search import VictimSearch
 
 NO_CANDIDATE = "no candidate node for preemption"
 UNDERWAY = "waiting for the preemption for this pod to be finished"
@@ -48,10 +48,10 @@ class DefaultPreemptionArgs(PluginArgs, frozen=True):
         share = nodes * self.min_candidate_nodes_percentage // 100
         return min(nodes, max(share, self.min_candidate_nodes_absolute))
 
-    def faults(self, path: str, gates: FeatureGates) -> Faults:
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
         percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
         percentage_path, absolute_path = f"{path}.minCandidateNodesPercentage", f"{path}.minCandidateNodesAbsolute"
-        faults: Faults = []
+        faults: list[str] = []
         if not 0 <= percentage <= 100:
             faults.append(invalid(percentage_path, percentage, "not in valid range [0, 100]"))
         if absolute < 0:
@@ -114,7 +114,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
 
     def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
-        search = Search(pod, attempt, self._handle)
+        search = VictimSearch(pod, attempt, self._handle)
         rows = search.potential_rows()
         start = self._handle.draw(len(rows)) if len(rows) else 0
         return search.run(np.roll(rows, -start), self._args.enough(len(rows)))

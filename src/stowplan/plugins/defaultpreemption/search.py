@@ -19,7 +19,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector, SelectorError, compile_label_selector
 from stowplan.model.workload import PodDisruptionBudget
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings, Tried
-from stowplan.plugins.defaultpreemption.dry_run import Evictable, Standing, dry_run
+from stowplan.plugins.defaultpreemption.dry_run import Evictable, NominatedByRow, dry_run
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.hypothetical import code_shapes, offsets_of
 from stowplan.table.shape import PodShape
@@ -30,7 +30,7 @@ NO_VICTIMS = Rejection(("No preemption victims found for incoming pod",), Code.U
 FEWEST_AT_A_TIME = 100
 
 
-class Search:
+class VictimSearch:
     """The search for one pod."""
 
     def __init__(self, pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> None:
@@ -98,7 +98,7 @@ class Search:
         return in_turn, np.array(is_over, dtype=bool)
 
 
-def _standing(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> Standing:
+def _standing(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> NominatedByRow:
     """Return, by row, the nominated pods that must fit beside `pod`."""
     nominated = handle.nominations.standing_before(pod)
     if not nominated:

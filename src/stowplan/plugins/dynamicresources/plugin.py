@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from stowplan.config.arguments import PluginArgs
-from stowplan.config.errors import Faults, invalid
+from stowplan.config.errors import invalid
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.contract import (
     MAX_SCORE,
@@ -64,8 +64,8 @@ class DynamicResourcesArgs(PluginArgs, frozen=True):
     filter_timeout: Duration = of_seconds(10)
     binding_timeout: Duration = of_seconds(600)
 
-    def faults(self, path: str, gates: FeatureGates) -> Faults:
-        faults: Faults = []
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        faults: list[str] = []
         if self.filter_timeout < of_seconds(0):
             faults.append(invalid(f"{path}.filterTimeout", self.filter_timeout, "must be zero or positive"))
         if self.binding_timeout < of_seconds(1):

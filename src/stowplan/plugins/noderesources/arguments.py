@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from stowplan.config.arguments import PluginArgs
-from stowplan.config.errors import Faults, child, duplicate, forbidden, invalid, label_key_faults, required
+from stowplan.config.errors import child, duplicate, forbidden, invalid, label_key_faults, required
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.schema import Text
 from stowplan.model.label_syntax import unsupported
@@ -56,8 +56,8 @@ class NodeResourcesFitArgs(PluginArgs, frozen=True):
         strategy = self.scoring_strategy
         return replace(self, scoring_strategy=replace(strategy, resources=_weighed(strategy.resources)))
 
-    def faults(self, path: str, gates: FeatureGates) -> Faults:
-        faults: Faults = []
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        faults: list[str] = []
         for index, resource in enumerate(self.ignored_resources):
             faults += label_key_faults(child(path, f"ignoredResources[{index}]"), resource)
         for index, group in enumerate(self.ignored_resource_groups):
@@ -76,8 +76,8 @@ class NodeResourcesBalancedAllocationArgs(PluginArgs, frozen=True):
     def defaulted(self, gates: FeatureGates) -> Self:
         return replace(self, resources=_weighed(self.resources))
 
-    def faults(self, path: str, gates: FeatureGates) -> Faults:
-        faults: Faults = []
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        faults: list[str] = []
         seen: set[str] = set()
         for index, resource in enumerate(self.resources):
             where = f"{path}.resources[{index}]"
@@ -93,8 +93,8 @@ def _weighed(resources: Sequence[ResourceSpec]) -> tuple[ResourceSpec, ...]:
     return tuple(ResourceSpec(each.name, each.weight or 1) for each in resources) or CPU_AND_MEMORY
 
 
-def _strategy_faults(path: str, strategy: ScoringStrategy) -> Faults:
-    faults: Faults = []
+def _strategy_faults(path: str, strategy: ScoringStrategy) -> list[str]:
+    faults: list[str] = []
     if strategy.type not in _STRATEGIES:
         faults.append(unsupported(f"{path}.type", strategy.type, _STRATEGIES))
     for index, resource in enumerate(strategy.resources):

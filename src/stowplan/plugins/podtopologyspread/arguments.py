@@ -8,7 +8,7 @@ from typing import Annotated, Final, Self
 from msgspec.structs import replace
 
 from stowplan.config.arguments import PluginArgs
-from stowplan.config.errors import Faults, duplicate, forbidden, invalid, label_key_faults, required
+from stowplan.config.errors import duplicate, forbidden, invalid, label_key_faults, required
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.schema import Text
 from stowplan.model.affinity import TopologySpreadConstraint
@@ -29,9 +29,9 @@ class PodTopologySpreadArgs(PluginArgs, frozen=True):
     def defaulted(self, gates: FeatureGates) -> Self:
         return replace(self, defaulting_type=self.defaulting_type or SYSTEM)
 
-    def faults(self, path: str, gates: FeatureGates) -> Faults:
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
         kind, constraints = self.defaulting_type, self.default_constraints
-        faults: Faults = []
+        faults: list[str] = []
         if kind not in (SYSTEM, LIST):
             faults.append(unsupported(f"{path}.defaultingType", kind, (SYSTEM, LIST)))
         elif kind == SYSTEM and constraints:
@@ -53,8 +53,8 @@ class PodTopologySpreadArgs(PluginArgs, frozen=True):
                 yield f"defaultConstraints[{index}].matchLabelKeys has no effect: {whom}"
 
 
-def _constraint_faults(path: str, constraint: TopologySpreadConstraint) -> Faults:
-    faults: Faults = []
+def _constraint_faults(path: str, constraint: TopologySpreadConstraint) -> list[str]:
+    faults: list[str] = []
     if constraint.max_skew <= 0:
         faults.append(invalid(f"{path}.maxSkew", constraint.max_skew, "not in valid range (0, inf)"))
     if not constraint.topology_key:

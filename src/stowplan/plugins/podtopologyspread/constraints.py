@@ -48,7 +48,7 @@ class Supposed(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
         return int(pod.namespace == self.namespace and self.selector.matches(pod.labels))
 
 
-class Constraint(msgspec.Struct, frozen=True, gc=False):
+class SpreadConstraint(msgspec.Struct, frozen=True, gc=False):
     """One spread constraint of one pod, with its selector compiled."""
 
     key: str
@@ -70,7 +70,7 @@ class Constraint(msgspec.Struct, frozen=True, gc=False):
 
 def compiled(
     written: Iterable[TopologySpreadConstraint], pod: Pod, action: str, *, merges_keys: bool = True
-) -> tuple[Constraint, ...]:
+) -> tuple[SpreadConstraint, ...]:
     """Compile those of the constraints that call for `action` when they cannot be satisfied.
 
     `merges_keys`: an API server may not have merged `matchLabelKeys` into the selector, so it is done here.
@@ -81,9 +81,11 @@ def compiled(
     return tuple(compile_constraint(one, pod) for one in wanted)
 
 
-def compile_constraint(written: TopologySpreadConstraint, pod: Pod, selector: Selector | None = None) -> Constraint:
+def compile_constraint(
+    written: TopologySpreadConstraint, pod: Pod, selector: Selector | None = None
+) -> SpreadConstraint:
     """Compile a constraint for `pod`; `selector` takes the place of the one written. Raise SelectorError if invalid."""
-    return Constraint(
+    return SpreadConstraint(
         key=written.topology_key,
         max_skew=written.max_skew,
         min_domains=1 if written.min_domains is None else written.min_domains,
@@ -111,7 +113,7 @@ class Included:
     """
 
     def __init__(
-        self, pod: Pod, nodes: Nodes, constraints: Sequence[Constraint], comparison_operators: bool = False
+        self, pod: Pod, nodes: Nodes, constraints: Sequence[SpreadConstraint], comparison_operators: bool = False
     ) -> None:
         self.constraints = constraints
         self.comparison_operators = comparison_operators
@@ -119,7 +121,7 @@ class Included:
         self._pod = pod
         self._nodes = nodes
 
-    def rows(self, constraint: Constraint) -> Mask:
+    def rows(self, constraint: SpreadConstraint) -> Mask:
         """Say which rows count for one constraint."""
         rows = self.labelled
         if constraint.honors_affinity and node_match.has_required_node_affinity(self._pod):
@@ -138,7 +140,7 @@ class Included:
         return node_match.tolerated(self._pod.spec.tolerations, effects, self._nodes, self.comparison_operators)
 
 
-def labelled(constraints: Sequence[Constraint], nodes: Nodes) -> Mask:
+def labelled(constraints: Sequence[SpreadConstraint], nodes: Nodes) -> Mask:
     """Say which rows have the topology keys of all constraints."""
     if not constraints:
         return np.ones(len(nodes), dtype=bool)
@@ -191,7 +193,7 @@ def _requirements(workload: ReplicaSet | StatefulSet | None) -> tuple[Requiremen
         return ()
 
 
-def is_sibling(constraints: Sequence[Constraint], pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+def is_sibling(constraints: Sequence[SpreadConstraint], pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     """Say whether a pod that came, changed or went, maybe `pod` itself, now counts otherwise for a constraint."""
     for version in (old, new):
         if version is not None and not changes.is_same(pod, version) and not _is_counted(version, pod):
@@ -206,7 +208,7 @@ def is_sibling(constraints: Sequence[Constraint], pod: Pod, old: Pod | None, new
     return any(one.selector.matches(old.labels) != one.selector.matches(new.labels) for one in constraints)
 
 
-def is_domain(constraints: Sequence[Constraint], old: Node | None, new: Node | None) -> bool:
+def is_domain(constraints: Sequence[SpreadConstraint], old: Node | None, new: Node | None) -> bool:
     """Say whether a node that came, changed or went makes the domains, or who counts in them, different."""
     was_counted, is_counted = _has_keys(constraints, old), _has_keys(constraints, new)
     if old is None or new is None or was_counted != is_counted:
@@ -221,5 +223,5 @@ def _is_counted(other: Pod, pod: Pod) -> bool:
     return changes.counts_on_a_node(other) and other.namespace == pod.namespace
 
 
-def _has_keys(constraints: Sequence[Constraint], node: Node | None) -> bool:
+def _has_keys(constraints: Sequence[SpreadConstraint], node: Node | None) -> bool:
     return node is not None and all(constraint.key in node.labels for constraint in constraints)

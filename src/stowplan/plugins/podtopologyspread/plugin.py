@@ -43,7 +43,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.selectors import SelectorError
 from stowplan.plugins.podtopologyspread import constraints as rules
 from stowplan.plugins.podtopologyspread.arguments import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SYSTEM, PodTopologySpreadArgs
-from stowplan.plugins.podtopologyspread.constraints import Constraint, controller_of, default_selector
+from stowplan.plugins.podtopologyspread.constraints import SpreadConstraint, controller_of, default_selector
 from stowplan.table.columns import NO_ROWS, Codes, Mask, Rows, Scores
 from stowplan.table.nodes import Nodes
 
@@ -65,7 +65,7 @@ DEFAULT_ARGS: Final = PodTopologySpreadArgs()
 NO_DOMAIN: Final = np.iinfo(np.int32).max
 FITS, FULL, NO_LABEL = 0, 1, 2
 
-Words = NDArray[np.int8]
+RowVerdicts = NDArray[np.int8]
 Costs = NDArray[np.floating[Any]]
 
 
@@ -101,7 +101,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         owner = controller_of(pod)
         return owner and (owner.api_version, owner.kind, owner.name)
 
-    def pre_filter(self, pod: Pod, nodes: Nodes) -> Limits | Skip:
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> HardConstraints | Skip:
         try:
             constraints = self._constraints(pod, DO_NOT_SCHEDULE)
         except SelectorError as error:
@@ -110,9 +110,9 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         if not constraints:
             return SKIP
         included = rules.Included(pod, nodes, constraints, self._comparison_operators)
-        return Limits(tuple(Domains(constraint, pod, nodes, included) for constraint in constraints))
+        return HardConstraints(tuple(SpreadDomains(constraint, pod, nodes, included) for constraint in constraints))
 
-    def filter(self, pod: Pod, nodes: Nodes, state: Limits | None) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: HardConstraints | None) -> Iterator[Reject]:
         if state is None:
             raise WordedError('reading "PreFilterPodTopologySpread" from cycleState: not found')
         words = state.words(pod, nodes)
@@ -120,7 +120,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
             yield reject(words == FULL, REASON)
             yield reject(words == NO_LABEL, REASON_NO_LABEL, unresolvable=True)
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> Preferences | Skip:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> SoftConstraints | Skip:
         try:
             constraints = self._constraints(pod, SCHEDULE_ANYWAY)
         except SelectorError as error:
@@ -132,14 +132,14 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         needs_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_default
         keyed = constraints if needs_all_keys else ()
         included = rules.Included(pod, nodes, keyed, self._comparison_operators)
-        return Preferences(constraints, nodes, included, needs_all_keys)
+        return SoftConstraints(constraints, nodes, included, needs_all_keys)
 
-    def score(self, pod: Pod, nodes: Nodes, state: Preferences | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: SoftConstraints | None) -> Scores:
         if state is None:
             raise WordedError(UNPREPARED)
         return state.scores(nodes)
 
-    def normalize(self, scores: Scores, low: int, high: int, state: Preferences) -> Scores:
+    def normalize(self, scores: Scores, low: int, high: int, state: SoftConstraints) -> Scores:
         scored = state.scored
         if scored is not None:
             low = int(scores.min(where=scored, initial=high))
@@ -169,7 +169,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
     def _is_domain(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         return rules.is_domain(self._constraints(pod, DO_NOT_SCHEDULE), old, new)
 
-    def _constraints(self, pod: Pod, action: str) -> tuple[Constraint, ...]:
+    def _constraints(self, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
         own = pod.spec.topology_spread_constraints
         if own:
             return rules.compiled(own, pod, action, merges_keys=self._merges_keys)
@@ -198,13 +198,13 @@ class DropSpread(Remedy):
         return f"without spreading over {' and '.join(self.keys)}"
 
 
-class Limits(Successive):
+class HardConstraints(Successive):
     """The hard constraints of a pod over the whole cluster."""
 
-    def __init__(self, by_constraint: tuple[Domains, ...]) -> None:
+    def __init__(self, by_constraint: tuple[SpreadDomains, ...]) -> None:
         self._by_constraint = by_constraint
 
-    def words(self, pod: Pod, nodes: Nodes) -> Words:
+    def words(self, pod: Pod, nodes: Nodes) -> RowVerdicts:
         """Say of each row whether every one of its domains has room for one more."""
         first, *others = self._by_constraint
         words = first.words(pod, nodes)
@@ -213,17 +213,17 @@ class Limits(Successive):
             words = np.where(words == FITS, domains.words(pod, nodes), words)
         return words
 
-    def changed_rows(self, before: Limits, nodes: Nodes) -> Rows | None:
+    def changed_rows(self, before: HardConstraints, nodes: Nodes) -> Rows | None:
         pairs = zip(self._by_constraint, before._by_constraint, strict=True)
         changed = [now.changed_rows(then, nodes) for now, then in pairs]
         rows = [some for some in changed if some is not None]
         return np.concatenate(rows) if len(rows) == len(changed) else None
 
 
-class Domains:
+class SpreadDomains:
     """A hard constraint over the whole cluster: how many siblings each domain holds. Axis: label codes, then "none"."""
 
-    def __init__(self, constraint: Constraint, pod: Pod, nodes: Nodes, included: rules.Included) -> None:
+    def __init__(self, constraint: SpreadConstraint, pod: Pod, nodes: Nodes, included: rules.Included) -> None:
         self._constraint = constraint
         self._constraints = included.constraints
         self._comparison_operators = included.comparison_operators
@@ -234,7 +234,7 @@ class Domains:
         self._words = self._judge(self._held, self._lowest)
         self._words[-1] = NO_LABEL
 
-    def words(self, pod: Pod, nodes: Nodes) -> Words:
+    def words(self, pod: Pod, nodes: Nodes) -> RowVerdicts:
         """Say of each row whether its domain has room for one more."""
         codes = nodes.label(self._constraint.key).codes
         change = nodes.change_of(self._constraint.supposed)
@@ -244,7 +244,7 @@ class Domains:
         rows = included.rows(self._constraint)
         return self._supposed_words(codes, np.where(rows, change, 0), rows)
 
-    def changed_rows(self, before: Domains, nodes: Nodes) -> Rows | None:
+    def changed_rows(self, before: SpreadDomains, nodes: Nodes) -> Rows | None:
         """Return the rows whose word is another than it was; None if codes mean something else now."""
         if len(self._words) != len(before._words):
             return None
@@ -253,7 +253,7 @@ class Domains:
         codes = differ[:-1].nonzero()[0].tolist()
         return nodes.rows_with(self._constraint.key, codes) if codes else NO_ROWS
 
-    def _supposed_words(self, codes: Codes, change: Scores, rows: Mask) -> Words:
+    def _supposed_words(self, codes: Codes, change: Scores, rows: Mask) -> RowVerdicts:
         """Judge each row in its own world, where its domain holds `change` more; domains without counted rows stay."""
         emptiest, second_lowest = self._emptiest
         held = self._held[codes] + change
@@ -262,7 +262,7 @@ class Domains:
         words[codes < 0] = NO_LABEL
         return words
 
-    def _judge(self, held: Scores, lowest: int | Scores) -> Words:
+    def _judge(self, held: Scores, lowest: int | Scores) -> RowVerdicts:
         return (held - (lowest if self._has_enough else 0) > self._room).astype(np.int8)
 
     @cached_property
@@ -274,7 +274,7 @@ class Domains:
         return emptiest, int(held.min())
 
 
-def _siblings(constraint: Constraint, nodes: Nodes, rows: Mask) -> tuple[Scores, Mask]:
+def _siblings(constraint: SpreadConstraint, nodes: Nodes, rows: Mask) -> tuple[Scores, Mask]:
     """Return how many siblings each domain holds, and which domains there are, over some of the rows."""
     population = nodes.population(constraint.key)
     if np.count_nonzero(rows) == len(rows) - population[-1]:
@@ -287,11 +287,11 @@ def _siblings(constraint: Constraint, nodes: Nodes, rows: Mask) -> tuple[Scores,
     return held, rules.tally(codes, None, rows, len(values)) > 0
 
 
-class Preferences:
+class SoftConstraints:
     """The soft constraints over the whole cluster, given the feasible rows."""
 
     def __init__(
-        self, constraints: tuple[Constraint, ...], nodes: Nodes, included: rules.Included, needs_all_keys: bool
+        self, constraints: tuple[SpreadConstraint, ...], nodes: Nodes, included: rules.Included, needs_all_keys: bool
     ) -> None:
         self._constraints = constraints
         self._needs_all_keys = needs_all_keys
@@ -319,7 +319,7 @@ class Preferences:
         return np.rint(total).astype(np.int64)
 
 
-def _domain_costs(constraint: Constraint, nodes: Nodes, included: rules.Included, scored: Mask) -> Costs | float:
+def _domain_costs(constraint: SpreadConstraint, nodes: Nodes, included: rules.Included, scored: Mask) -> Costs | float:
     """Return the cost by domain; for hosts, what one sibling costs: a host is a node, so its pods are counted there."""
     if constraint.key == HOSTNAME:
         return _weight(int(np.count_nonzero(scored)))

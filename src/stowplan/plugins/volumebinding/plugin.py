@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowplan.config.arguments import PluginArgs
-from stowplan.config.errors import Faults, invalid
+from stowplan.config.errors import invalid
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.contract import (
     SKIP,
@@ -61,8 +61,8 @@ class VolumeBindingArgs(PluginArgs, frozen=True):
         is_scoring = gates.enabled("StorageCapacityScoring")
         return replace(self, shape=self.shape or DEFAULT_SHAPE) if is_scoring else self
 
-    def faults(self, path: str, gates: FeatureGates) -> Faults:
-        faults: Faults = []
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        faults: list[str] = []
         if self.bind_timeout_seconds < 0:
             why = "invalid BindTimeoutSeconds, should not be a negative value"
             faults.append(invalid(f"{path}.bindTimeoutSeconds", self.bind_timeout_seconds, why))

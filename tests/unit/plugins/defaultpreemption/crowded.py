@@ -17,7 +17,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.workload import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
-from stowplan.plugins.defaultpreemption.search import Search
+from stowplan.plugins.defaultpreemption.search import VictimSearch
 from stowplan.testing import make_node, make_pod
 
 EPOCH = datetime(2025, 1, 1, tzinfo=UTC)
@@ -71,7 +71,7 @@ def attempt(cluster: Cluster, pod: Pod) -> Attempt:
 
 def search(cluster: Cluster, pod: Pod, enough: int = 100) -> Findings:
     """Search all nodes that come into question, in the order they were added."""
-    search = Search(pod, attempt(cluster, pod), cluster)
+    search = VictimSearch(pod, attempt(cluster, pod), cluster)
     return search.run(search.potential_rows(), enough)
 
 

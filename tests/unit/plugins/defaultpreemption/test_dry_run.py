@@ -11,7 +11,7 @@ from stowplan.framework.handle import PlacedPod, PlacedPods
 from stowplan.framework.verdict import Words
 from stowplan.model.kinds import ApiObject
 from stowplan.model.pod import Pod
-from stowplan.plugins.defaultpreemption.search import Search
+from stowplan.plugins.defaultpreemption.search import VictimSearch
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
 from stowplan.testing import make_node, make_pod
@@ -91,7 +91,7 @@ def test_a_row_is_settled_once_the_pod_does_not_fit_without_victims() -> None:
         asked.append(len(nodes))
         return attempt.suppose(nodes)
 
-    search = Search(crowded.urgent("2"), Attempt(attempt.verdict, attempt.nodes, counting), cluster)
+    search = VictimSearch(crowded.urgent("2"), Attempt(attempt.verdict, attempt.nodes, counting), cluster)
     found = search.run(search.potential_rows(), 100)
     assert [each.node_name for each in found.candidates] == ["a"]
     assert asked == [2, 1]

@@ -10,7 +10,7 @@ from stowplan.framework.contract import refuse
 from stowplan.model.kinds import ApiObject
 from stowplan.model.pod import Pod
 from stowplan.plugins.defaultpreemption.plugin import DefaultPreemptionArgs
-from stowplan.plugins.defaultpreemption.search import Search
+from stowplan.plugins.defaultpreemption.search import VictimSearch
 from stowplan.testing import make_node, make_pod
 from tests.unit.plugins.defaultpreemption import crowded
 from tests.unit.plugins.defaultpreemption.crowded import Summary, budget, node, placed, urgent
@@ -180,5 +180,5 @@ def test_a_pod_refused_as_a_whole_has_nowhere_to_try() -> None:
     cluster = crowded.cluster_of(node("a"), placed("a1", "a", cpu="4"))
     attempt = crowded.attempt(cluster, urgent())
     refused = replace(attempt, verdict=replace(attempt.verdict, pre_filter=refuse("no")))
-    assert Search(urgent(), attempt, cluster).potential_rows().tolist() == [0]
-    assert Search(urgent(), refused, cluster).potential_rows().tolist() == []
+    assert VictimSearch(urgent(), attempt, cluster).potential_rows().tolist() == [0]
+    assert VictimSearch(urgent(), refused, cluster).potential_rows().tolist() == []

@@ -25,9 +25,9 @@ from stowplan.plugins.podtopologyspread.plugin import (
     HOSTNAME,
     REASON,
     REASON_NO_LABEL,
-    Limits,
+    HardConstraints,
     PodTopologySpread,
-    Preferences,
+    SoftConstraints,
 )
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
@@ -97,13 +97,13 @@ class Cluster:
                 self.table.add_pod(row, self.table.shape_of(pod))
         self.nodes = Nodes(self.table)
 
-    def domains(self, pod: Pod) -> Limits:
+    def domains(self, pod: Pod) -> HardConstraints:
         """Prepare to filter."""
         state = self.plugin.pre_filter(pod, self.nodes)
         assert not isinstance(state, Skip)
         return state
 
-    def preferences(self, pod: Pod, feasible: Sequence[str] = tuple(NODES)) -> Preferences:
+    def preferences(self, pod: Pod, feasible: Sequence[str] = tuple(NODES)) -> SoftConstraints:
         """Prepare to score, once these nodes have passed the filters."""
         self.pass_filters(feasible)
         state = self.plugin.pre_score(pod, self.nodes)

@@ -6,7 +6,7 @@ import pytest
 
 from stowplan.model import selectors
 from stowplan.plugins.podtopologyspread import constraints
-from stowplan.plugins.podtopologyspread.constraints import Constraint
+from stowplan.plugins.podtopologyspread.constraints import SpreadConstraint
 from stowplan.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 ZONE = "topology.kubernetes.io/zone"
@@ -16,8 +16,8 @@ SIBLING = make_pod("other").label("app", "web")
 STRANGER = make_pod("other").label("app", "db")
 
 
-def constraint(key: str = ZONE, *, honors_taints: bool = False) -> Constraint:
-    return Constraint(
+def constraint(key: str = ZONE, *, honors_taints: bool = False) -> SpreadConstraint:
+    return SpreadConstraint(
         key=key,
         max_skew=1,
         min_domains=1,
