@@ -1,4 +1,4 @@
-"""InterPodAffinity: keep a pod near the pods it wants as neighbours and away from those it, or they, cannot stand.
+"""InterPodAffinity: keep a pod near the pods it asks for and away from those that it, or they, must not be near.
 
 All counting is done in `table.domains`: pods that match the terms of the incoming pod (`table.counts`) and pods
 that carry terms which match it (`table.terms`), summed over topology domains.
@@ -66,32 +66,6 @@ class InterPodAffinityArgs(PluginArgs, frozen=True):
 DEFAULT_ARGS = InterPodAffinityArgs()
 
 
-@dataclass(frozen=True, slots=True)
-class _RequiredTerms(Successive):
-    """What filtering needs to know: the pods that matter, by topology domain."""
-
-    affinity: tuple[Domains, ...]
-    anti_affinity: tuple[Domains, ...]
-    existing: tuple[Domains, ...]
-    # Pods that match all affinity terms, where any of the topology keys is known.
-    companions: int
-    companion: MatchedPods | None
-    is_own_companion: bool
-
-    def changed_rows(self, before: _RequiredTerms, nodes: Nodes) -> Rows | None:
-        if self._outline() != before._outline():
-            return None
-        pairs = zip(self._domains(), before._domains(), strict=True)
-        return np.concatenate([now.where_others_are(then, nodes) for now, then in pairs])
-
-    def _domains(self) -> tuple[Domains, ...]:
-        return self.affinity + self.anti_affinity + self.existing
-
-    def _outline(self) -> tuple[object, ...]:
-        groups = (self.affinity, self.anti_affinity, self.existing)
-        return self.companions > 0, [[(domains.key, len(domains.sums)) for domains in group] for group in groups]
-
-
 class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     """Place pods near or away from other pods, by the labels of the pods and the topology of the nodes.
 
@@ -147,15 +121,15 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         existing = state.existing
         if nodes.is_hypothetical:
             existing += by_key(nodes, self._objections(pod, nodes, placed=False))
-        refused: Mask | None = None
+        rejected: Mask | None = None
         if state.companion is not None:
-            refused = ~_has_company(nodes, state, state.companion)
-            yield reject(refused, AFFINITY_REASON, unresolvable=True)
+            rejected = ~_has_company(nodes, state, state.companion)
+            yield reject(rejected, AFFINITY_REASON, unresolvable=True)
         for domains, reason in ((state.anti_affinity, ANTI_AFFINITY_REASON), (existing, EXISTING_REASON)):
             if domains:
                 occupied = _any_pods(nodes, domains)
-                mask = occupied if refused is None else occupied & ~refused
-                refused = mask if refused is None else refused | mask
+                mask = occupied if rejected is None else occupied & ~rejected
+                rejected = mask if rejected is None else rejected | mask
                 yield reject(mask, reason)
 
     # Score
@@ -192,7 +166,11 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     # Requeue
 
     def events(self) -> tuple[Awaited, ...]:
-        return awaited()
+        of_pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
+        return (
+            Awaited(changes.POD, of_pods, is_schedulable_after_pod_change),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, is_schedulable_after_node_change),
+        )
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
         kinds = (("pod_affinity",), ("pod_anti_affinity",), ("pod_affinity", "pod_anti_affinity"))
@@ -225,6 +203,32 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     def _selection(self, term: Term) -> Selection:
         return selection(term, self._listers.namespaces)
+
+
+@dataclass(frozen=True, slots=True)
+class _RequiredTerms(Successive):
+    """What filtering needs to know: the pods that matter, by topology domain."""
+
+    affinity: tuple[Domains, ...]
+    anti_affinity: tuple[Domains, ...]
+    existing: tuple[Domains, ...]
+    # Pods that match all affinity terms, where any of the topology keys is known.
+    companions: int
+    companion: MatchedPods | None
+    is_own_companion: bool
+
+    def changed_rows(self, before: _RequiredTerms, nodes: Nodes) -> Rows | None:
+        if self._outline() != before._outline():
+            return None
+        pairs = zip(self._domains(), before._domains(), strict=True)
+        return np.concatenate([now.where_others_are(then, nodes) for now, then in pairs])
+
+    def _domains(self) -> tuple[Domains, ...]:
+        return self.affinity + self.anti_affinity + self.existing
+
+    def _outline(self) -> tuple[object, ...]:
+        groups = (self.affinity, self.anti_affinity, self.existing)
+        return self.companions > 0, [[(domains.key, len(domains.sums)) for domains in group] for group in groups]
 
 
 def _has_company(nodes: Nodes, state: _RequiredTerms, companion: MatchedPods) -> Mask:
@@ -270,15 +274,7 @@ class DropPodAffinity(Remedy):
         return f"without the pod's required {' and '.join(words[kind] for kind in self.kinds)}"
 
 
-def awaited() -> tuple[Awaited, ...]:
-    """Return the changes that a pod with the wrong neighbours waits for."""
-    return (
-        Awaited(changes.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, is_company_better),
-        Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, is_place_better),
-    )
-
-
-def is_company_better(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+def is_schedulable_after_pod_change(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     """Say whether a pod that came, changed or went has become a companion or is no longer a nuisance.
 
     New labels of `pod` itself always may: others may want it now, or stand it. Of another's own terms only those of a
@@ -297,7 +293,7 @@ def is_company_better(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     return is_companion_now or (_is_about(unwanted, old) and not _is_about(unwanted, new))
 
 
-def is_place_better(pod: Pod, old: Node | None, new: Node) -> bool:
+def is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> bool:
     """Say whether a node that came or was relabelled may now be near those wanted, or away from those unwanted."""
     for term in _terms(pod, "affinity"):
         value = new.labels.get(term.topology_key)

@@ -135,7 +135,7 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         return MAX_SCORE * scores // high if high > 0 else scores
 
     def events(self) -> tuple[Awaited, ...]:
-        return (Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._is_selected_now),)
+        return (Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._is_schedulable_after_node_change),)
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
         pod = rejected.pod
@@ -150,7 +150,7 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         if pod.spec.affinity is not None and pod.spec.affinity.node_affinity is not None:
             yield Need(DropNodeAffinity(), rejected.still_rejected(unselected))
 
-    def _is_selected_now(self, pod: Pod, old: Node | None, new: Node) -> bool:
+    def _is_schedulable_after_node_change(self, pod: Pod, old: Node | None, new: Node) -> bool:
         if self._added_required is not None and not self._added_required.matches(new.name, new.labels):
             return False
         return _selects(pod, new) and (old is None or not _selects(pod, old))

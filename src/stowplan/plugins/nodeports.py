@@ -49,7 +49,7 @@ class NodePorts(PreFilter, Filter, Requeue):
             yield reject(is_taken, REASON)
 
     def events(self) -> tuple[Awaited, ...]:
-        return Awaited(changes.POD, Action.DELETE, _held_a_port_of), Awaited(changes.NODE, Action.ADD)
+        return Awaited(changes.POD, Action.DELETE, _is_schedulable_after_pod_deleted), Awaited(changes.NODE, Action.ADD)
 
     def remedies(self, rejected: RejectedRows) -> tuple[Need]:
         return (Need(DropHostPorts(), rejected.mask),)
@@ -105,7 +105,7 @@ class _HeldByImportant:
         return sum(port in self.ports for port in _host_ports(pod)) if pod.priority >= self.priority else 0
 
 
-def _held_a_port_of(pod: Pod, old: Pod, new: None) -> bool:
+def _is_schedulable_after_pod_deleted(pod: Pod, old: Pod, new: None) -> bool:
     """Say whether a pod that is gone held, on a node, a port that `pod` wants."""
     return changes.counts_on_a_node(old) and _Conflicts.of(frozenset(_host_ports(pod))).amount(old) > 0
 

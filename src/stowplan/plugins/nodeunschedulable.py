@@ -39,14 +39,14 @@ class NodeUnschedulable(Filter, Requeue):
 
     def events(self) -> tuple[Awaited, ...]:
         return (
-            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_open_now),
-            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, self._now_tolerates),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_schedulable_after_node_change),
+            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, self._is_schedulable_after_pod_toleration_change),
         )
 
     def remedies(self, rejected: RejectedRows) -> tuple[Need]:
         return (Need(Tolerate(CORDON), rejected.mask),)
 
-    def _now_tolerates(self, pod: Pod, old: Pod, new: Pod) -> bool:
+    def _is_schedulable_after_pod_toleration_change(self, pod: Pod, old: Pod, new: Pod) -> bool:
         return changes.is_same(pod, new) and self._tolerates(new)
 
     def _tolerates(self, pod: Pod) -> bool:
@@ -57,6 +57,6 @@ def _is_cordoned(node: Node) -> bool:
     return node.spec.unschedulable
 
 
-def _is_open_now(pod: Pod, old: Node | None, new: Node) -> bool:
+def _is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> bool:
     was_open = old is not None and not old.spec.unschedulable
     return not was_open and not new.spec.unschedulable

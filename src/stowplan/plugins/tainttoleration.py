@@ -74,8 +74,8 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
 
     def events(self) -> tuple[Awaited, ...]:
         return (
-            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._is_tolerated_now),
-            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, _is_own_update),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._is_schedulable_after_node_change),
+            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, changes.is_own_update),
         )
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
@@ -87,7 +87,7 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
                 rows |= rejected.mask & (codes == code)
         return (Need(Tolerate(taint), rows) for taint, rows in rows_of.items())
 
-    def _is_tolerated_now(self, pod: Pod, old: Node | None, new: Node) -> bool:
+    def _is_schedulable_after_node_change(self, pod: Pod, old: Node | None, new: Node) -> bool:
         was_tolerated = old is not None and self._is_tolerated(pod, old)
         return not was_tolerated and self._is_tolerated(pod, new)
 
@@ -103,7 +103,3 @@ def _untolerated(taints: Sequence[Taint], pod: Pod) -> list[Taint]:
         for taint in repelling
         if not is_tolerated(taint, find(taint))
     ]
-
-
-def _is_own_update(pod: Pod, old: Pod, new: Pod) -> bool:
-    return changes.is_same(pod, new)

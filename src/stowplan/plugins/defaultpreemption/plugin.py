@@ -69,7 +69,7 @@ DEFAULT_ARGS = DefaultPreemptionArgs()
 class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
     """Makes room for a pod by evicting pods of lower priority from one node.
 
-    Preempts: on every node that was refused, but not for good, all pods of lower priority are supposed to go; if the
+    Preempts: on every node that was rejected, but not for good, all pods of lower priority are supposed to go; if the
         pod fits then, they are put back as long as it still fits: those first whose eviction violates a disruption
         budget, then by importance (priority, then age). Of the nodes where that works, the one is taken with the
         fewest violated budgets, then the least important victims. Pods nominated to the node, of at least the pod's
@@ -78,7 +78,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
     Gates: a pod whose victims are being evicted.
     Arguments: `minCandidateNodesPercentage` and `minCandidateNodesAbsolute`: the search stops at so many
         candidates, of the nodes that come into question; 10 percent, but at least 100.
-    Requeued by: nothing; the plugins that refused the pod hear of the evicted pods.
+    Requeued by: nothing; the plugins that rejected the pod hear of the evicted pods.
     Upstream: pkg/scheduler/framework/plugins/defaultpreemption and pkg/scheduler/framework/preemption.
     """
 

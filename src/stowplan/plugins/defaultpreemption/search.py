@@ -41,7 +41,7 @@ class VictimSearch:
         self._standing = _standing(pod, attempt, handle)
 
     def potential_rows(self) -> Rows:
-        """Return the rows that evictions may help: refused, but not for good."""
+        """Return the rows that evictions may help: rejected, but not for good."""
         verdict = self._attempt.verdict
         if verdict.pre_filter is not None:
             # The filters were never prepared, so nothing can be supposed.

@@ -1,6 +1,7 @@
-"""Refuse nodes without room for a pod's requests, and prefer the emptiest or the fullest of the others.
+"""Reject nodes without room for a pod's requests, and prefer the emptiest or the fullest of the others.
 
-What a score counts is in `plugins.noderesources.allocation`; what a pod requests, in `model.requests`.
+What a score counts is in `allocation.py`; which changes may make room, in `hints.py`; what a pod requests, in
+`model/requests.py`.
 """
 
 from __future__ import annotations
@@ -50,37 +51,8 @@ from stowplan.table.standing import Lines
 DEFAULT_ARGS = NodeResourcesFitArgs()
 
 
-class Demand(msgspec.Struct, frozen=True, gc=False):
-    """What a node must have free of one resource, and the reason to give if it has not."""
-
-    row: int
-    amount: int
-    reason: str
-    #: Whether devices serve the resource, so that a node without any is for DynamicResources to judge.
-    is_served: bool = False
-
-
-class Demands(tuple[Demand, ...], Successive):
-    """Everything that a node must have free for a pod."""
-
-    __slots__ = ()
-
-    def changed_rows(self, before: Demands, nodes: Nodes) -> Rows | None:
-        if len(self) != len(before):
-            return None
-        others = NO_ROWS
-        for now, then in zip(self, before, strict=True):
-            is_other = now.row != then.row or now.reason != then.reason or now.is_served != then.is_served
-            if is_other or max(now.amount, then.amount) > LARGEST:
-                return None
-            if now.amount != then.amount:
-                rows = _rows_between(then.amount, now.amount, now.row, nodes)
-                others = np.append(others, rows) if len(rows) else others
-        return others
-
-
 class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts, ScoresAmounts):
-    """Refuse nodes without room for the pod; of the others prefer the emptiest, or the fullest.
+    """Reject nodes without room for the pod; of the others prefer the emptiest, or the fullest.
 
     Rejects: `Too many pods`, and `Insufficient <resource>` for every resource of which the pod requests more than the
         node has left. Unresolvable if the pod requests more of a resource than the node has in all. Where the node has
@@ -179,6 +151,35 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
         return fit_remedies.remedies(rejected)
+
+
+class Demand(msgspec.Struct, frozen=True, gc=False):
+    """What a node must have free of one resource, and the reason to give if it has not."""
+
+    row: int
+    amount: int
+    reason: str
+    #: Whether devices serve the resource, so that a node without any is for DynamicResources to judge.
+    is_served: bool = False
+
+
+class Demands(tuple[Demand, ...], Successive):
+    """Everything that a node must have free for a pod."""
+
+    __slots__ = ()
+
+    def changed_rows(self, before: Demands, nodes: Nodes) -> Rows | None:
+        if len(self) != len(before):
+            return None
+        others = NO_ROWS
+        for now, then in zip(self, before, strict=True):
+            is_other = now.row != then.row or now.reason != then.reason or now.is_served != then.is_served
+            if is_other or max(now.amount, then.amount) > LARGEST:
+                return None
+            if now.amount != then.amount:
+                rows = _rows_between(then.amount, now.amount, now.row, nodes)
+                others = np.append(others, rows) if len(rows) else others
+        return others
 
 
 def _rows_between(one: int, other: int, resource: int, nodes: Nodes) -> Rows:

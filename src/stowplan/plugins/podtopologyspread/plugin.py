@@ -1,8 +1,8 @@
 """PodTopologySpread: keep the siblings of a pod evenly spread over zones, hosts or any other node label.
 
 Hard constraints are counted once for the cluster (`pre_filter`) and looked up by domain (`filter`); soft ones likewise
-in `pre_score` and `score`. What a constraint is and whom it counts, also where a pod has none of
-its own, is in `constraints.py`.
+in `pre_score` and `score`. What a constraint is and whom it counts, also where a pod has none of its own, is in
+`constraints.py`.
 """
 
 from __future__ import annotations
@@ -152,7 +152,9 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
     def events(self) -> tuple[Awaited, ...]:
         of_pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
         of_nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
-        return Awaited(changes.POD, of_pods, self._is_sibling), Awaited(changes.NODE, of_nodes, self._is_domain)
+        return Awaited(changes.POD, of_pods, self._is_schedulable_after_pod_change), Awaited(
+            changes.NODE, of_nodes, self._is_schedulable_after_node_change
+        )
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
         hard = (
@@ -163,11 +165,11 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
             return rejected.first_that_helps([DropSpread(keys)])
         return rejected.first_that_helps(DropSpread(some) for size in (1, 2, 3) for some in combinations(keys, size))
 
-    def _is_sibling(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-        return rules.is_sibling(self._constraints(pod, DO_NOT_SCHEDULE), pod, old, new)
+    def _is_schedulable_after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        return rules.is_schedulable_after_pod_change(self._constraints(pod, DO_NOT_SCHEDULE), pod, old, new)
 
-    def _is_domain(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        return rules.is_domain(self._constraints(pod, DO_NOT_SCHEDULE), old, new)
+    def _is_schedulable_after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        return rules.is_schedulable_after_node_change(self._constraints(pod, DO_NOT_SCHEDULE), old, new)
 
     def _constraints(self, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
         own = pod.spec.topology_spread_constraints
@@ -249,7 +251,7 @@ class SpreadDomains:
         if len(self._words) != len(before._words):
             return None
         differ = self._words != before._words
-        # The last is for rows without the label, which are refused in any case.
+        # The last is for rows without the label, which are rejected in any case.
         codes = differ[:-1].nonzero()[0].tolist()
         return nodes.rows_with(self._constraint.key, codes) if codes else NO_ROWS
 
