@@ -26,7 +26,7 @@ from stowplan.framework.contract import (
     Withdrawn,
     refuse,
 )
-from stowplan.framework.handle import PlacedPods, PreemptingHandle
+from stowplan.framework.handle import PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.meta import Int32
 from stowplan.model.pod import Pod
@@ -35,6 +35,8 @@ from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
 from stowplan.plugins.defaultpreemption.search import VictimSearch
 
 NO_CANDIDATE = "no candidate node for preemption"
+NEVER = "not eligible due to preemptionPolicy=Never."
+TERMINATING = "not eligible due to a terminating pod on the nominated node."
 UNDERWAY = "waiting for the preemption for this pod to be finished"
 
 
@@ -93,13 +95,13 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         return refuse(UNDERWAY) if self._handle.evictions.is_underway(pod) else None
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
-        objection = self.objection(pod, attempt)
-        if objection:
-            return _refusal(objection)
+        problem = self.why_not_eligible(pod, attempt)
+        if problem:
+            return _rejection(problem)
         found = self.search(pod, attempt)
         if not found:
             error = found.error()
-            return _refusal(error, Code.ERROR) if error else Withdrawn(_refusal(found.message()))
+            return _rejection(error, Code.ERROR) if error else Withdrawn(_rejection(found.message()))
         if self._handle.asks_before_preempting(pod):
             return Proposed(found.candidates, _settle, _fail)
         return _nominated(found.best())
@@ -108,9 +110,16 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         # A pod gone is when to look again whether the pod may be tried; whether it is worth it is for others to say.
         return (Awaited(changes.POD, Action.DELETE, lambda pod, old, new: False),)
 
-    def objection(self, pod: Pod, attempt: Attempt) -> str:
+    def why_not_eligible(self, pod: Pod, attempt: Attempt) -> str:
         """Return why the pod may not preempt; empty if it may."""
-        return objection(pod, attempt, self._handle.pods)
+        if pod.spec.preemption_policy == "Never":
+            return NEVER
+        node_name = pod.status.nominated_node_name
+        if not node_name or _is_beyond_help(attempt, node_name):
+            return ""
+        on_node = (placed.pod for placed in self._handle.pods.by_importance(node_name))
+        victims = (other for other in on_node if other.priority < pod.priority)
+        return TERMINATING if any(map(_is_being_preempted, victims)) else ""
 
     def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
@@ -121,37 +130,22 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
 
 
 def _settle(candidates: Sequence[Preemption]) -> Nominated | Rejection:
-    return _nominated(candidate_nodes.pick(candidates)) if candidates else _refusal(NO_CANDIDATE)
+    return _nominated(candidate_nodes.pick(candidates)) if candidates else _rejection(NO_CANDIDATE)
 
 
 def _fail(problem: str) -> Rejection:
-    return _refusal(problem, Code.ERROR)
+    return _rejection(problem, Code.ERROR)
 
 
 def _nominated(preemption: Preemption) -> Nominated:
     return Nominated(preemption.node_name, preemption)
 
 
-def _refusal(message: str, code: Code = Code.UNSCHEDULABLE) -> Rejection:
+def _rejection(message: str, code: Code = Code.UNSCHEDULABLE) -> Rejection:
     return Rejection((f"preemption: {message}",), code)
 
 
-NEVER = "not eligible due to preemptionPolicy=Never."
-WAITING = "not eligible due to a terminating pod on the nominated node."
-
-
-def objection(pod: Pod, attempt: Attempt, pods: PlacedPods) -> str:
-    """Return why `pod` may not preempt; empty if it may."""
-    if pod.spec.preemption_policy == "Never":
-        return NEVER
-    node_name = pod.status.nominated_node_name
-    if not node_name or _is_beyond_help(attempt, node_name):
-        return ""
-    victims = (placed.pod for placed in pods.by_importance(node_name) if placed.pod.priority < pod.priority)
-    return WAITING if any(map(is_being_preempted, victims)) else ""
-
-
-def is_being_preempted(pod: Pod) -> bool:
+def _is_being_preempted(pod: Pod) -> bool:
     """Say whether a pod is going because a scheduler evicted it."""
     if not pod.is_terminating:
         return False

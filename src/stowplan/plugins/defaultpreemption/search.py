@@ -38,7 +38,7 @@ class VictimSearch:
         self._attempt = attempt
         self._pods = handle.pods
         self._budgets = Budgets(handle.listers.pod_disruption_budgets())
-        self._standing = _standing(pod, attempt, handle)
+        self._nominated = _nominated(pod, attempt, handle)
 
     def potential_rows(self) -> Rows:
         """Return the rows that evictions may help: rejected, but not for good."""
@@ -83,7 +83,7 @@ class VictimSearch:
         pods = list(chain.from_iterable(evictable))
         shapes, codes = code_shapes([placed.shape for placed in pods])
         laid_out = Evictable(np.array(rows, dtype=np.intp), shapes, codes, offsets_of(list(map(len, evictable))))
-        result = dry_run(self._attempt, laid_out, self._standing)
+        result = dry_run(self._attempt, laid_out, self._nominated)
         return Tried(pods, laid_out, np.zeros(len(pods), dtype=bool) if is_over is None else is_over, result)
 
     def _in_turn(self, evictable: list[Sequence[PlacedPod]]) -> tuple[list[Sequence[PlacedPod]], Mask]:
@@ -98,7 +98,7 @@ class VictimSearch:
         return in_turn, np.array(is_over, dtype=bool)
 
 
-def _standing(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> NominatedByRow:
+def _nominated(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> NominatedByRow:
     """Return, by row, the nominated pods that must fit beside `pod`."""
     nominated = handle.nominations.standing_before(pod)
     if not nominated:
