@@ -10,8 +10,6 @@ from stowplan.config.types import ClientConnection, KubeSchedulerProfile, Leader
 from stowplan.model.duration import of_seconds
 from stowplan.plugins.defaultpreemption.plugin import DefaultPreemptionArgs
 from stowplan.plugins.dynamicresources.plugin import DynamicResourcesArgs
-from stowplan.plugins.interpodaffinity import InterPodAffinityArgs
-from stowplan.plugins.nodeaffinity import NodeAffinityArgs
 from stowplan.plugins.noderesources.arguments import (
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
@@ -19,7 +17,6 @@ from stowplan.plugins.noderesources.arguments import (
     ScoringStrategy,
 )
 from stowplan.plugins.podtopologyspread.arguments import PodTopologySpreadArgs
-from stowplan.plugins.volumebinding.plugin import VolumeBindingArgs
 from tests.known_plugins import KNOWN, default_configuration, from_mapping, load
 from tests.unit.config.writing import HEADER, document, with_args
 
@@ -53,21 +50,10 @@ def test_the_default_configuration() -> None:
     assert config.client_connection == ClientConnection("", "", "application/vnd.kubernetes.protobuf", 50, 100)
 
 
-def test_the_default_profile_has_the_arguments_of_eight_plugins() -> None:
+def test_the_default_profile_has_no_percentage_of_its_own() -> None:
     [profile] = default_configuration().profiles
     assert profile.scheduler_name == "default-scheduler"
     assert profile.percentage_of_nodes_to_score is None
-    half_and_half = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
-    assert profile.plugin_config == {
-        "DefaultPreemption": DefaultPreemptionArgs(10, 100),
-        "DynamicResources": DynamicResourcesArgs(of_seconds(10), of_seconds(600)),
-        "InterPodAffinity": InterPodAffinityArgs(1, False),
-        "NodeAffinity": NodeAffinityArgs(None),
-        "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs(half_and_half),
-        "NodeResourcesFit": NodeResourcesFitArgs(ScoringStrategy("LeastAllocated", half_and_half)),
-        "PodTopologySpread": PodTopologySpreadArgs((), "System"),
-        "VolumeBinding": VolumeBindingArgs(600, None),
-    }
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from stowplan.config.declarations import PluginDeclaration
 from stowplan.config.defaults import default_plugins, merge_plugins, merge_set
 from stowplan.config.feature_gates import DEFAULT_GATES, parse
 from stowplan.config.types import ListedPlugin, Plugins, PluginSet
@@ -70,29 +71,23 @@ def test_each_point_merges_on_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gates", "last"),
+    ("gates", "expected"),
     [
-        pytest.param("", ["DefaultBinder", "NodeDeclaredFeatures"], id="the defaults"),
-        pytest.param(
-            "GenericWorkload=true,GangScheduling=true",
-            ["NodeDeclaredFeatures", "GangScheduling"],
-            id="gangs are scheduled by a plugin after all others",
-        ),
-        pytest.param(
-            "AllAlpha=true",
-            ["GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"],
-            id="placements come last",
-        ),
-        pytest.param("AllBeta=false", ["ImageLocality", "DefaultBinder"], id="declared features can be left out"),
+        pytest.param("", ["First", "Beta"], id="the defaults"),
+        pytest.param("AllAlpha=true", ["First", "Beta", "Alpha"], id="an alpha one is added in its place"),
+        pytest.param("AllBeta=false", ["First"], id="a beta one can be left out"),
     ],
 )
-def test_some_default_plugins_need_a_gate(gates: str, last: list[str]) -> None:
-    names = [plugin.name for plugin in default_plugins(KNOWN, parse(gates)).multi_point.enabled]
-    assert names[-len(last) :] == last
-
-
-def test_pods_of_a_group_weigh_one() -> None:
-    weights = {
-        plugin.name: plugin.weight for plugin in default_plugins(KNOWN, parse("AllAlpha=true")).multi_point.enabled
+def test_some_default_plugins_need_a_gate(gates: str, expected: list[str]) -> None:
+    known = {
+        one.name: one
+        for one in (
+            PluginDeclaration("First", frozenset({"filter"}), is_default=True),
+            PluginDeclaration("Beta", frozenset({"filter"}), is_default=True, gate="NodeDeclaredFeatures"),
+            PluginDeclaration("Alpha", frozenset({"score"}), is_default=True, weight=7, gate="VolumeLimitScaling"),
+            PluginDeclaration("Other", frozenset({"filter"})),
+        )
     }
-    assert weights["PodGroupPodsCount"] == 1
+    enabled = default_plugins(known, parse(gates)).multi_point.enabled
+    assert [plugin.name for plugin in enabled] == expected
+    assert all(plugin.weight == known[plugin.name].weight for plugin in enabled)

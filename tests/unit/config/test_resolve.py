@@ -3,10 +3,9 @@
 import pytest
 
 from stowplan.config.construct import resolve
-from stowplan.config.declarations import POINTS, PluginDeclaration
+from stowplan.config.declarations import PluginDeclaration
 from stowplan.config.errors import ConfigError
 from stowplan.config.types import KubeSchedulerProfile, ListedPlugin, Plugins, PluginSet
-from tests import known_plugins
 
 KNOWN = {
     "Sort": PluginDeclaration("Sort", frozenset({"queue_sort"})),
@@ -117,38 +116,3 @@ def test_a_profile_that_cannot_be_built_is_refused(asked: KubeSchedulerProfile, 
         resolve(asked, KNOWN)
     assert caught.value.stage == "construct"
     assert caught.value.message == f"initializing profiles: creating profile for scheduler name a: {problem}"
-
-
-def test_the_default_profile_runs_the_documented_plugins() -> None:
-    [default] = known_plugins.default_configuration().profiles
-    resolved = resolve(default, known_plugins.KNOWN)
-    assert set(resolved) == set(POINTS)
-    assert resolved["score"] == (
-        ("TaintToleration", 3),
-        ("NodeAffinity", 2),
-        ("NodeResourcesFit", 1),
-        ("VolumeBinding", 1),
-        ("PodTopologySpread", 2),
-        ("InterPodAffinity", 2),
-        ("DynamicResources", 2),
-        ("NodeResourcesBalancedAllocation", 1),
-        ("ImageLocality", 1),
-    )
-    assert [name for name, _ in resolved["filter"]] == [
-        "NodeUnschedulable",
-        "NodeName",
-        "TaintToleration",
-        "NodeAffinity",
-        "NodePorts",
-        "NodeResourcesFit",
-        "VolumeRestrictions",
-        "NodeVolumeLimits",
-        "VolumeBinding",
-        "VolumeZone",
-        "PodTopologySpread",
-        "InterPodAffinity",
-        "DynamicResources",
-        "NodeDeclaredFeatures",
-    ]
-    assert [name for name, _ in resolved["post_filter"]] == ["DynamicResources", "DefaultPreemption"]
-    assert resolved["permit"] == ()

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowplan.config.declarations import Declarations
+from stowplan.config.construct import resolve
+from stowplan.config.declarations import POINTS, Declarations
 from stowplan.config.external import to_external
 from stowplan.framework.registry import Registry
 from stowplan.plugins import NOT_BUILT, in_tree
@@ -109,3 +110,38 @@ def test_only_in_tree_plugins_are_default_ones() -> None:
     registry = Registry((), {})
     registry.add(next(cls for cls in in_tree() if cls.__name__ == "TaintToleration"))
     assert defaults(registry.declarations()) == {}
+
+
+def test_the_default_profile_runs_the_plugins_of_upstreams() -> None:
+    [default] = default_configuration().profiles
+    resolved = resolve(default, KNOWN)
+    assert set(resolved) == set(POINTS)
+    assert resolved["score"] == (
+        ("TaintToleration", 3),
+        ("NodeAffinity", 2),
+        ("NodeResourcesFit", 1),
+        ("VolumeBinding", 1),
+        ("PodTopologySpread", 2),
+        ("InterPodAffinity", 2),
+        ("DynamicResources", 2),
+        ("NodeResourcesBalancedAllocation", 1),
+        ("ImageLocality", 1),
+    )
+    assert [name for name, _ in resolved["filter"]] == [
+        "NodeUnschedulable",
+        "NodeName",
+        "TaintToleration",
+        "NodeAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "InterPodAffinity",
+        "DynamicResources",
+        "NodeDeclaredFeatures",
+    ]
+    assert [name for name, _ in resolved["post_filter"]] == ["DynamicResources", "DefaultPreemption"]
+    assert resolved["permit"] == ()
