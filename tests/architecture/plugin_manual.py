@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from stowplan.app.cluster import Cluster
 from stowplan.config import schema
-from stowplan.config.arguments import PluginArgs
-from stowplan.config.declarations import camel
+from stowplan.config.declarations import PluginArgs, camel
 from stowplan.config.external import to_external
 from stowplan.config.feature_gates import parse
 from stowplan.framework.changes import Action

@@ -9,8 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from stowplan.config import legacy
-from stowplan.config.arguments import Arguments, PluginArgs
-from stowplan.config.declarations import POINTS, Declarations, plugin_type
+from stowplan.config.declarations import POINTS, Arguments, Declarations, PluginArgs, plugin_type
 from stowplan.config.defaults import ALL
 from stowplan.config.errors import ConfigError, suggestion
 from stowplan.config.feature_gates import FeatureGates

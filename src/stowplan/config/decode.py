@@ -13,8 +13,7 @@ import re
 from typing import Any, NamedTuple, assert_never
 
 from stowplan.config import schema
-from stowplan.config.arguments import PluginArgs
-from stowplan.config.declarations import Declarations, is_reference
+from stowplan.config.declarations import Declarations, PluginArgs, args_type_of
 from stowplan.config.document import Document, Json, JsonObject, Number, name_of, plain, sound
 from stowplan.config.errors import ConfigError
 from stowplan.config.legacy import FLAG, OLDER_VERSIONS
@@ -138,7 +137,7 @@ def _decode_arguments(fields: dict[str, Any], known: Declarations) -> list[str]:
 def _decode_plugin_arguments(given: dict[str, Any], known: Declarations) -> list[str]:
     """Read the arguments of a plugin that declares them by their schema; those of any other stay what they are."""
     name, raw = given.get("name", ""), given.get("args")
-    args_type = known[name].args_type if not is_reference(name) and name in known else None
+    args_type = args_type_of(name, known)
     if args_type is None:
         given["args"] = plain(raw)
         return []

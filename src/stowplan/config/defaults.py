@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from stowplan.config.arguments import Arguments, PluginArgs
-from stowplan.config.declarations import Declarations, class_name, is_reference
+from stowplan.config.declarations import Arguments, Declarations, PluginArgs, args_type_of, class_name, is_reference
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import Configuration, KubeSchedulerProfile, ListedPlugin, PluginConfig, Plugins, PluginSet
 
@@ -98,7 +97,7 @@ def _arguments(
 
 
 def _defaulted(name: str, args: Any, known: Declarations, gates: FeatureGates) -> Arguments:
-    args_type = known[name].args_type if not is_reference(name) and name in known else None
+    args_type = args_type_of(name, known)
     if args_type is None:
         written: Arguments = args
         return written

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from stowplan.config import decode, defaults, document, legacy
-from stowplan.config.arguments import PluginArgs
 from stowplan.config.construct import construct
-from stowplan.config.declarations import Declarations
+from stowplan.config.declarations import Declarations, PluginArgs
 from stowplan.config.document import Document, Json, JsonObject, Number
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from stowplan.config import legacy
-from stowplan.config.arguments import PluginArgs
-from stowplan.config.declarations import POINTS, Declarations, camel, class_name, is_reference
+from stowplan.config.declarations import POINTS, Declarations, PluginArgs, camel, class_name, is_reference
 from stowplan.config.defaults import ALL
 from stowplan.config.errors import suggestion
 from stowplan.config.types import Configuration, ExtenderConfig, ExtenderTLSConfig, KubeSchedulerProfile

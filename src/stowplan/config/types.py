@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from stowplan.config.arguments import Arguments
+from stowplan.config.declarations import Arguments
 from stowplan.config.schema import Bytes, Opaque, Span
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.meta import Int32

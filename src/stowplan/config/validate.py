@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stowplan.config.arguments import PluginArgs
-from stowplan.config.declarations import camel
+from stowplan.config.declarations import PluginArgs, camel
 from stowplan.config.errors import ConfigError, duplicate, invalid, label_key_faults, required
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.legacy import REFUSED_BY_V1, remedy_for

@@ -28,7 +28,7 @@ from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, M
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from stowplan.config.arguments import PluginArgs
+from stowplan.config.declarations import PluginArgs
 from stowplan.framework.changes import Action
 from stowplan.framework.remedies import Need, RejectedRows
 from stowplan.framework.verdict import Code, Rejection, Verdict, Words

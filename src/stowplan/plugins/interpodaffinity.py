@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from stowplan.config.arguments import PluginArgs
+from stowplan.config.declarations import PluginArgs
 from stowplan.config.errors import invalid
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework import changes

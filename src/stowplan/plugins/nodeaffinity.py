@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import replace
 
-from stowplan.config.arguments import PluginArgs
+from stowplan.config.declarations import PluginArgs
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework import changes
 from stowplan.framework.changes import Action

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.config.arguments import PluginArgs
-from stowplan.config.declarations import PluginDeclaration
+from stowplan.config.declarations import PluginArgs, PluginDeclaration
 from stowplan.config.types import ClientConnection, KubeSchedulerProfile, LeaderElection
 from stowplan.model.duration import of_seconds
 from stowplan.plugins.defaultpreemption.plugin import DefaultPreemptionArgs

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from stowplan.config.arguments import PluginArgs
 from stowplan.config.declarations import POINTS as CONFIGURED_POINTS
-from stowplan.config.declarations import PluginDeclaration
+from stowplan.config.declarations import PluginArgs, PluginDeclaration
 from stowplan.config.errors import child, invalid
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import KubeSchedulerProfile as ProfileConfig

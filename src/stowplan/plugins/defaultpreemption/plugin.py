@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stowplan.config.arguments import PluginArgs
+from stowplan.config.declarations import PluginArgs
 from stowplan.config.errors import invalid
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework import changes

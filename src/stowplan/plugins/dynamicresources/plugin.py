@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from stowplan.config.arguments import PluginArgs
+from stowplan.config.declarations import PluginArgs
 from stowplan.config.errors import invalid
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.contract import (

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Final, Self
 import msgspec
 from msgspec.structs import replace
 
-from stowplan.config.arguments import PluginArgs
+from stowplan.config.declarations import PluginArgs
 from stowplan.config.errors import child, duplicate, forbidden, invalid, label_key_faults, required
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.schema import Text

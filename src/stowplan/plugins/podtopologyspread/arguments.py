@@ -7,7 +7,7 @@ from typing import Annotated, Final, Self
 
 from msgspec.structs import replace
 
-from stowplan.config.arguments import PluginArgs
+from stowplan.config.declarations import PluginArgs
 from stowplan.config.errors import duplicate, forbidden, invalid, label_key_faults, required
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.schema import Text

@@ -9,7 +9,7 @@ from typing import Final, Self
 import numpy as np
 from msgspec.structs import replace
 
-from stowplan.config.arguments import PluginArgs
+from stowplan.config.declarations import PluginArgs
 from stowplan.config.errors import invalid
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.contract import (
