@@ -116,12 +116,12 @@ def panel(field: Field, profile: Profile, pod: Pod) -> Panel:
     """Return the panel that judges `pod` on the rows of the field's table."""
     table = field.table
     as_is = Nodes(table)
-    standing = {
+    nominated = {
         table.row_of[name]: [as_is.shape_of(other) for other in pods]
         for name, pods in field.nominations.standing_before(pod).items()
         if name in table.row_of
     }
-    if not standing:
+    if not nominated:
         return Panel(profile, table.reads, (as_is,))
-    added = [standing.get(row, []) for row in range(len(table))]
+    added = [nominated.get(row, []) for row in range(len(table))]
     return Panel(profile, table.reads, (as_is.suppose(as_is.all_rows, added, [[] for _ in added]), as_is))
