@@ -52,17 +52,17 @@ class DryRun(NamedTuple):
     goes: Mask
 
 
-def dry_run(attempt: Attempt, evictable: Evictable, nominated_by_row: NominatedByRow) -> DryRun:
+def dry_run(attempt: Attempt, evictable: Evictable, nominated: NominatedByRow) -> DryRun:
     """Find out, for all rows at once, who has to go for the pod to fit."""
     order = np.argsort(-evictable.lengths, kind="stable")
-    laid_out = _Layout(attempt, evictable, order, nominated_by_row)
+    laid_out = _Layout(attempt, evictable, order, nominated)
     words = np.zeros(len(order), dtype=np.int32)
     words[order] = laid_out.ask(len(order))
     fits = words[order] == 0
     if not fits.all():
         # The others are settled: ask no more about them.
         order = order[fits]
-        laid_out = _Layout(attempt, evictable, order, nominated_by_row)
+        laid_out = _Layout(attempt, evictable, order, nominated)
     laid_out.put_back()
     goes = np.zeros(len(evictable.codes), dtype=bool)
     goes[evictable.pods_at(order)] = laid_out.is_gone
@@ -72,7 +72,7 @@ def dry_run(attempt: Attempt, evictable: Evictable, nominated_by_row: NominatedB
 class _Layout:
     """Some of the rows in the order that suits the dry run, and which of their pods are away at the moment."""
 
-    def __init__(self, attempt: Attempt, evictable: Evictable, order: Rows, nominated_by_row: NominatedByRow) -> None:
+    def __init__(self, attempt: Attempt, evictable: Evictable, order: Rows, nominated: NominatedByRow) -> None:
         self._attempt = attempt
         self._rows = evictable.rows[order]
         self._lengths = evictable.lengths[order]
@@ -80,7 +80,7 @@ class _Layout:
         self._signs: Signs = np.full(len(codes), GONE, dtype=np.int64)
         self._moves = Moves(evictable.shapes, codes, offsets_of(self._lengths), self._signs)
         self._nodes = attempt.nodes.take(self._rows)
-        self._crowd = _Crowd(self._moves, self._rows, nominated_by_row) if nominated_by_row else None
+        self._crowd = _Crowd(self._moves, self._rows, nominated) if nominated else None
 
     @property
     def is_gone(self) -> Mask:
@@ -116,21 +116,21 @@ class _Layout:
 class _Crowd:
     """The rows to which pods are nominated, once more, with those pods there as well."""
 
-    def __init__(self, moves: Moves, rows: Rows, nominated_by_row: NominatedByRow) -> None:
+    def __init__(self, moves: Moves, rows: Rows, nominated: NominatedByRow) -> None:
         numbers, bounds = rows.tolist(), moves.offsets.tolist()
         self._positions: Rows = np.array(
-            [position for position, row in enumerate(numbers) if row in nominated_by_row], dtype=np.intp
+            [position for position, row in enumerate(numbers) if row in nominated], dtype=np.intp
         )
         pods: list[PodShape] = []
         # Where each of them is in the plain layout, whose signs it follows.
         sources: list[int] = []
         lengths: list[int] = []
         for position in self._positions.tolist():
-            nominated = nominated_by_row[numbers[position]]
+            here = nominated[numbers[position]]
             own = range(bounds[position], bounds[position + 1])
-            pods += [*nominated, *(moves.shapes[code] for code in moves.codes[own.start : own.stop].tolist())]
-            sources += [FROM_NOMINATION] * len(nominated) + list(own)
-            lengths.append(len(nominated) + len(own))
+            pods += [*here, *(moves.shapes[code] for code in moves.codes[own.start : own.stop].tolist())]
+            sources += [FROM_NOMINATION] * len(here) + list(own)
+            lengths.append(len(here) + len(own))
         self._sources: NDArray[np.intp] = np.array(sources, dtype=np.intp)
         comes = np.full(len(sources), COMES, dtype=np.int64)
         self._moves = Moves(*code_shapes(pods), offsets_of(lengths), comes)

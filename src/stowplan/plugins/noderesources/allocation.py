@@ -34,10 +34,10 @@ EXACT: Final = 2**53
 NodeAmounts = tuple[Any, Any]
 
 # An integer for one row, an array of them for many; booleans and fractions alike.
-IntOrArray = Any
+Numeric = Any
 
 
-class ScoredResource(msgspec.Struct, frozen=True, gc=False):
+class Share(msgspec.Struct, frozen=True, gc=False):
     """One resource that counts in a score: its row in the table, what the pod adds to it, and its weight."""
 
     row: int
@@ -49,7 +49,7 @@ class ScoredResource(msgspec.Struct, frozen=True, gc=False):
 CountServed = Callable[[str, Nodes], tuple[Scores, Scores]]
 
 
-class ScoredResources:
+class CountedResources:
     """The resources that count in a score for pods of one kind, and the scores given so far.
 
     Nodes with the same room and the same load score the same, and most nodes of a cluster are like many others; not
@@ -58,7 +58,7 @@ class ScoredResources:
 
     __slots__ = ("_pick", "known", "served", "shares")
 
-    def __init__(self, shares: tuple[ScoredResource, ...], served: tuple[tuple[int, str], ...] = ()) -> None:
+    def __init__(self, shares: tuple[Share, ...], served: tuple[tuple[int, str], ...] = ()) -> None:
         self.shares = shares
         self.served = served
         self.known: dict[NodeAmounts, int] = {}
@@ -89,7 +89,7 @@ def count_for(
     *,
     is_never_zero: bool,
     serves: Callable[[str], bool] = nothing_served,
-) -> ScoredResources:
+) -> CountedResources:
     """Return the resources that count for a pod that adds `added`: a scalar resource only if the pod requests it.
 
     `is_never_zero`: cpu and memory are counted with at least 100m and 200Mi for every container. `serves` says whether
@@ -115,31 +115,31 @@ def count_for(
                     served.append((place[0], name))
             case _:
                 continue
-        counted.append(ScoredResource(*place, spec.weight))
-    return ScoredResources(tuple(counted), tuple(served))
+        counted.append(Share(*place, spec.weight))
+    return CountedResources(tuple(counted), tuple(served))
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
     """What operators cannot say for integers and arrays alike."""
 
-    lesser: Callable[[IntOrArray, IntOrArray], IntOrArray]
+    lesser: Callable[[Numeric, Numeric], Numeric]
     #: Whether an amount is not zero: True if that holds for every row.
-    is_there: Callable[[IntOrArray], IntOrArray]
-    real: Callable[[IntOrArray], IntOrArray]
+    is_there: Callable[[Numeric], Numeric]
+    real: Callable[[Numeric], Numeric]
     #: How many hundredths a part is of the whole, fractions cut off.
-    percent: Callable[[IntOrArray, IntOrArray], IntOrArray]
+    percent: Callable[[Numeric, Numeric], Numeric]
     #: Cut off the fraction.
-    whole: Callable[[IntOrArray], IntOrArray]
-    root: Callable[[IntOrArray], IntOrArray]
-    choose: Callable[[IntOrArray, IntOrArray, IntOrArray], IntOrArray]
-    look_up: Callable[[Scores, IntOrArray], IntOrArray]
+    whole: Callable[[Numeric], Numeric]
+    root: Callable[[Numeric], Numeric]
+    choose: Callable[[Numeric, Numeric, Numeric], Numeric]
+    look_up: Callable[[Scores, Numeric], Numeric]
 
 
-ScoreRule = Callable[[Arithmetic, tuple[ScoredResource, ...], IntOrArray, IntOrArray], IntOrArray]
+ScoreRule = Callable[[Arithmetic, tuple[Share, ...], Numeric, Numeric], Numeric]
 
 
-def score_rows(rule: ScoreRule, counted: ScoredResources, nodes: Nodes) -> Scores:
+def score_rows(rule: ScoreRule, counted: CountedResources, nodes: Nodes) -> Scores:
     """Return a rule's score of every row, given what the row has and what is requested of it, by resource."""
     if nodes.rows is not None and len(nodes.rows) <= FEW_ROWS:
         scored = [score_one(rule, counted, has, taken) for has, taken in nodes.amounts()]
@@ -151,7 +151,7 @@ def score_rows(rule: ScoreRule, counted: ScoredResources, nodes: Nodes) -> Score
     return np.full(len(nodes), scores, dtype=np.int64)
 
 
-def score_served(rule: ScoreRule, counted: ScoredResources, nodes: Nodes, count: CountServed) -> Scores:
+def score_served(rule: ScoreRule, counted: CountedResources, nodes: Nodes, count: CountServed) -> Scores:
     """Return a rule's score of every row, where the devices that serve a resource stand in for what a row lacks."""
     allocatable, requested = nodes.allocatable.copy(), nodes.requested.copy()
     for row, name in counted.served:
@@ -163,23 +163,23 @@ def score_served(rule: ScoreRule, counted: ScoredResources, nodes: Nodes, count:
     return np.broadcast_to(np.asarray(scores, dtype=np.int64), len(nodes)).copy()
 
 
-def score_one(rule: ScoreRule, counted: ScoredResources, has: list[int], taken: list[int]) -> int:
+def score_one(rule: ScoreRule, counted: CountedResources, has: list[int], taken: list[int]) -> int:
     """Return a rule's score of one row: remembered, if a row in the same condition has been scored before."""
     condition = counted.condition(has, taken)
     score = counted.known.get(condition)
     return counted.remember(condition, rule(ONE_ROW, counted.shares, has, taken)) if score is None else score
 
 
-def divisor(amount: IntOrArray, is_there: IntOrArray) -> IntOrArray:
+def divisor(amount: Numeric, is_there: Numeric) -> Numeric:
     """Return what to divide by: the amount, or 1 in place of zero."""
     return amount if is_there is True else amount + (amount == 0)
 
 
-def _is_there(amounts: IntOrArray) -> IntOrArray:
+def _is_there(amounts: Numeric) -> Numeric:
     return True if np.count_nonzero(amounts) == len(amounts) else amounts != 0
 
 
-def _percents(parts: IntOrArray, wholes: IntOrArray) -> IntOrArray:
+def _percents(parts: Numeric, wholes: Numeric) -> Numeric:
     # Below 2^53 a fraction is further from the next whole number than the error of a division, so floats are exact;
     # dividing integers takes several times as long.
     if wholes.max(initial=0) >= EXACT // MAX_SCORE:

@@ -19,9 +19,9 @@ from stowplan.plugins.noderesources.allocation import (
     MANY_ROWS,
     ONE_ROW,
     Arithmetic,
-    IntOrArray,
-    ScoredResource,
-    ScoredResources,
+    CountedResources,
+    Numeric,
+    Share,
     count_for,
     divisor,
     nothing_served,
@@ -61,12 +61,12 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
         self._resources = args.resources
         self._served = ServedAmounts(handle) if handle is not None else None
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> ScoredResources | Skip:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> CountedResources | Skip:
         serves = self._served.serves if self._served is not None else nothing_served
         counted = count_for(self._resources, nodes.accounted(pod), nodes, is_never_zero=False, serves=serves)
         return counted if any(share.amount for share in counted.shares) else SKIP
 
-    def score(self, pod: Pod, nodes: Nodes, state: ScoredResources | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: CountedResources | None) -> Scores:
         # A profile may enable the score without its preparation, which is then made up for here.
         counted = self.pre_score(pod, nodes) if state is None else state
         if isinstance(counted, Skip):
@@ -76,10 +76,10 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
         scores = _improvement_of_all(counted.shares, nodes)
         return score_rows(_improvement, counted, nodes) if scores is None else scores
 
-    def is_by_amounts(self, state: ScoredResources) -> bool:
+    def is_by_amounts(self, state: CountedResources) -> bool:
         return not state.served
 
-    def score_of(self, state: ScoredResources, has: list[int], taken: list[int]) -> int:
+    def score_of(self, state: CountedResources, has: list[int], taken: list[int]) -> int:
         return score_one(_improvement, state, has, taken)
 
 
@@ -104,11 +104,11 @@ class Evenness(msgspec.Struct, frozen=True):
         of_one, of_other = float(has[self.first]), float(has[self.second])
         if not of_one or not of_other:
             of_one = of_other = math.inf
-        fractions: list[IntOrArray] = [min(one, of_one) / of_one, min(other, of_other) / of_other]
+        fractions: list[Numeric] = [min(one, of_one) / of_one, min(other, of_other) / of_other]
         return [one, other, of_one, of_other, float(2 * NEUTRAL - _balance(ONE_ROW, fractions, [True, True]))]
 
 
-def _improvement_of_all(counted: tuple[ScoredResource, ...], nodes: Nodes) -> Scores | None:
+def _improvement_of_all(counted: tuple[Share, ...], nodes: Nodes) -> Scores | None:
     """Return the score of every row, starting from how it stands; None where only the general rule is exact."""
     standing = nodes.standing(Evenness(counted[0].row, counted[1].row)) if len(counted) == 2 else None
     if standing is None or any(standing.highest[i] + share.amount >= EXACT for i, share in enumerate(counted)):
@@ -129,8 +129,8 @@ def _improvement_of_all(counted: tuple[ScoredResource, ...], nodes: Nodes) -> Sc
 
 
 def _improvement(
-    arithmetic: Arithmetic, counted: tuple[ScoredResource, ...], allocatable: IntOrArray, requested: IntOrArray
-) -> IntOrArray:
+    arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Numeric, requested: Numeric
+) -> Numeric:
     if len(counted) < 2:
         # One resource alone is always in balance.
         return NEUTRAL
@@ -148,7 +148,7 @@ def _improvement(
     return arithmetic.whole(change * 0.5 + NEUTRAL)
 
 
-def _balance(arithmetic: Arithmetic, fractions: list[IntOrArray], are_there: list[IntOrArray]) -> IntOrArray:
+def _balance(arithmetic: Arithmetic, fractions: list[Numeric], are_there: list[Numeric]) -> Numeric:
     """Return how alike the fractions are, at most 100; a resource that is not there has fraction 0, not counted."""
     if len(fractions) == 2:
         deviation = _half_distance(fractions[0], fractions[1], are_there[0] & are_there[1])
@@ -159,13 +159,13 @@ def _balance(arithmetic: Arithmetic, fractions: list[IntOrArray], are_there: lis
     return arithmetic.whole(evenness)
 
 
-def _half_distance(one: IntOrArray, other: IntOrArray, are_both_there: IntOrArray) -> IntOrArray:
+def _half_distance(one: Numeric, other: Numeric, are_both_there: Numeric) -> Numeric:
     distance = abs(one - other)
     distance *= 0.5 if are_both_there is True else 0.5 * are_both_there
     return distance
 
 
-def _deviation(arithmetic: Arithmetic, fractions: list[IntOrArray], are_there: list[IntOrArray]) -> IntOrArray:
+def _deviation(arithmetic: Arithmetic, fractions: list[Numeric], are_there: list[Numeric]) -> Numeric:
     """Return the standard deviation, added up in the order configured: another gives other last digits."""
     total = squares = of_two = 0.0
     for fraction in fractions:

@@ -30,10 +30,10 @@ from stowplan.plugins.noderesources import remedies as fit_remedies
 from stowplan.plugins.noderesources.allocation import (
     EXACT,
     Arithmetic,
-    IntOrArray,
-    ScoredResource,
-    ScoredResources,
+    CountedResources,
+    Numeric,
     ScoreRule,
+    Share,
     count_for,
     divisor,
     nothing_served,
@@ -128,11 +128,11 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
                 return False
         return True
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> ScoredResources:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> CountedResources:
         serves = self._served.serves if self._served is not None else nothing_served
         return count_for(self._resources, _container_requests(pod, nodes), nodes, is_never_zero=True, serves=serves)
 
-    def score(self, pod: Pod, nodes: Nodes, state: ScoredResources | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: CountedResources | None) -> Scores:
         # A profile may enable the score without its preparation.
         counted = self.pre_score(pod, nodes) if state is None else state
         if counted.served and self._served is not None:
@@ -140,10 +140,10 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         scores = score_all(counted.shares, nodes) if self._is_least_allocated else None
         return score_rows(self._rule, counted, nodes) if scores is None else scores
 
-    def is_by_amounts(self, state: ScoredResources) -> bool:
+    def is_by_amounts(self, state: CountedResources) -> bool:
         return not state.served
 
-    def score_of(self, state: ScoredResources, has: list[int], taken: list[int]) -> int:
+    def score_of(self, state: CountedResources, has: list[int], taken: list[int]) -> int:
         return score_one(self._rule, state, has, taken)
 
     def events(self) -> tuple[Awaited, ...]:
@@ -214,12 +214,10 @@ def _rule_of(strategy: ScoringStrategy) -> ScoreRule:
     raise ValueError(f"NodeResourcesFit: scoringStrategy of type {strategy.type!r} is not usable; use {known}")
 
 
-def _average_of(part: Callable[[IntOrArray, IntOrArray], IntOrArray]) -> ScoreRule:
+def _average_of(part: Callable[[Numeric, Numeric], Numeric]) -> ScoreRule:
     """Return the rule that averages, by weight, the percentage that a part of each resource makes up."""
 
-    def rule(
-        arithmetic: Arithmetic, counted: tuple[ScoredResource, ...], allocatable: IntOrArray, requested: IntOrArray
-    ) -> IntOrArray:
+    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Numeric, requested: Numeric) -> Numeric:
         total = weights = 0
         for share in counted:
             has = allocatable[share.row]
@@ -238,9 +236,7 @@ def _curve_of(shape: Sequence[UtilizationShapePoint]) -> ScoreRule:
     """Return the rule that averages, by weight, a curve over the used percentage; what scores 0 does not weigh."""
     curve = curve_of(shape)
 
-    def rule(
-        arithmetic: Arithmetic, counted: tuple[ScoredResource, ...], allocatable: IntOrArray, requested: IntOrArray
-    ) -> IntOrArray:
+    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Numeric, requested: Numeric) -> Numeric:
         total = weights = 0
         for share in counted:
             has = allocatable[share.row]
@@ -282,7 +278,7 @@ class FreeRoom(msgspec.Struct, frozen=True):
         return [*free, *capacities, float(weighs or 1)]
 
 
-def score_all(shares: tuple[ScoredResource, ...], nodes: Nodes) -> Scores | None:
+def score_all(shares: tuple[Share, ...], nodes: Nodes) -> Scores | None:
     """Return the score of every row, for a pod that adds these shares; None where only the general rule is exact."""
     rule = FreeRoom(tuple([share.row for share in shares]), tuple([share.weight for share in shares]))
     standing = nodes.standing(rule) if shares else None

@@ -65,7 +65,7 @@ DEFAULT_ARGS: Final = PodTopologySpreadArgs()
 NO_DOMAIN: Final = np.iinfo(np.int32).max
 FITS, FULL, NO_LABEL = 0, 1, 2
 
-RowVerdicts = NDArray[np.int8]
+RowReasons = NDArray[np.int8]
 Costs = NDArray[np.floating[Any]]
 
 
@@ -110,7 +110,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         if not constraints:
             return SKIP
         included = rules.Included(pod, nodes, constraints, self._comparison_operators)
-        return HardConstraints(tuple(SpreadDomains(constraint, pod, nodes, included) for constraint in constraints))
+        return HardConstraints(tuple(ConstraintDomains(constraint, pod, nodes, included) for constraint in constraints))
 
     def filter(self, pod: Pod, nodes: Nodes, state: HardConstraints | None) -> Iterator[Reject]:
         if state is None:
@@ -120,7 +120,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
             yield reject(words == FULL, REASON)
             yield reject(words == NO_LABEL, REASON_NO_LABEL, unresolvable=True)
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> SoftConstraints | Skip:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> Preferences | Skip:
         try:
             constraints = self._constraints(pod, SCHEDULE_ANYWAY)
         except SelectorError as error:
@@ -132,14 +132,14 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         needs_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_default
         keyed = constraints if needs_all_keys else ()
         included = rules.Included(pod, nodes, keyed, self._comparison_operators)
-        return SoftConstraints(constraints, nodes, included, needs_all_keys)
+        return Preferences(constraints, nodes, included, needs_all_keys)
 
-    def score(self, pod: Pod, nodes: Nodes, state: SoftConstraints | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: Preferences | None) -> Scores:
         if state is None:
             raise WordedError(UNPREPARED)
         return state.scores(nodes)
 
-    def normalize(self, scores: Scores, low: int, high: int, state: SoftConstraints) -> Scores:
+    def normalize(self, scores: Scores, low: int, high: int, state: Preferences) -> Scores:
         scored = state.scored
         if scored is not None:
             low = int(scores.min(where=scored, initial=high))
@@ -203,10 +203,10 @@ class DropSpread(Remedy):
 class HardConstraints(Successive):
     """The hard constraints of a pod over the whole cluster."""
 
-    def __init__(self, by_constraint: tuple[SpreadDomains, ...]) -> None:
+    def __init__(self, by_constraint: tuple[ConstraintDomains, ...]) -> None:
         self._by_constraint = by_constraint
 
-    def words(self, pod: Pod, nodes: Nodes) -> RowVerdicts:
+    def words(self, pod: Pod, nodes: Nodes) -> RowReasons:
         """Say of each row whether every one of its domains has room for one more."""
         first, *others = self._by_constraint
         words = first.words(pod, nodes)
@@ -222,7 +222,7 @@ class HardConstraints(Successive):
         return np.concatenate(rows) if len(rows) == len(changed) else None
 
 
-class SpreadDomains:
+class ConstraintDomains:
     """A hard constraint over the whole cluster: how many siblings each domain holds. Axis: label codes, then "none"."""
 
     def __init__(self, constraint: SpreadConstraint, pod: Pod, nodes: Nodes, included: rules.Included) -> None:
@@ -236,7 +236,7 @@ class SpreadDomains:
         self._words = self._judge(self._held, self._lowest)
         self._words[-1] = NO_LABEL
 
-    def words(self, pod: Pod, nodes: Nodes) -> RowVerdicts:
+    def words(self, pod: Pod, nodes: Nodes) -> RowReasons:
         """Say of each row whether its domain has room for one more."""
         codes = nodes.label(self._constraint.key).codes
         change = nodes.change_of(self._constraint.supposed)
@@ -246,7 +246,7 @@ class SpreadDomains:
         rows = included.rows(self._constraint)
         return self._supposed_words(codes, np.where(rows, change, 0), rows)
 
-    def changed_rows(self, before: SpreadDomains, nodes: Nodes) -> Rows | None:
+    def changed_rows(self, before: ConstraintDomains, nodes: Nodes) -> Rows | None:
         """Return the rows whose word is another than it was; None if codes mean something else now."""
         if len(self._words) != len(before._words):
             return None
@@ -255,7 +255,7 @@ class SpreadDomains:
         codes = differ[:-1].nonzero()[0].tolist()
         return nodes.rows_with(self._constraint.key, codes) if codes else NO_ROWS
 
-    def _supposed_words(self, codes: Codes, change: Scores, rows: Mask) -> RowVerdicts:
+    def _supposed_words(self, codes: Codes, change: Scores, rows: Mask) -> RowReasons:
         """Judge each row in its own world, where its domain holds `change` more; domains without counted rows stay."""
         emptiest, second_lowest = self._emptiest
         held = self._held[codes] + change
@@ -264,7 +264,7 @@ class SpreadDomains:
         words[codes < 0] = NO_LABEL
         return words
 
-    def _judge(self, held: Scores, lowest: int | Scores) -> RowVerdicts:
+    def _judge(self, held: Scores, lowest: int | Scores) -> RowReasons:
         return (held - (lowest if self._has_enough else 0) > self._room).astype(np.int8)
 
     @cached_property
@@ -289,7 +289,7 @@ def _siblings(constraint: SpreadConstraint, nodes: Nodes, rows: Mask) -> tuple[S
     return held, rules.tally(codes, None, rows, len(values)) > 0
 
 
-class SoftConstraints:
+class Preferences:
     """The soft constraints over the whole cluster, given the feasible rows."""
 
     def __init__(

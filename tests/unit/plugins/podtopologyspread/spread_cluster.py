@@ -27,7 +27,7 @@ from stowplan.plugins.podtopologyspread.plugin import (
     REASON_NO_LABEL,
     HardConstraints,
     PodTopologySpread,
-    SoftConstraints,
+    Preferences,
 )
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
@@ -103,7 +103,7 @@ class Cluster:
         assert not isinstance(state, Skip)
         return state
 
-    def preferences(self, pod: Pod, feasible: Sequence[str] = tuple(NODES)) -> SoftConstraints:
+    def preferences(self, pod: Pod, feasible: Sequence[str] = tuple(NODES)) -> Preferences:
         """Prepare to score, once these nodes have passed the filters."""
         self.pass_filters(feasible)
         state = self.plugin.pre_score(pod, self.nodes)
