@@ -3,6 +3,7 @@
 import ast
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +25,31 @@ def functions(tree: ast.Module) -> Iterator[Function]:
 def parse(path: Path) -> ast.Module:
     """Parse one Python file."""
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+@cache
+def defined_names(path: Path) -> frozenset[str]:
+    """Return what a module defines, a package also what it imports; and as `Class.member` what its classes define."""
+    found: set[str] = set()
+    for node in parse(path).body:
+        found.update(_defined(node))
+        if isinstance(node, ast.Import | ast.ImportFrom) and path.name == "__init__.py":
+            found.update(alias.asname or alias.name for alias in node.names)
+        if isinstance(node, ast.ClassDef):
+            fields = {sub.attr for sub in ast.walk(node) if isinstance(sub, ast.Attribute)}
+            members = {name for part in node.body for name in _defined(part)}
+            found |= {f"{node.name}.{name}" for name in members | fields}
+    return frozenset(found)
+
+
+def _defined(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield node.name
+        case ast.Assign():
+            yield from (name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
 
 
 def label(path: Path) -> str:

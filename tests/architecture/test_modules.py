@@ -1,8 +1,10 @@
 """Modules are named after ideas, say what they own, and import only downwards."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,18 @@ def test_the_import_contracts_hold() -> None:
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_page_shows_the_layers_that_are_enforced() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    [enforced] = [contract["layers"] for contract in contracts if contract["id"] == "layers"]
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = page.split("| layer | what it holds |\n|---|---|\n")[1].split("\n\n")[0]
+    shown = [set(re.findall(r"`(\w+)`", row.split("|")[1])) for row in table.splitlines()]
+    # What no user comes across is not on the page.
+    assert shown == [layer for layers in enforced if (layer := set(re.findall(r"\w+", layers)) - {"__main__"})]
 
 
 def test_importing_the_package_loads_no_part_of_it() -> None:

@@ -52,7 +52,7 @@ def answer(field: Field, question: Question) -> Answer:
     if gate is not None:
         return {**_NOTHING, "enqueue": said(gate)}
     shape = field.table.shape_of(pod)
-    result = scheduling_cycle.choose(field, profile, pod, shape)
+    result = scheduling_cycle.choose_at_once(field, profile, pod, shape)
     if isinstance(result, Failed):
         return {**_NOTHING, "error": result.message}
     found = scheduling_cycle.find_feasible(field, profile, pod, shape)

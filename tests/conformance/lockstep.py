@@ -49,9 +49,9 @@ class Lockstep:
         self._loop = loop
         self.api = RecordedApi()
         cluster = Cluster(ties="upstream", keep_answers=keep_answers, feature_gates=gates)
-        self._scheduler, self._parts = assemble(cluster, self.api, loop.now_ns)
-        self._parts.tell = self._hear
-        self.api.connect(self._scheduler, self._parts)
+        self._scheduler = assemble(cluster, self.api, loop.now_ns)
+        self._scheduler.environment.tell = self._hear
+        self.api.connect(self._scheduler)
         self.troubles: list[str] = []
         self._seen: dict[Key, Any] = {}
 
@@ -63,10 +63,10 @@ class Lockstep:
         await self._settle()
         for _ in range(STEP_SECONDS):
             self._loop.jump(1)
-            self._parts.queue.flush_backoff(self._parts.now_ns())
+            self._scheduler.state.queue.flush_backoff(self._scheduler.environment.now_ns())
             await self._settle()
-        validate_queue(self._parts.queue)
-        validate_cache(self._parts.cache)
+        validate_queue(self._scheduler.state.queue)
+        validate_cache(self._scheduler.state.cache)
 
     def _apply(self, operation: Operation) -> None:
         if operation["op"] == "delete":
@@ -86,7 +86,7 @@ class Lockstep:
 
     async def _settle(self) -> None:
         """Try pods for as long as there are any to try, each to its very end."""
-        while self._parts.queue.has_ready:
+        while self._scheduler.state.queue.has_ready:
             self._loop.jump(MILLISECOND)
             await self._scheduler.schedule_next()
             await self._scheduler.settle()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from stowplan.model import node_selector, qos, requests, selector_text, selectors, tolerations
+from stowplan.model import node_selector, requests, selectors, tolerations
 from stowplan.model.affinity import NodeSelector, Toleration
 from stowplan.model.decode import convert
 from stowplan.model.meta import LabelSelector
@@ -83,7 +83,7 @@ def _selector(compile: Callable[[], Selector], label_sets: list[dict[str, str]])
 
 
 def _selector_string(given: dict[str, Any]) -> dict[str, Any]:
-    return _selector(lambda: selector_text.parse(given["selector"]), given["labels"])
+    return _selector(lambda: selectors.parse_selector(given["selector"]), given["labels"])
 
 
 def _selector_object(given: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _pod_requests(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _qos(given: dict[str, Any]) -> str:
-    return qos.qos_class(convert(Pod, given))
+    return requests.qos_class(convert(Pod, given))
 
 
 _TABLES: dict[str, Callable[[Any], Any]] = {

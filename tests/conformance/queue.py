@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from stowplan.app.cluster import Cluster
-from stowplan.engine.event_handlers import Intake
+from stowplan.engine.event_handlers import EventHandlers
 from stowplan.framework.contract import Awaited
 from stowplan.framework.profile import Profile, awaited_by, complete
 from stowplan.model import decode
@@ -18,7 +18,7 @@ from stowplan.plugins import NOT_BUILT
 from stowplan.plugins.volumes import hints
 from stowplan.queue.backoff import SECOND
 from stowplan.queue.entry import Place, QueuedPod
-from stowplan.queue.places import Rules
+from stowplan.queue.places import QueueRules
 from stowplan.queue.queue import SchedulingQueue
 from stowplan.queue.validate import contents, validate
 from tests.conformance.recorded import leave_out_missing
@@ -50,10 +50,10 @@ class Replay:
         profile = next(iter(self._cluster.profiles.values()))
         self._sort_key = profile.queue_sort[0].sort_key
         self._queue = SchedulingQueue(
-            Rules(profile.run_pre_enqueue, self._sort_key),
+            QueueRules(profile.run_pre_enqueue, self._sort_key),
             awaited_by={profile.name: self._awaited_by(profile)},
         )
-        self._intake = Intake(self._cluster.cache, self._queue, self._cluster.profiles)
+        self._intake = EventHandlers(self._cluster.cache, self._queue, self._cluster.profiles)
         self._seen: dict[tuple[str, str, str], Any] = {}
         self._taken: dict[str, QueuedPod] = {}
         self._operations: Mapping[str, Callable[[Case, int], list[Difference]]] = {

@@ -73,6 +73,11 @@ def checker(tmp_path: Path) -> Checker:
         pytest.param(answer(504, b'{"reason":"ResourceVersionTooLarge"}'), [], id="a version of the future"),
         pytest.param(answer(504), ["504 in answer to reading"], id="too late for another reason"),
         pytest.param(
+            answer(500, b'{"message":"..., which the eviction subresource does not support."}'),
+            [],
+            id="upstream's own word on a pod with several budgets",
+        ),
+        pytest.param(
             b"\r\n", ["cut off without an answer: reading: GET /version HTTP/N.N"], id="a connection that ends before"
         ),
     ],
@@ -89,7 +94,7 @@ def test_an_answer_that_does_not_come_is_found(tmp_path: Path) -> None:
 TRACEBACK = """\
 E1116 18:53:25.147293   10550 connection.py:46] GET /version failed
 Traceback (most recent call last):
-  File "/x/src/stowplan/embedded/pages.py", line 12, in version
+  File "/x/src/stowplan/embedded/http/pages.py", line 12, in version
     return {}["fz-1"]
 KeyError: 'fz-1'
 """
@@ -103,6 +108,12 @@ KeyError: 'fz-1'
         pytest.param("I1116 18:53:25.1   1 work.py:146] fz-1 will be tried again: failed\n", [], id="information"),
         pytest.param(
             "W1116 18:53:25.1   1 failures.py:48] x: pods fz-1 failed: forbidden\n", [], id="a warning in words"
+        ),
+        pytest.param(
+            'E1116 18:53:25.1   1 report_log.py:66] "Error scheduling pod; retrying" err="running filter plugin: gather'
+            ' pool information: failed to parse node selector: Invalid value: ..." pod="fz-b/fz-0"\n',
+            [],
+            id="a slice with a node selector that upstream cannot read either",
         ),
         pytest.param("note: the cluster has 5 nodes\n", [], id="a note"),
     ],

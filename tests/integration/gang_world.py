@@ -16,7 +16,6 @@ from stowplan.app.settings import read_configuration
 from stowplan.cache.validate import validate as validate_cache
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, parse
 from stowplan.engine.ports import GivenBack, Report
-from stowplan.engine.timers import run_timers
 from stowplan.framework.contract import Permit, Plugin, Reserve
 from stowplan.model.meta import NamespacedMeta
 from stowplan.model.pod import Pod, SchedulingGroup
@@ -62,11 +61,11 @@ class GangWorld:
         self.notebook = Notebook(no_fault)
         self.cluster = Cluster(read_configuration(config, gates), feature_gates=gates)
         self._add_plugins(extra)
-        self.scheduler, self.parts = assemble(self.cluster, self.notebook, loop.now_ns)
-        self.notebook.connect(self.scheduler, self.parts)
+        self.scheduler = assemble(self.cluster, self.notebook, loop.now_ns)
+        self.notebook.connect(self.scheduler)
         self.reports: list[Report] = []
-        self.parts.tell = lambda report: self.reports.append(report)
-        work = (self.scheduler.run(), run_timers(self.scheduler, self.parts))
+        self.scheduler.environment.tell = lambda report: self.reports.append(report)
+        work = (self.scheduler.run(), self.scheduler.run_timers())
         self._tasks = [asyncio.create_task(each) for each in work]
 
     def nodes(self, count: int, cpu: str = "2") -> None:
@@ -83,8 +82,8 @@ class GangWorld:
         self.check()
 
     def check(self) -> None:
-        validate_cache(self.parts.cache)
-        validate_queue(self.parts.queue)
+        validate_cache(self.scheduler.state.cache)
+        validate_queue(self.scheduler.state.queue)
 
     # What became of the pods
 
@@ -94,7 +93,7 @@ class GangWorld:
 
     def counted(self) -> list[str]:
         """Return the names of the pods that the table counts."""
-        return sorted(placed.pod.name for placed in self.parts.cache.pods())
+        return sorted(placed.pod.name for placed in self.scheduler.state.cache.pods())
 
     def message(self, name: str) -> str:
         """Return what was last said about a pod that went back."""
@@ -107,7 +106,7 @@ class GangWorld:
 
     def places(self) -> dict[str, str]:
         """Return where the pods that wait are."""
-        found = contents(self.parts.queue)
+        found = contents(self.scheduler.state.queue)
         return {entry.pod.name: place.value for place, entries in found.items() for entry in entries}
 
     def pod(self, name: str) -> Pod:

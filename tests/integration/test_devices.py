@@ -14,7 +14,6 @@ from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.cache.validate import validate as validate_cache
 from stowplan.engine.ports import GivenBack, Report, Trouble
-from stowplan.engine.timers import run_timers
 from stowplan.model import decode
 from stowplan.model.dra import ResourceClaim
 from stowplan.queue.validate import validate as validate_queue
@@ -36,11 +35,11 @@ class World:
         assert isinstance(loop, VirtualTimeLoop)
         self.notebook = Notebook(no_fault, lag_seconds=lag_seconds)
         self.cluster = Cluster()
-        self.scheduler, self.parts = assemble(self.cluster, self.notebook, loop.now_ns)
-        self.notebook.connect(self.scheduler, self.parts)
+        self.scheduler = assemble(self.cluster, self.notebook, loop.now_ns)
+        self.notebook.connect(self.scheduler)
         self.reports: list[Report] = []
-        self.parts.tell = lambda report: self.reports.append(report)
-        work = (self.scheduler.run(), run_timers(self.scheduler, self.parts))
+        self.scheduler.environment.tell = lambda report: self.reports.append(report)
+        work = (self.scheduler.run(), self.scheduler.run_timers())
         self._tasks = [asyncio.create_task(each) for each in work]
         nodes = [make_node(name).capacity(cpu="8", memory="64Gi", pods=110).build() for name in ("one", "two")]
         self.create(*nodes, slice_of("one", "d1", "d2"), slice_of("two", "d1"), device_class("gpu", serves=GPU))
@@ -80,8 +79,8 @@ class World:
 
     async def after(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        validate_cache(self.parts.cache)
-        validate_queue(self.parts.queue)
+        validate_cache(self.scheduler.state.cache)
+        validate_queue(self.scheduler.state.queue)
 
     async def stop(self) -> None:
         running, timers = self._tasks

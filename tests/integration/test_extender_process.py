@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from stowplan.config.types import ExtenderConfig, ExtenderTLSConfig
 from stowplan.extender import chain
-from stowplan.extender.client import HttpExtender
-from stowplan.extender.connect import connect
+from stowplan.extender.client import HttpExtender, connect
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extender import Filtered
 from stowplan.framework.handle import ExtenderError

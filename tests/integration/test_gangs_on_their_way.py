@@ -85,7 +85,7 @@ def test_members_held_by_permit_are_bound_when_the_last_of_them_is_let_go() -> N
         world.nodes(3)
         world.create(group("train", 3), *members("train", 3))
         await world.after(1)
-        first, second, third = world.parts.waiting
+        first, second, third = world.scheduler.state.waiting
         first.allow("Holds")
         second.allow("Holds")
         await world.after(5)
@@ -102,7 +102,7 @@ def test_a_held_member_that_is_refused_takes_its_gang_back() -> None:
         world.nodes(3)
         world.create(group("train", 3), *members("train", 3))
         await world.after(1)
-        first, *_ = world.parts.waiting
+        first, *_ = world.scheduler.state.waiting
         first.reject("Holds", "not today")
         await world.after(0.1)
         assert (world.bound(), world.went_back()) == ([], ["train-0", "train-1", "train-2"])
@@ -119,7 +119,7 @@ def test_an_extra_member_may_be_refused_without_harm() -> None:
         world.nodes(3)
         world.create(group("train", 2), *members("train", 3))
         await world.after(1)
-        first, second, third = world.parts.waiting
+        first, second, third = world.scheduler.state.waiting
         first.reject("Holds", "not today")
         second.allow("Holds")
         third.allow("Holds")
@@ -136,7 +136,7 @@ def test_a_member_that_comes_later_waits_for_those_on_their_way() -> None:
         await world.after(1)
         world.create(member("train", 2).build())
         await world.after(1)
-        first, second, late = world.parts.waiting
+        first, second, late = world.scheduler.state.waiting
         late.allow("Holds")
         await world.after(1)
         assert world.bound() == []
@@ -161,7 +161,7 @@ def test_members_are_held_no_longer_than_the_group_allows(timeout: int | None, s
         world.create(group("train", 2, timeout=timeout), *members("train", 2))
         await world.after(seconds - 0.5)
         assert world.counted() == ["train-0", "train-1"]
-        held = list(world.parts.waiting)
+        held = list(world.scheduler.state.waiting)
         await world.after(1)
         assert all(one.is_decided for one in held)
 
@@ -173,7 +173,7 @@ def test_a_member_deleted_while_held_takes_its_gang_back() -> None:
         world.nodes(3)
         world.create(group("train", 3), *members("train", 3))
         await world.after(1)
-        held = list(world.parts.waiting)
+        held = list(world.scheduler.state.waiting)
         world.notebook.delete(world.pod("train-1"))
         for one in held:
             one.allow("Holds")

@@ -23,11 +23,10 @@ from stowplan.model.affinity import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
+from stowplan.model.kinds import Namespace
 from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta, OwnerReference
-from stowplan.model.namespace import Namespace
 from stowplan.model.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
-from stowplan.model.pod import Container, ContainerPort, Pod, PodSpec, RestartRule
-from stowplan.model.pod_status import PodStatus
+from stowplan.model.pod import Container, ContainerPort, Pod, PodSpec, PodStatus, RestartRule
 from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import ResourceRequirements
 from stowplan.model.workload import (

@@ -12,8 +12,7 @@ from stowplan.app.cluster import Cluster
 from stowplan.cache.cache import Cache
 from stowplan.cache.validate import validate
 from stowplan.model.meta import Condition
-from stowplan.model.pod import Pod
-from stowplan.model.pod_status import ContainerStatus, PodStatus
+from stowplan.model.pod import ContainerStatus, Pod, PodStatus
 from stowplan.model.volumes import ResourceRequirements
 from stowplan.table.nodes import Nodes
 from tests.examples import examples

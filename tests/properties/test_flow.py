@@ -124,10 +124,10 @@ class FlowHistory(RuleBasedStateMachine):
     def cue(self, pick: int, cue: tuple[str, str]) -> None:
         self.stage.plugin(cue[0]).cue(self.pending[pick % len(self.pending)].name, cue[1])
 
-    @precondition(lambda self: bool(len(self.stage.parts.waiting)))
+    @precondition(lambda self: bool(len(self.stage.scheduler.state.waiting)))
     @rule(is_allowed=st.booleans())
     def decide(self, is_allowed: bool) -> None:
-        pod = next(iter(self.stage.parts.waiting)).pod
+        pod = next(iter(self.stage.scheduler.state.waiting)).pod
         usher = self.stage.plugin("EagerPermitter")
         self._tell(lambda: usher.allow(pod) if is_allowed else usher.deny(pod))
 
@@ -176,17 +176,17 @@ class FlowHistory(RuleBasedStateMachine):
     @invariant()
     def nobody_lies_awake_beside_a_free_bed(self) -> None:
         """A pod that only lacked room does not wait where there is room."""
-        if self.lag or self.stage.parts.queue.nominations:
+        if self.lag or self.stage.scheduler.state.queue.nominations:
             return
-        for entry in contents(self.stage.parts.queue)[Place.UNSCHEDULABLE]:
+        for entry in contents(self.stage.scheduler.state.queue)[Place.UNSCHEDULABLE]:
             if entry.rejected_by == {"NodeResourcesFit"}:
                 fits = [name for name in NODES if self._has_room(entry.pod, name)]
                 assert not fits, f"{entry.pod.key} waits, but fits on {fits}"
 
     def _has_room(self, pod: Pod, name: str) -> bool:
-        if name not in self.stage.parts.cache.table.row_of:
+        if name not in self.stage.scheduler.state.cache.table.row_of:
             return False
-        there = [placed.pod for placed in self.stage.parts.cache.pods_on(name)]
+        there = [placed.pod for placed in self.stage.scheduler.state.cache.pods_on(name)]
         cpu, most = NODES[name]
         return len(there) < most and sum(map(milli_cpu, there)) + milli_cpu(pod) <= cpu * 1000
 
@@ -216,9 +216,9 @@ class FlowHistory(RuleBasedStateMachine):
 
     def _can_have_room(self, pod: Pod, name: str) -> bool:
         """Say whether evicting less important pods makes room."""
-        if name not in self.stage.parts.cache.table.row_of:
+        if name not in self.stage.scheduler.state.cache.table.row_of:
             return False
-        there = [placed.pod for placed in self.stage.parts.cache.pods_on(name)]
+        there = [placed.pod for placed in self.stage.scheduler.state.cache.pods_on(name)]
         stay = [other for other in there if other.priority >= pod.priority]
         cpu, most = NODES[name]
         return len(stay) < most and sum(map(milli_cpu, stay)) + milli_cpu(pod) <= cpu * 1000

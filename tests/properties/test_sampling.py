@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowplan.engine.sampling import Sampler
+from stowplan.engine.scheduling_cycle import Sampler
 from tests.examples import examples
 
 SIZE = 12

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stowplan.engine.ties import RandomTie, UpstreamOrder
+from stowplan.engine.scheduling_cycle import RandomTie, UpstreamOrder
 from tests.examples import examples
 
 

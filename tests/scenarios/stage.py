@@ -20,11 +20,8 @@ from stowplan.app.settings import read_configuration
 from stowplan.cache.validate import validate as validate_cache
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.types import Configuration
-from stowplan.engine.parts import Parts
-from stowplan.engine.ports import GivenBack, Placed, Report, Trouble
+from stowplan.engine.ports import GivenBack, Placed, Report, Timeouts, Trouble
 from stowplan.engine.scheduler import Scheduler
-from stowplan.engine.timeouts import Patience
-from stowplan.engine.timers import run_timers
 from stowplan.queue.validate import contents
 from stowplan.queue.validate import validate as validate_queue
 from stowplan.simulate.notebook import Notebook
@@ -58,19 +55,18 @@ class Stage:
     def __init__(
         self,
         config: Configuration,
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
         gates: FeatureGates = DEFAULT_GATES,
         **notebook: float,
     ) -> None:
         self._config = config
         self._gates = gates
-        self._patience = patience
+        self._timeouts = timeouts
         self.faults: list[Fault] = []
         self.book = Notebook(self._fault, **notebook)
         self.reports: deque[tuple[float, Report]] = deque()
         self.cluster: StageCluster
         self.scheduler: Scheduler
-        self.parts: Parts
         self._tasks: list[asyncio.Task[None]] = []
 
     # Schedulers come and go
@@ -80,12 +76,12 @@ class Stage:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
         self.cluster = StageCluster(self._config, self._gates)
-        self.scheduler, self.parts = assemble(self.cluster, self.book, loop.now_ns, self._patience)
-        self.parts.tell = lambda report: self.reports.append((round(loop.time(), 3), report))
-        self.book.connect(self.scheduler, self.parts)
+        self.scheduler = assemble(self.cluster, self.book, loop.now_ns, self._timeouts)
+        self.scheduler.environment.tell = lambda report: self.reports.append((round(loop.time(), 3), report))
+        self.book.connect(self.scheduler)
         self._tasks = [
             loop.create_task(self.scheduler.run()),
-            loop.create_task(run_timers(self.scheduler, self.parts)),
+            loop.create_task(self.scheduler.run_timers()),
         ]
 
     async def crash(self) -> None:
@@ -112,8 +108,8 @@ class Stage:
         self.validate()
 
     def validate(self) -> None:
-        validate_queue(self.parts.queue)
-        validate_cache(self.parts.cache)
+        validate_queue(self.scheduler.state.queue)
+        validate_cache(self.scheduler.state.cache)
 
     # What can be seen
 
@@ -128,9 +124,11 @@ class Stage:
     def places(self) -> dict[str, str]:
         """Return where each pod is that is not bound: its place in the queue, or assumed."""
         found = {
-            entry.pod.key: place.value for place, entries in contents(self.parts.queue).items() for entry in entries
+            entry.pod.key: place.value
+            for place, entries in contents(self.scheduler.state.queue).items()
+            for entry in entries
         }
-        assumed = {placed.pod.key: "assumed" for placed in self.parts.cache.pods() if placed.is_assumed}
+        assumed = {placed.pod.key: "assumed" for placed in self.scheduler.state.cache.pods() if placed.is_assumed}
         return {**assumed, **found}
 
     def tried(self, key: str) -> list[float]:
@@ -152,11 +150,11 @@ class Stage:
     def leftovers(self) -> dict[str, int]:
         """Count what must be nothing once everything has come to its end."""
         return {
-            "in flight": len(self.parts.queue.in_flight),
-            "assumed": sum(placed.is_assumed for placed in self.parts.cache.pods()),
-            "waiting": len(self.parts.waiting),
+            "in flight": len(self.scheduler.state.queue.in_flight),
+            "assumed": sum(placed.is_assumed for placed in self.scheduler.state.cache.pods()),
+            "waiting": len(self.scheduler.state.waiting),
             "evictions": len(self.cluster.evictions),
-            "status writes": len(self.parts.statuses),
+            "status writes": len(self.scheduler._tasks.status_writes),
         }
 
     # Faults

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from stowplan.config import feature_gates
-from stowplan.engine.ports import Dropped
-from stowplan.engine.timeouts import Patience
+from stowplan.engine.ports import Dropped, Timeouts
 from stowplan.simulate import virtual_time
 from tests.scenarios.reading import changed, read_object, scenarios
 from tests.scenarios.stage import Fault, Stage, configuration, configuration_of
@@ -46,12 +45,12 @@ async def play(case: dict[str, Any]) -> None:
 
 
 def _stage(given: dict[str, Any]) -> Stage:
-    patience = Patience(**given.get("patience", {}))
+    timeouts = Timeouts(**given.get("timeouts", {}))
     gates = feature_gates.parse(given.get("gates", ""))
     notebook = {f"{name}_seconds": given[name] for name in ("lag", "grace") if name in given}
     if "profiles" in given:
-        return Stage(configuration_of(given["profiles"]), patience, gates, **notebook)
-    return Stage(configuration(given.get("plugins", ()), **given.get("profile", {})), patience, gates, **notebook)
+        return Stage(configuration_of(given["profiles"]), timeouts, gates, **notebook)
+    return Stage(configuration(given.get("plugins", ()), **given.get("profile", {})), timeouts, gates, **notebook)
 
 
 async def _take(stage: Stage, step: dict[str, Any]) -> None:
@@ -175,8 +174,8 @@ def _nominated(stage: Stage, expected: Any) -> dict[str, str]:
     """Return the nominated nodes as the cluster has them; in memory they must be the same."""
     found = {pod.name: pod.status.nominated_node_name for pod in stage.book.pods.values()}
     for pod in stage.book.pods.values():
-        if stage.parts.cache.placed(pod) is None:
-            assert stage.parts.queue.nominations.node_of(pod) == found[pod.name], pod.name
+        if stage.scheduler.state.cache.placed(pod) is None:
+            assert stage.scheduler.state.queue.nominations.node_of(pod) == found[pod.name], pod.name
     return {name: node_name for name, node_name in found.items() if node_name}
 
 

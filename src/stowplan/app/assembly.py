@@ -1,4 +1,4 @@
-"""Put a scheduler together around a `Cluster`: queue, intake, flow. What it writes to is given.
+"""Put a scheduler together around a `Cluster`: queue, event handlers, flow. What it writes to is given.
 
 The live scheduler, the embedded cluster and the simulation differ in the writer and the clock, and in nothing else.
 """
@@ -11,20 +11,19 @@ from typing import Any
 
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import queue_limits
-from stowplan.engine.event_handlers import Intake
-from stowplan.engine.parts import Parts
-from stowplan.engine.ports import Trouble, Writer
+from stowplan.engine.parts import ActivePolicy, SchedulerState
+from stowplan.engine.ports import Environment, Timeouts, Trouble, Writer
 from stowplan.engine.scheduler import Scheduler
-from stowplan.engine.timeouts import Patience
 from stowplan.framework import plugin_faults
 from stowplan.framework.contract import Awaited
+from stowplan.framework.gangs import has_gangs
 from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import awaited_by
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
-from stowplan.queue.backoff import Limits
+from stowplan.queue.backoff import QueueLimits
 from stowplan.queue.hints import AwaitedBy
-from stowplan.queue.places import Rules
+from stowplan.queue.places import QueueRules
 from stowplan.queue.queue import SchedulingQueue
 
 
@@ -32,48 +31,46 @@ def assemble(
     cluster: Cluster,
     writer: Writer,
     now_ns: Callable[[], int],
-    patience: Patience | None = None,
-    limits: Limits | None = None,
-) -> tuple[Scheduler, Parts]:
-    """Return the flow over a cluster, and the parts it moves pods between; limits are the configuration's if none."""
+    timeouts: Timeouts | None = None,
+    limits: QueueLimits | None = None,
+) -> Scheduler:
+    """Return the scheduler of a cluster; limits are the configuration's if none are given."""
+    environment = Environment(writer, now_ns, timeouts if timeouts is not None else Timeouts())
 
     def tell(text: str) -> None:
-        parts.tell(Trouble(text))
+        environment.tell(Trouble(text))
 
-    cluster.writer = writer
+    cluster.writer = cluster.binder = writer
     # Whoever listens may be put there later.
-    cluster.heard = lambda said: parts.tell(said)
+    cluster.heard = lambda said: environment.tell(said)
     queue = _queue(cluster, tell, limits if limits is not None else queue_limits(cluster.config, cluster.feature_gates))
-    parts = Parts(
-        cache=cluster.cache,
-        queue=queue,
-        intake=Intake(cluster.cache, queue, cluster.profiles, cluster.waiting_pods),
-        field=cluster.field,
-        profiles=cluster.profiles,
-        writer=writer,
-        now_ns=now_ns,
-        waiting=cluster.waiting_pods,
-        news=cluster.news,
-        patience=patience if patience is not None else Patience(),
-        announces_nodes=cluster.feature_gates.enabled("NominatedNodeNameForExpectation"),
-        extended=cluster.extended(),
-    )
-    cluster.stopwatch.wind(now_ns, (parts.patience.slow_seconds, parts.patience.late_seconds), tell)
-    return Scheduler(parts, cluster.evictions), parts
+    state = SchedulerState(cluster.cache, queue, cluster.waiting_pods, cluster.evictions, cluster.news)
+    announces_nodes = cluster.feature_gates.enabled("NominatedNodeNameForExpectation")
+    policy = ActivePolicy(cluster.profiles, cluster.field, announces_nodes=announces_nodes)
+    _use(cluster, policy)
+    limits_seconds = (environment.timeouts.slow_seconds, environment.timeouts.late_seconds)
+    cluster.stopwatch.wind(now_ns, limits_seconds, tell)
+    return Scheduler(state, policy, environment)
 
 
-def reassemble(cluster: Cluster, parts: Parts) -> None:
+def reassemble(cluster: Cluster, scheduler: Scheduler) -> None:
     """Have the flow use the profiles and extenders of the cluster, and try again whom others refused.
 
     Called between two cycles, never inside one.
     """
-    parts.profiles, parts.field, parts.extended = cluster.profiles, cluster.field, cluster.extended()
-    parts.intake = replace(parts.intake, scheduler_names=cluster.profiles)
-    parts.queue.use(_awaited(cluster))
-    parts.queue.bring_all_back(parts.now_ns())
+    policy, queue = scheduler.policy, scheduler.state.queue
+    _use(cluster, policy)
+    scheduler.event_handlers.scheduler_names = cluster.profiles
+    queue.use(_awaited(cluster))
+    queue.bring_all_back(scheduler.environment.now_ns())
 
 
-def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> SchedulingQueue:
+def _use(cluster: Cluster, policy: ActivePolicy) -> None:
+    policy.profiles, policy.field, policy.extenders = cluster.profiles, cluster.field, cluster.extenders_in_flow()
+    policy.gang_profiles = frozenset(profile.name for profile in cluster.profiles.values() if has_gangs(profile))
+
+
+def _queue(cluster: Cluster, tell: Callable[[str], None], limits: QueueLimits) -> SchedulingQueue:
     def gate(pod: Pod) -> Rejection | None:
         profile = cluster.profiles.get(pod.spec.scheduler_name)
         return profile.run_pre_enqueue(pod) if profile is not None else None
@@ -89,7 +86,7 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: Limits) -> Sch
             tell(f"plugin {plugin.name!r} failed in QueueSort for pod {pod.key!r}, which comes last now: {why}")
             return 1, queued_at_ns
 
-    return SchedulingQueue(Rules(gate, sort_key, tell), _awaited(cluster), limits, cluster.nominations)
+    return SchedulingQueue(QueueRules(gate, sort_key, tell), _awaited(cluster), limits, cluster.nominations)
 
 
 def _awaited(cluster: Cluster) -> AwaitedBy:

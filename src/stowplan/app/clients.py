@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from stowplan.app.effective import OptionError
 from stowplan.app.release import USER_AGENT
 from stowplan.config.types import ClientConnection
-from stowplan.kube import binding_message, credentials
+from stowplan.kube import credentials, writes
 from stowplan.kube.client import Client, ClientSettings, Exchange
 from stowplan.kube.credentials import CredentialsError
 from stowplan.observe.component_metrics import RequestMetrics
@@ -35,7 +35,7 @@ async def open_client(
     """Return a client of the cluster that is to be scheduled; `name` tells it apart in the server's logs."""
     found = await credentials.load(connection.kubeconfig, os.environ, now, master)
     agent = f"{USER_AGENT}/{name}" if name else USER_AGENT
-    is_binary = connection.content_type == binding_message.MEDIA_TYPE
+    is_binary = connection.content_type == writes.MEDIA_TYPE
     settings = ClientSettings(agent, connection.qps, connection.burst, timeout_seconds, writes_binary=is_binary)
     try:
         return Client(found, settings, told_to(metrics, found.server))

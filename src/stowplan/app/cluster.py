@@ -26,22 +26,19 @@ from stowplan.app.nominated import NominatedPods
 from stowplan.app.private_loop import PrivateLoop
 from stowplan.app.settings import ConfigurationLike, as_configuration, installed_plugins
 from stowplan.app.standalone import Standalone, Unmeasured
-from stowplan.cache.cache import Cache, Placed
-from stowplan.cache.groups import Groups
-from stowplan.cache.objects import Objects
+from stowplan.cache.cache import Cache, CachedPod
+from stowplan.cache.objects import Groups, Objects
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, rules_of
 from stowplan.config.types import Configuration
-from stowplan.engine import scheduling_cycle
-from stowplan.engine.eviction import Evictions
-from stowplan.engine.extended import Extended
-from stowplan.engine.news import News
+from stowplan.engine import binding_cycle, scheduling_cycle
+from stowplan.engine.background_tasks import ClusterChanges
+from stowplan.engine.extenders import Extenders
 from stowplan.engine.ports import ExtenderSaid, Note, Writer
+from stowplan.engine.post_filter import Evictions
 from stowplan.engine.results import Chosen, Failed, Refused, Result
-from stowplan.engine.sampling import ALL_NODES, Sampler
-from stowplan.engine.scheduling_cycle import Field
-from stowplan.engine.ties import RandomTie, TieRule, UpstreamOrder
-from stowplan.extender.connect import connect
-from stowplan.framework import placing, plugin_faults
+from stowplan.engine.scheduling_cycle import ALL_NODES, Field, RandomTie, Sampler, TieRule, UpstreamOrder
+from stowplan.extender.client import connect
+from stowplan.framework import plugin_faults
 from stowplan.framework.extender import Extender
 from stowplan.framework.handle import Binder, Measures, ObjectWriter
 from stowplan.framework.kept.memo import Memo
@@ -54,8 +51,9 @@ from stowplan.model.dra import ResourceClaim
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
-from stowplan.observe.explain import Explanation, explain, feasible_nodes
-from stowplan.observe.hearing import hear
+from stowplan.observe.explain import explain, feasible_nodes
+from stowplan.observe.explanation import Explanation
+from stowplan.observe.extender_reports import ask_extenders
 from stowplan.plugins.dynamicresources.in_flight import InFlight
 from stowplan.queue.nominations import Nominations
 from stowplan.table.nodes import Nodes
@@ -116,17 +114,19 @@ class Cluster:
         #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
         self.draw: Callable[[int], int] = random.Random(seed).randrange
         self.waiting_pods = WaitingPods()
-        self.evictions = Evictions(self.cache)
+        self.evictions = Evictions(self.cache, self.waiting_pods)
         #: Measures the plugins of all profiles; runs when a scheduler is put together.
         self.stopwatch = Stopwatch()
         #: Told when changes were applied.
-        self.news = News()
+        self.news = ClusterChanges()
         #: The resource claims on their way to the cluster.
         self.claims = InFlight(self.cache.objects, self.cache.table.reads, gates)
         #: Where plugins count their own work.
         self.measures: Measures = Unmeasured()
         #: What plugins write to; without one, what they write is done here.
         self.writer: Writer | None = None
+        #: Where bind plugins post to.
+        self.binder: Binder = Standalone(self.cache)
         built = self.build(self.config)
         self.profiles: Mapping[str, Profile] = built.profiles
         self.extenders: tuple[Extender, ...] = built.extenders
@@ -142,7 +142,7 @@ class Cluster:
             percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score or ALL_NODES,
         )
         self._keeps_answers = keep_answers
-        self._extender_ties = RandomTie(random.Random(seed).randrange)
+        self._draw_for_extenders: Callable[[int], int] = random.Random(seed).randrange
         self._loop = PrivateLoop()
 
     @classmethod
@@ -189,11 +189,6 @@ class Cluster:
     def asks_before_preempting(self, pod: Pod) -> bool:
         """Say whether an extender has to agree before room is made for `pod`."""
         return any(extender.is_preemptor and extender.is_interested(pod) for extender in self.extenders)
-
-    @property
-    def binder(self) -> Binder:
-        """Where bind plugins post to."""
-        return self.writer if self.writer is not None else Standalone(self.cache)
 
     @property
     def writes(self) -> ObjectWriter:
@@ -268,11 +263,9 @@ class Cluster:
         if not isinstance(result, Chosen):
             return result
         node_name = result.node_name
-        self.cache.assume(pod, node_name, shape)
-        rejection = placing.run_reserve(profile, pod, node_name)
+        rejection = binding_cycle.place(self.cache, profile, pod, node_name, shape)
         if rejection is not None:
-            placing.run_unreserve(profile, pod, node_name)
-            self.cache.forget(pod)
+            binding_cycle.undo(self.cache, profile, pod, node_name)
             return Failed(pod, ", ".join(rejection.reasons), rejection.plugin)
         self.nominations.remove(pod)
         return result
@@ -287,20 +280,20 @@ class Cluster:
             gated = Gated(pod, gate)
             # Nobody meant to keep it out.
             return Failed(pod, gated.message, gate.plugin) if gate.code is Code.ERROR else gated
-        extended = self.extended()
-        if extended is not None:
-            return self._loop.run(extended.choose(profile, pod, shape), self.extenders)
-        return scheduling_cycle.choose(self.field, profile, pod, shape)
+        extenders = self.extenders_in_flow()
+        if extenders is None:
+            return scheduling_cycle.choose_at_once(self.field, profile, pod, shape)
+        return self._loop.run(scheduling_cycle.choose(self.field, profile, pod, shape, extenders), self.extenders)
 
     def explain(self, pod: Pod) -> Explanation:
         """Say what every plugin and extender thinks of every node for `pod`, with scores and nearest misses."""
         profile, hearing = self.profile_of(pod), None
         if self.extenders:
             nodes = feasible_nodes(self.field, profile, pod)
-            hearing = self._loop.run(hear(self.extenders, pod, nodes), self.extenders)
+            hearing = self._loop.run(ask_extenders(self.extenders, pod, nodes), self.extenders)
         return explain(self.field, profile, pod, hearing)
 
-    def placed(self, pod: Pod) -> Placed | None:
+    def placed(self, pod: Pod) -> CachedPod | None:
         return self.cache.placed(pod)
 
     def profile_of(self, pod: Pod) -> Profile:
@@ -360,17 +353,16 @@ class Cluster:
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score or ALL_NODES,
         )
 
-    def extended(self) -> Extended | None:
-        """Return who chooses together with the extenders; None if there are none, for then nothing is waited for."""
+    def extenders_in_flow(self) -> Extenders | None:
+        """Return the extenders as the flow asks them; None if there are none, for then nothing is waited for."""
         if not self.extenders:
             return None
         known = self.cache.table.row_of
-        return Extended(
-            self.field,
+        return Extenders(
             self.extenders,
             pods_on=lambda name: self.pods_on(name) if name in known else None,
             tell=lambda said: self.heard(said),
-            draw=self._extender_ties,
+            draw=self._draw_for_extenders,
         )
 
 

@@ -18,7 +18,7 @@ from stowplan.app.release import VERSION
 from stowplan.config.types import ClientConnection, Configuration, LeaderElection
 from stowplan.observe.logs import LogSettings
 from stowplan.observe.series import Shown
-from stowplan.queue.backoff import Limits
+from stowplan.queue.backoff import QueueLimits
 from stowplan.serving.authentication import ProxySettings
 from stowplan.serving.authorization import AccessSettings
 from stowplan.serving.certificates import TlsSettings
@@ -77,7 +77,7 @@ def ignored_flags(options: Options) -> list[str]:
     return [name for name in DEPRECATED if name in options.given] if has_file(options) else []
 
 
-def queue_limits(options: Options, configuration: Configuration) -> Limits:
+def queue_limits(options: Options, configuration: Configuration) -> QueueLimits:
     """Return how long pods wait: what the configuration says, and what it has no field for."""
     found = settings.queue_limits(configuration, options.feature_gates)
     return replace(found, max_unschedulable_seconds=int(options.pod_max_in_unschedulable_pods_duration.seconds))

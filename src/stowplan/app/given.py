@@ -9,7 +9,7 @@ from typing import Any
 
 from stowplan.config import feature_gates
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.model import decode, malformed
+from stowplan.model import decode, json_values
 from stowplan.model.meta import Part
 from stowplan.model.pod import Pod
 
@@ -34,7 +34,7 @@ def read_yaml(source: str | Path) -> list[Any]:
     for one in found:
         if isinstance(one, decode.UnknownObject):
             problem = f"scheduling reads no {one.kind} of {one.api_version}, which is left out"
-            title = malformed.title(one.content)
+            title = json_values.title(one.content)
             # Told of the line that calls `Cluster.from_yaml`.
             warnings.warn(f"{origin}: {title}: {problem}; of a workload, give the pods", stacklevel=3)
     return found

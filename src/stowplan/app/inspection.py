@@ -21,13 +21,12 @@ from stowplan.cache.cache import Cache
 from stowplan.framework.profile import Profile, awaited_by
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.observe import node_report
 from stowplan.observe.explain import explain, feasible_nodes
-from stowplan.observe.explanation import Explanation, render
-from stowplan.observe.hearing import Hearing, hear
-from stowplan.observe.node_usage import usage
-from stowplan.observe.pod_story import Story, render_story, waiting_data
+from stowplan.observe.explanation import Explanation, render, render_every_node, render_node
+from stowplan.observe.extender_reports import ExtenderReports, ask_extenders
+from stowplan.observe.pod_history import PodHistory, render_history, waiting_data
 from stowplan.observe.queue_state import QueueView, counts
+from stowplan.observe.resource_usage import node_usage
 from stowplan.observe.summary import node_summary, summary
 from stowplan.serving.inspecting import Answer, BadQueryError, ExplainQuery, NodesQuery, QueueQuery, UnknownObjectError
 
@@ -46,7 +45,7 @@ class Inspection:
         if extenders:
             # Asked beside the cycles: pods need not wait while somebody is curious.
             pod, nodes = await self._between_cycles(lambda now_ns: self._question(query))
-            hearing = await hear(extenders, pod, nodes)
+            hearing = await ask_extenders(extenders, pod, nodes)
         return await self._between_cycles(lambda now_ns: self._explain(query, now_ns, hearing))
 
     async def queue(self, query: QueueQuery) -> dict[str, Any]:
@@ -81,12 +80,12 @@ class Inspection:
         with _without(cluster.cache, pod):
             return pending, feasible_nodes(cluster.field, _profile(cluster, pending), pending)
 
-    def _explain(self, query: ExplainQuery, now_ns: int, hearing: Hearing | None) -> Answer:
+    def _explain(self, query: ExplainQuery, now_ns: int, hearing: ExtenderReports | None) -> Answer:
         pod = self._find(query.pod)
-        cluster, cache = self._replica.cluster, self._replica.parts.cache
+        cluster, cache = self._replica.cluster, self._replica.scheduler.state.cache
         placed = cache.placed(pod)
         view = self._view()
-        story = Story(
+        story = PodHistory(
             placed.node_name if placed is not None else "", view.of(pod), self._replica.timeline.tries(pod), now_ns
         )
         pending = _as_pending(pod)
@@ -119,13 +118,13 @@ class Inspection:
     def _view(self) -> QueueView:
         replica = self._replica
         awaited = {name: awaited_by(profile) for name, profile in replica.cluster.profiles.items()}
-        parts, extended = replica.parts, replica.parts.extended
-        questions_about = extended.questions.of if extended is not None else lambda pod: ()
-        return QueueView(parts.queue, replica.limits, parts.waiting, replica.timeline, awaited, questions_about)
+        state, extenders = replica.scheduler.state, replica.scheduler.policy.extenders
+        questions_about = extenders.questions.of if extenders is not None else lambda pod: ()
+        return QueueView(state.queue, replica.limits, state.waiting, replica.timeline, awaited, questions_about)
 
     def _nodes(self, query: NodesQuery) -> dict[str, Any]:
-        _check_sort(self._replica.parts.cache, query.sort)
-        found = usage(self._replica.parts.cache, query.wants)
+        _check_sort(self._replica.scheduler.state.cache, query.sort)
+        found = node_usage(self._replica.scheduler.state.cache, query.wants)
         if query.sort == "name":
             found.sort(key=lambda one: one.name)
         elif query.sort:
@@ -181,20 +180,18 @@ def _without(cache: Cache, pod: Pod) -> Iterator[None]:
             cache.add_pod(placed.pod)
 
 
-def _text(explanation: Explanation, story: Story, query: ExplainQuery) -> str:
+def _text(explanation: Explanation, story: PodHistory, query: ExplainQuery) -> str:
     sections = [render(explanation, query.width, query.top)]
     if story.node_name:
         sections.insert(0, f"Pod {explanation.pod.key} is on {story.node_name}. If it were to be scheduled now:")
     if query.has_every_node:
-        sections.append(node_report.render_every_node(explanation, query.width))
-    sections += [
-        node_report.render_node(explanation.nodes[_known(explanation, name)], query.width) for name in query.nodes
-    ]
-    sections.append(render_story(story, query.width))
+        sections.append(render_every_node(explanation, query.width))
+    sections += [render_node(explanation.nodes[_known(explanation, name)], query.width) for name in query.nodes]
+    sections.append(render_history(story, query.width))
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _data(explanation: Explanation, story: Story, query: ExplainQuery) -> dict[str, Any]:
+def _data(explanation: Explanation, story: PodHistory, query: ExplainQuery) -> dict[str, Any]:
     names = list(explanation.nodes) if query.has_every_node else [_known(explanation, name) for name in query.nodes]
     nodes = {name: node_summary(explanation.nodes[name]) for name in names}
     return {**summary(explanation, query.top), "nodes": nodes, "story": story.data()}

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.kube.client import Client, Request
+from stowplan.kube.client import ApiRequest, Client
 from stowplan.serving.identity import AccessRequest, Decision, User
 
 _TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -44,11 +44,11 @@ class KubeReviewer:
         return Decision(bool(status.get("allowed")), status.get("reason", ""))
 
     async def authentication_config(self) -> Mapping[str, str]:
-        found = msgspec.json.decode(await self._client.send(Request("GET", _CONFIG)), type=dict[str, Any])
+        found = msgspec.json.decode(await self._client.send(ApiRequest("GET", _CONFIG)), type=dict[str, Any])
         data: dict[str, str] = found.get("data") or {}
         return data
 
     async def _review(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        answer = await self._client.send(Request("POST", path, body=msgspec.json.encode(body)))
+        answer = await self._client.send(ApiRequest("POST", path, body=msgspec.json.encode(body)))
         status: dict[str, Any] = msgspec.json.decode(answer, type=dict[str, Any]).get("status") or {}
         return status

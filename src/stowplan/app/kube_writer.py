@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from stowplan.app import clients
 from stowplan.engine.ports import Note
 from stowplan.framework.handle import ConflictError
+from stowplan.kube.backoff import Draw
+from stowplan.kube.client import Client
 from stowplan.kube.errors import ApiError
 from stowplan.kube.events import Occurrence, Recorder, reference_to
 from stowplan.kube.object_writes import ObjectWrites
 from stowplan.kube.writes import Writes
-from stowplan.model.binding import Binding
-from stowplan.model.meta import Condition
-from stowplan.model.pod import Pod
 
 
-class KubeWriter:
-    """Writes to a cluster, as long as `writes` lets it."""
+class KubeWriter(Writes):
+    """Writes to a cluster, as long as `may_write` lets it; events are `recorder`'s to write."""
 
-    def __init__(self, writes: Writes, recorder: Recorder) -> None:
-        self._writes = writes
-        self.object_writer = KubeObjectWriter(writes.objects)
+    def __init__(self, client: Client, draw: Draw, may_write: Callable[[], bool], recorder: Recorder) -> None:
+        super().__init__(client, clients.now, draw, may_write)
+        self.object_writer = KubeObjectWriter(self.objects)
         self._recorder = recorder
-
-    async def bind(self, binding: Binding) -> None:
-        await self._writes.bind(binding)
-
-    async def update_status(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
-        await self._writes.update_status(pod, condition, nominated_node_name)
-
-    async def evict(self, victim: Pod, condition: Condition) -> None:
-        await self._writes.evict(victim, condition)
 
     def record(self, note: Note) -> None:
         related = reference_to(note.related) if note.related is not None else None

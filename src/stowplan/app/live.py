@@ -30,7 +30,6 @@ from stowplan.app.options import Options
 from stowplan.app.replica import Connections, Replica, Settings
 from stowplan.config.errors import ConfigError
 from stowplan.config.types import Configuration
-from stowplan.engine.timers import run_timers
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
 from stowplan.kube.client import Client
@@ -145,7 +144,7 @@ class Live:
             _log.info("Sync completed")
         replica = self._replica
         replica.is_scheduling = True
-        timers = asyncio.get_running_loop().create_task(run_timers(replica.scheduler, replica.parts))
+        timers = asyncio.get_running_loop().create_task(replica.scheduler.run_timers())
         try:
             await replica.scheduler.run()
         finally:

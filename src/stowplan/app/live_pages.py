@@ -12,8 +12,8 @@ from stowplan.app.release import VERSION
 from stowplan.config.external import to_external
 from stowplan.config.types import Configuration
 from stowplan.model.pod import Pod
-from stowplan.observe import pod_resources
-from stowplan.observe.health_metrics import HealthMetrics
+from stowplan.observe import resource_usage
+from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
 from stowplan.serving.health import NamedCheck
@@ -63,7 +63,7 @@ def _resources_of(state: State) -> Callable[[], Awaitable[bytes | None]]:
     async def text() -> bytes | None:
         pods = state.pods()
         # It takes long on a large cluster, and the loop has pods to schedule.
-        return None if pods is None else await asyncio.to_thread(pod_resources.text, pods)
+        return None if pods is None else await asyncio.to_thread(resource_usage.pod_resources_text, pods)
 
     return text
 

@@ -20,20 +20,18 @@ from stowplan.app.options import Options
 from stowplan.app.reload import Accepted, Refused, Reloader
 from stowplan.app.watching import Watching, watched
 from stowplan.config.types import Configuration
-from stowplan.engine.ports import Report, Writer
-from stowplan.engine.timeouts import Patience
+from stowplan.engine.ports import Timeouts, Writer
 from stowplan.framework.extender import Extender
 from stowplan.kube.client import Client
 from stowplan.kube.events import Recorder
-from stowplan.kube.writes import Writes
 from stowplan.observe import dump
 from stowplan.observe.logs import log_for
 from stowplan.observe.metrics import Metrics
-from stowplan.observe.report_log import ReportLog
+from stowplan.observe.report_log import ReportLog, tell_all
 from stowplan.observe.timeline import Timeline
 
 #: Writes may have to wait for their turn; how long the server may take, and be away, is up to `kube`.
-PATIENCE: Final = Patience(bind_seconds=900.0, write_seconds=900.0)
+TIMEOUTS: Final = Timeouts(bind_seconds=900.0, write_seconds=900.0)
 
 _log = log_for(__name__)
 
@@ -73,15 +71,14 @@ class Replica:
     def __init__(self, settings: Settings, connections: Connections, may_write: Callable[[], bool]) -> None:
         options, configuration, self.metrics = settings.options, settings.configuration, settings.metrics
         draw = random.Random().random
-        self.is_scheduling = False
         self.recorder = Recorder(connections.events, socket.gethostname(), clients.now, draw, _report)
         self.recorder.give_way(lambda: connections.cluster.is_busy)
-        writer = settings.writer(KubeWriter(Writes(connections.cluster, clients.now, draw, may_write), self.recorder))
+        writer = settings.writer(KubeWriter(connections.cluster, draw, may_write, self.recorder))
         self.cluster = _make_cluster(settings)
         self.limits = effective.queue_limits(options, configuration)
-        self.scheduler, self.parts = assemble(self.cluster, writer, settings.now_ns, PATIENCE, limits=self.limits)
+        self.scheduler = assemble(self.cluster, writer, settings.now_ns, TIMEOUTS, limits=self.limits)
         self.timeline = Timeline(settings.now_ns)
-        self.watching = Watching(self.scheduler, self.parts, self.metrics, lambda: self.is_scheduling)
+        self.watching = Watching(self.scheduler, self.metrics)
         self.watching.open(
             connections.cluster, watched(self.cluster.profiles.values(), options.feature_gates), draw, _report
         )
@@ -100,15 +97,22 @@ class Replica:
         for extender in self.cluster.extenders:
             await extender.close()
 
+    @property
+    def is_scheduling(self) -> bool:
+        """Whether cycles run."""
+        return self.watching.is_scheduling
+
+    @is_scheduling.setter
+    def is_scheduling(self, value: bool) -> None:
+        self.watching.is_scheduling = value
+
     def submit(self, change: Callable[[int], None]) -> None:
         """Have something done between two cycles; at once if none run."""
-        self.scheduler.submit(change)
-        if not self.is_scheduling:
-            self.scheduler.apply_changes()
+        self.watching.submit(change)
 
     def dump(self, now_ns: int) -> None:
         """Write down cache and queue, and where the cluster differs."""
-        cache, queue = self.parts.cache, self.parts.queue
+        cache, queue = self.scheduler.state.cache, self.scheduler.state.queue
         nodes, pods = self.watching.objects("Node"), self.watching.objects("Pod")
         dump.write(_log, cache, queue, dump.compare(cache, queue, nodes, pods))
 
@@ -127,7 +131,7 @@ class Replica:
         for extender in self.cluster.extenders:
             self._retire(extender)
         self.cluster.use(configuration, built)
-        reassemble(self.cluster, self.parts)
+        reassemble(self.cluster, self.scheduler)
         known = {informer.resource.name for informer in self.watching.informers}
         needed = watched(built.profiles.values(), self.cluster.feature_gates)
         missing = sorted({one.name for one in needed if one.name not in known})
@@ -142,17 +146,12 @@ class Replica:
 
     def _listen(self) -> None:
         metrics, log, timeline = self.metrics, ReportLog(), self.timeline
-        metrics.watch(self.parts.queue, self.parts.cache)
+        metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
         self.cluster.stopwatch.have_noted(metrics.plugins.note, metrics.plugins.note_awaited)
         self.cluster.measures = metrics.plugins
 
-        def tell(report: Report) -> None:
-            metrics(report)
-            log(report)
-            timeline(report)
-
-        self.parts.tell = tell
-        self.parts.note_point = metrics.plugins.point_ended
+        self.scheduler.environment.tell = tell_all(metrics, log, timeline)
+        self.scheduler.environment.note_point = metrics.plugins.point_ended
 
 
 def _make_cluster(settings: Settings) -> Cluster:

@@ -12,12 +12,11 @@ from urllib.parse import urlsplit
 from stowplan.app import clients
 from stowplan.app.release import USER_AGENT
 from stowplan.kube import credentials, local_kubeconfig
-from stowplan.kube.client import Client, ClientSettings, Request
+from stowplan.kube.client import ApiRequest, Client, ClientSettings
 from stowplan.kube.credentials import Credentials, CredentialsError
 from stowplan.kube.errors import FORBIDDEN, NOT_FOUND, ApiError, RequestError
+from stowplan.kube.identity import Fixed, TlsFiles, TokenFile, Trust
 from stowplan.kube.local_kubeconfig import DEFAULT_PATH
-from stowplan.kube.tls import TlsFiles, Trust
-from stowplan.kube.tokens import Fixed, TokenFile
 
 _ABOUT_THE_QUESTION: Final = (400, NOT_FOUND)
 _NOT_LET_IN: Final = (401, FORBIDDEN)
@@ -45,7 +44,7 @@ async def ask(where: Where, path: str, parameters: Mapping[str, str]) -> bytes:
     except CredentialsError as error:
         raise QueryError(str(error)) from None
     try:
-        return await client.send(Request("GET", path, parameters))
+        return await client.send(ApiRequest("GET", path, parameters))
     except ApiError as error:
         raise QueryError(_explained(error, where)) from None
     except RequestError as error:

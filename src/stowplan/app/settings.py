@@ -16,7 +16,7 @@ from stowplan.config.load import AS_IT_IS, Reading, default_configuration, from_
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry
 from stowplan.plugins import NOT_BUILT, in_tree
-from stowplan.queue.backoff import Limits
+from stowplan.queue.backoff import QueueLimits
 
 
 def read_configuration(
@@ -68,9 +68,9 @@ def installed_plugins() -> Registry:
     return registry
 
 
-def queue_limits(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> Limits:
+def queue_limits(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> QueueLimits:
     """Return how long pods wait under a configuration."""
-    return Limits(
+    return QueueLimits(
         initial_backoff_seconds=config.pod_initial_backoff_seconds,
         max_backoff_seconds=config.pod_max_backoff_seconds,
         pops_early=gates.enabled("SchedulerPopFromBackoffQ"),

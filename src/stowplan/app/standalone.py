@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from stowplan.cache.cache import Cache
-from stowplan.model.binding import Binding
-from stowplan.model.merge_patch import patched
+from stowplan.model.decode import patched
+from stowplan.model.kinds import Binding
 
 
 class Unmeasured:

@@ -23,7 +23,7 @@ from stowplan.config.external import to_yaml
 from stowplan.config.load import Reading
 from stowplan.config.types import ClientConnection, Configuration
 from stowplan.config.validate import validate
-from stowplan.kube.client import Request
+from stowplan.kube.client import ApiRequest
 from stowplan.kube.errors import RequestError
 from stowplan.observe.component_metrics import RequestMetrics
 from stowplan.observe.logs import log_for
@@ -74,7 +74,7 @@ async def _get_config_map(options: Options, requests: RequestMetrics) -> dict[st
         raise OptionError(f"--config-map {options.config_map!r}: write NAMESPACE/NAME")
     client = await open_client(ClientConnection(options.kubeconfig), options.master, "", requests)
     try:
-        answer = await client.send(Request("GET", f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
+        answer = await client.send(ApiRequest("GET", f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
     except RequestError as error:
         raise SourceError(f"--config-map {options.config_map}: cannot be read: {error.describe()}") from error
     finally:

@@ -13,19 +13,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.engine.parts import Parts
 from stowplan.engine.scheduler import Scheduler
-from stowplan.framework import changes
-from stowplan.framework.changes import Action, Change
 from stowplan.framework.profile import Profile, awaited_by, listed_by
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
-from stowplan.kube.contact import Contact
-from stowplan.kube.informer import Informer
+from stowplan.kube.informer import Informer, ServerContact
 from stowplan.kube.resources import COMMUNITY_POD_GROUP, RESOURCES, Resource, dynamic
-from stowplan.model.node import Node
-from stowplan.model.pod import Pod
-from stowplan.observe.metrics import Metrics
+from stowplan.observe.metrics import Metrics, event_label
 
 SECOND_NS: Final = 1_000_000_000
 
@@ -60,15 +54,14 @@ class Watching:
     """The informers of one scheduler."""
 
     scheduler: Scheduler
-    parts: Parts
     metrics: Metrics
     #: Whether cycles run, so that changes have to wait for the end of one.
-    is_scheduling: Callable[[], bool]
+    is_scheduling: bool = False
     informers: tuple[Informer, ...] = ()
 
     def open(self, client: Client, resources: Iterable[Resource], draw: Draw, report: Callable[[str], None]) -> None:
         """Make the informers; `run` starts them."""
-        contact = Contact(report)
+        contact = ServerContact(report)
         self.informers = tuple(Informer(client, one, self.take, draw, contact) for one in resources)
 
     async def run(self) -> None:
@@ -81,7 +74,7 @@ class Watching:
         """Wait until everything that can be had has been listed and taken in."""
         await asyncio.gather(*(informer.settled() for informer in self.informers))
         taken_in = asyncio.get_running_loop().create_future()
-        self._submit(lambda now_ns: taken_in.set_result(None))
+        self.submit(lambda now_ns: taken_in.set_result(None))
         await taken_in
 
     def problem(self) -> str:
@@ -108,34 +101,23 @@ class Watching:
 
     def take(self, old: Any | None, new: Any | None) -> None:
         """Take in that an object appeared (no old), changed, or is gone (no new)."""
-        self._submit(lambda now_ns: self._apply(old, new, now_ns))
+        self.scheduler.submit(lambda now_ns: self._apply(old, new, now_ns))
+        if not self.is_scheduling:
+            self.scheduler.apply_changes()
 
-    def _submit(self, change: Callable[[int], None]) -> None:
+    def submit(self, change: Callable[[int], None]) -> None:
+        """Have something done between two cycles; at once if none run."""
         self.scheduler.submit(change)
-        if not self.is_scheduling():
+        if not self.is_scheduling:
             self.scheduler.apply_changes()
 
     def _apply(self, old: Any | None, new: Any | None, now_ns: int) -> None:
-        intake = self.parts.intake
+        handlers = self.scheduler.event_handlers
         if old is None:
-            intake.add(new, now_ns)
+            handlers.add(new, now_ns)
         elif new is None:
-            intake.delete(old, now_ns)
+            handlers.delete(old, now_ns)
         else:
-            intake.update(old, new, now_ns)
-        took_ns = max(0, self.parts.now_ns() - now_ns)
+            handlers.update(old, new, now_ns)
+        took_ns = max(0, self.scheduler.environment.now_ns() - now_ns)
         self.metrics.event_handled(event_label(old, new), took_ns / SECOND_NS)
-
-
-def event_label(old: Any | None, new: Any | None) -> str:
-    """Return what upstream calls a change in its metrics, such as `AssignedPodDelete` or `NodeUpdate`."""
-    found = new if new is not None else old
-    action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
-    match found:
-        case Pod():
-            resource = changes.ASSIGNED_POD if found.node_name else changes.UNSCHEDULABLE_POD
-        case Node():
-            resource = changes.NODE
-        case _:
-            resource = changes.resource_of(found.kind) if found is not None else ""
-    return Change(resource, action).label

@@ -15,12 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stowplan.cache.groups import Groups
-from stowplan.cache.objects import Objects
+from stowplan.cache.objects import Groups, Objects
 from stowplan.model import requests
-from stowplan.model.importance import importance
 from stowplan.model.node import Node
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, importance, pod_id
 from stowplan.table.shape import PodShape
 from stowplan.table.table import Table
 
@@ -30,7 +28,7 @@ class CacheError(Exception):
 
 
 @dataclass(slots=True)
-class Placed:
+class CachedPod:
     """A pod on a node, confirmed by the cluster or assumed by us."""
 
     pod: Pod
@@ -42,15 +40,15 @@ class Placed:
 class Cache:
     """Nodes, placed pods, and the other objects that plugins list."""
 
-    def __init__(self, rules: requests.Rules = requests.USUAL) -> None:
+    def __init__(self, rules: requests.RequestRules = requests.USUAL) -> None:
         """Know nothing yet; `rules` say how pods are weighed."""
         self.table = Table(rules)
         self.objects = Objects(self.table.reads)
         self.groups = Groups()
-        self._placed: dict[str, Placed] = {}
-        self._on_node: dict[str, dict[str, Placed]] = {}
+        self._placed: dict[str, CachedPod] = {}
+        self._on_node: dict[str, dict[str, CachedPod]] = {}
         # By node, as far as anybody has asked since the pods of the node changed.
-        self._by_importance: dict[str, tuple[Placed, ...]] = {}
+        self._by_importance: dict[str, tuple[CachedPod, ...]] = {}
 
     # Nodes
 
@@ -80,7 +78,7 @@ class Cache:
         if pod_id(pod) in self._placed:
             raise CacheError(f"pod {pod.key!r} is placed already, on node {self._placed[pod_id(pod)].node_name!r}")
         shape = shape if shape is not None else self.table.shape_of(pod)
-        self._place(Placed(pod, shape, node_name, is_assumed=True))
+        self._place(CachedPod(pod, shape, node_name, is_assumed=True))
 
     def update_assumed(self, pod: Pod) -> None:
         """Take in a new version of a pod that is assumed; nothing happens if it is not."""
@@ -92,7 +90,7 @@ class Cache:
             placed.pod = pod
             return
         self._unplace(placed)
-        self._place(Placed(pod, shape, placed.node_name, is_assumed=True))
+        self._place(CachedPod(pod, shape, placed.node_name, is_assumed=True))
 
     def forget(self, pod: Pod) -> None:
         """Take back `assume`."""
@@ -112,7 +110,7 @@ class Cache:
                 self._by_importance.pop(known.node_name, None)
                 return
             self._unplace(known)
-        self._place(Placed(pod, shape, pod.spec.node_name, is_assumed=False))
+        self._place(CachedPod(pod, shape, pod.spec.node_name, is_assumed=False))
 
     def update_pod(self, pod: Pod) -> None:
         """Take in a new version of a bound pod."""
@@ -124,15 +122,15 @@ class Cache:
         if known is not None:
             self._unplace(known)
 
-    def placed(self, pod: Pod) -> Placed | None:
+    def placed(self, pod: Pod) -> CachedPod | None:
         """Return where a pod is, None if it is not placed."""
         return self._placed.get(pod_id(pod))
 
-    def pods_on(self, node_name: str) -> Iterable[Placed]:
+    def pods_on(self, node_name: str) -> Iterable[CachedPod]:
         """Return the pods of a node, known to the cluster or not yet."""
         return self._on_node.get(node_name, {}).values()
 
-    def by_importance(self, node_name: str) -> tuple[Placed, ...]:
+    def by_importance(self, node_name: str) -> tuple[CachedPod, ...]:
         """Return the pods of a node, the most important first."""
         found = self._by_importance.get(node_name)
         if found is None:
@@ -140,10 +138,10 @@ class Cache:
             self._by_importance[node_name] = found
         return found
 
-    def pods(self) -> Iterable[Placed]:
+    def pods(self) -> Iterable[CachedPod]:
         return self._placed.values()
 
-    def _place(self, placed: Placed) -> None:
+    def _place(self, placed: CachedPod) -> None:
         identity = pod_id(placed.pod)
         self._placed[identity] = placed
         self._on_node.setdefault(placed.node_name, {})[identity] = placed
@@ -152,7 +150,7 @@ class Cache:
         if row is not None:
             self.table.add_pod(row, placed.shape)
 
-    def _unplace(self, placed: Placed) -> None:
+    def _unplace(self, placed: CachedPod) -> None:
         identity = pod_id(placed.pod)
         del self._placed[identity]
         neighbours = self._on_node[placed.node_name]
@@ -163,8 +161,3 @@ class Cache:
         row = self.table.row_of.get(placed.node_name)
         if row is not None:
             self.table.remove_pod(row, placed.shape)
-
-
-def pod_id(pod: Pod) -> str:
-    """Return what identifies a pod over its life: its uid, or its name where it has none."""
-    return pod.metadata.uid or pod.key

@@ -1,17 +1,19 @@
-"""The objects of the cluster that are neither nodes nor pods, as plugins list them.
+"""The objects of the cluster that are neither nodes nor pods, as plugins list them; and who belongs to which pod group.
 
 Each kind has a journal; a read is noted in the same recorder as the columns', so kept answers follow these objects too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
-from stowplan.model.namespace import Namespace
+from stowplan.model.kinds import Namespace
+from stowplan.model.pod import Pod, pod_id
+from stowplan.model.pod_group import AnyPodGroup, GroupKey, groups_of
 from stowplan.model.storage import (
     CSIDriver,
     CSINode,
@@ -24,10 +26,12 @@ from stowplan.model.storage import (
 from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.table.journal import Journal, Reads
 
+T = TypeVar("T")
+
 REMEMBERED = 1 << 12
 
 
-class Store:
+class ObjectStore:
     """The objects of one kind, by namespace and name; an assumed one stands in the place of the one it is to replace.
 
     `version` counts the changes; the last of them are remembered.
@@ -95,7 +99,7 @@ class Objects:
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
-        self._stores: dict[str, Store] = {}
+        self._stores: dict[str, ObjectStore] = {}
 
     def put(self, found: Any) -> None:
         """Add an object, or replace the one of the same kind, namespace and name."""
@@ -128,8 +132,7 @@ class Objects:
         return self._read(kind).by_namespace.get(namespace, {}).values()
 
     def namespace(self, name: str) -> Namespace | None:
-        found: Namespace | None = self.get("Namespace", "", name)
-        return found
+        return self._one(Namespace, "", name)
 
     def namespaces(self) -> Iterable[Namespace]:
         return self.list("Namespace", "")
@@ -142,60 +145,49 @@ class Objects:
         return self.list("Service", namespace)
 
     def replication_controller(self, namespace: str, name: str) -> ReplicationController | None:
-        found: ReplicationController | None = self.get("ReplicationController", namespace, name)
-        return found
+        return self._one(ReplicationController, namespace, name)
 
     def replica_set(self, namespace: str, name: str) -> ReplicaSet | None:
-        found: ReplicaSet | None = self.get("ReplicaSet", namespace, name)
-        return found
+        return self._one(ReplicaSet, namespace, name)
 
     def stateful_set(self, namespace: str, name: str) -> StatefulSet | None:
-        found: StatefulSet | None = self.get("StatefulSet", namespace, name)
-        return found
+        return self._one(StatefulSet, namespace, name)
 
     def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        found: PersistentVolumeClaim | None = self.get("PersistentVolumeClaim", namespace, name)
-        return found
+        return self._one(PersistentVolumeClaim, namespace, name)
 
     def persistent_volume(self, name: str) -> PersistentVolume | None:
-        found: PersistentVolume | None = self.get("PersistentVolume", "", name)
-        return found
+        return self._one(PersistentVolume, "", name)
 
     def persistent_volumes(self) -> Iterable[PersistentVolume]:
         return self.list("PersistentVolume", "")
 
     def storage_class(self, name: str) -> StorageClass | None:
-        found: StorageClass | None = self.get("StorageClass", "", name)
-        return found
+        return self._one(StorageClass, "", name)
 
     def csi_node(self, name: str) -> CSINode | None:
-        found: CSINode | None = self.get("CSINode", "", name)
-        return found
+        return self._one(CSINode, "", name)
 
     def csi_nodes(self) -> Iterable[CSINode]:
         return self.list("CSINode", "")
 
     def csi_driver(self, name: str) -> CSIDriver | None:
-        found: CSIDriver | None = self.get("CSIDriver", "", name)
-        return found
+        return self._one(CSIDriver, "", name)
 
     def csi_storage_capacity(self, namespace: str, name: str) -> CSIStorageCapacity | None:
-        found: CSIStorageCapacity | None = self.get("CSIStorageCapacity", namespace, name)
-        return found
+        return self._one(CSIStorageCapacity, namespace, name)
 
     def csi_storage_capacities(self) -> Iterable[CSIStorageCapacity]:
         return self._everywhere("CSIStorageCapacity")
 
     def volume_attachment(self, name: str) -> VolumeAttachment | None:
-        found: VolumeAttachment | None = self.get("VolumeAttachment", "", name)
-        return found
+        return self._one(VolumeAttachment, "", name)
 
     def volume_attachments(self) -> Iterable[VolumeAttachment]:
         return self.list("VolumeAttachment", "")
 
     def device_class(self, name: str) -> DeviceClass | None:
-        found: DeviceClass | None = self.get("DeviceClass", "", name)
-        return found
+        return self._one(DeviceClass, "", name)
 
     def device_classes(self) -> Iterable[DeviceClass]:
         return self.list("DeviceClass", "")
@@ -207,8 +199,7 @@ class Objects:
         return self.list("DeviceTaintRule", "")
 
     def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
-        found: ResourceClaim | None = self.get("ResourceClaim", namespace, name)
-        return found
+        return self._one(ResourceClaim, namespace, name)
 
     def resource_claims(self) -> Iterable[ResourceClaim]:
         return self._everywhere("ResourceClaim")
@@ -216,16 +207,66 @@ class Objects:
     def pod_disruption_budgets(self) -> Iterable[PodDisruptionBudget]:
         return self._everywhere("PodDisruptionBudget")
 
+    def _one(self, kind: type[T], namespace: str, name: str) -> T | None:
+        found: T | None = self._read(kind.__name__).by_namespace.get(namespace, {}).get(name)
+        return found
+
     def _everywhere(self, kind: str) -> Iterable[Any]:
         return chain.from_iterable(each.values() for each in self._read(kind).by_namespace.values())
 
-    def _store(self, kind: str) -> Store:
+    def _store(self, kind: str) -> ObjectStore:
         store = self._stores.get(kind)
         if store is None:
-            store = self._stores[kind] = Store()
+            store = self._stores[kind] = ObjectStore()
         return store
 
-    def _read(self, kind: str) -> Store:
+    def _read(self, kind: str) -> ObjectStore:
         store = self._store(kind)
         self._reads.note(store.journal)
         return store
+
+
+class Groups:
+    """Groups by key, and their members, waiting or on nodes; implements `framework.gangs.GroupLister`.
+
+    `engine.event_handlers` tells it of every pod and every group. Pods that have ended or are being deleted belong to
+    no group any more: they will not help a gang to be complete.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[GroupKey, AnyPodGroup] = {}
+        self._members: dict[GroupKey, dict[str, Pod]] = {}
+        self._groups_of: dict[str, tuple[GroupKey, ...]] = {}
+
+    def get(self, key: GroupKey) -> AnyPodGroup | None:
+        return self._groups.get(key)
+
+    def members(self, key: GroupKey) -> Collection[Pod]:
+        """Return the pods that name a group, whether it exists or not."""
+        return self._members.get(key, {}).values()
+
+    def put(self, group: AnyPodGroup) -> None:
+        self._groups[group.group_key] = group
+
+    def remove(self, group: AnyPodGroup) -> None:
+        """Drop a group; its members stay members, should it come again."""
+        self._groups.pop(group.group_key, None)
+
+    def put_pod(self, pod: Pod) -> None:
+        """Take in a pod or a new version of one."""
+        if pod_id(pod) in self._groups_of:
+            self.remove_pod(pod)
+        keys = groups_of(pod)
+        if not keys or pod.is_terminal or pod.is_terminating:
+            return
+        self._groups_of[pod_id(pod)] = keys
+        for key in keys:
+            self._members.setdefault(key, {})[pod_id(pod)] = pod
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Drop a pod; nothing happens if it is in no group."""
+        for key in self._groups_of.pop(pod_id(pod), ()):
+            members = self._members[key]
+            del members[pod_id(pod)]
+            if not members:
+                del self._members[key]

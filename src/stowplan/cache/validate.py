@@ -8,8 +8,8 @@ from collections import Counter
 
 import numpy as np
 
-from stowplan.cache.cache import Cache, Placed, pod_id
-from stowplan.model.importance import importance
+from stowplan.cache.cache import Cache, CachedPod
+from stowplan.model.pod import importance, pod_id
 from stowplan.table.facts import image_names
 
 
@@ -21,7 +21,7 @@ def validate(cache: Cache) -> None:
     _check_resources(cache, fresh)
     _check_columns(cache, fresh)
     _check_holdings(cache, fresh)
-    _check_standings(cache)
+    _check_derived(cache)
     _check_images(cache)
 
 
@@ -43,7 +43,7 @@ def _check_rows(cache: Cache) -> None:
         assert table.shapes_on[row] == dict(expected), f"node {node.metadata.name}: counted shapes differ from its pods"
         for shape, count in expected.items():
             assert shape.rows.get(row) == count, f"node {node.metadata.name}: a shape does not know it is counted there"
-    # Not `table.order()`: to ask for it is to settle it.
+    # Not `Table.order`: to ask for it is to settle it.
     assert sorted(table.tree.names()) == sorted(table.row_of), "the walking order is not one of all nodes"
 
 
@@ -56,7 +56,7 @@ def _rebuilt(cache: Cache) -> Cache:
     return fresh
 
 
-def _replay(fresh: Cache, placed: Placed) -> None:
+def _replay(fresh: Cache, placed: CachedPod) -> None:
     fresh.assume(placed.pod, placed.node_name)
     assert fresh.placed(placed.pod) is not None, pod_id(placed.pod)
 
@@ -74,7 +74,7 @@ def _check_columns(cache: Cache, fresh: Cache) -> None:
         rebuilt = np.array([column.read(node) for node in cache.table.nodes], dtype=column.view.dtype)
         assert np.array_equal(column.view, rebuilt, equal_nan=True), f"fact column {key!r} differs"
     for counts in cache.table.counts.columns:
-        assert np.array_equal(counts.view, fresh.table.count(counts.counted).view), (
+        assert np.array_equal(counts.view, fresh.table.counts.count(counts.counted).view), (
             f"count of {counts.counted!r} differs"
         )
     for term in cache.table.terms.all():
@@ -92,13 +92,13 @@ def _check_holdings(cache: Cache, fresh: Cache) -> None:
                 assert holding.rows_with(thing) == rebuilt.rows_with(thing), f"who holds {thing!r} differs"
 
 
-def _check_standings(cache: Cache) -> None:
+def _check_derived(cache: Cache) -> None:
     table = cache.table
-    for rule in table.standings.rules():
-        standing = table.standings.find(rule, table.layout.position)
+    for rule in table.derived.rules():
+        derived = table.derived.find(rule, table.layout.position)
         anew = rule.of_rows(table.resources.allocatable, table.resources.requested)
-        assert np.array_equal(standing.lines, anew), f"how nodes stand under {rule!r} differs"
-        for line, low, high in zip(anew, standing.lowest, standing.highest, strict=True):
+        assert np.array_equal(derived.lines, anew), f"how nodes stand under {rule!r} differs"
+        for line, low, high in zip(anew, derived.lowest, derived.highest, strict=True):
             assert ((line >= low) & (line <= high)).all(), f"bounds under {rule!r} are passed"
 
 

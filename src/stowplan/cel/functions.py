@@ -2,31 +2,39 @@
 
 Those for addresses and URLs, which devices do not have, are beside the rules of custom resources. Some go by other
 names here (`tokens.RENAMED`): the library has `indexOf` for strings alone, and `matches` and `replace` without bounds.
+`sortBy` is missing, and loops over two variables are: both are rewritten by the parser in Kubernetes, which the CEL
+library does not let us do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from stowplan.cel import lists, patterns, versions
+from stowplan.cel import patterns, values
 from stowplan.cel.values import (
+    NO_OVERLOAD,
     QUANTITY,
     VERSION,
     Carrier,
     NoOverloadError,
+    VersionError,
+    is_equal,
     kind_of,
     of_quantity,
     of_version,
     quantity_in,
     version_in,
 )
-from stowplan.cel.versions import Version, VersionError
 from stowplan.model.quantity import Quantity, QuantityError
 
 _MOST_INCLUDED: Final = 48
 # How long a string may become by replacing parts of it.
 _LONGEST: Final = 3 * 1024 * 1024
+# What evaluating a selector may cost; a list costs as much as it is long.
+_MOST_COST: Final = 1_000_000
+_ORDERED: Final = ("bool", "int", "double", "string", "bytes")
 COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 
 
@@ -45,19 +53,19 @@ def of_kubernetes() -> list[Function]:
     return [
         Function("quantity", False, ("string",), "carrier", _quantity),
         Function("isQuantity", False, ("string",), "bool", _is_quantity),
-        Function("sign", False, ("dyn",), "int", _of_quantity("sign", lambda number: number.sign)),
-        Function("isInteger", True, ("dyn",), "bool", _of_quantity("isInteger", _is_integer)),
-        Function("asInteger", True, ("dyn",), "int", _of_quantity("asInteger", _as_integer)),
-        Function("asApproximateFloat", True, ("dyn",), "double", _of_quantity("asApproximateFloat", _as_float)),
+        Function("sign", False, ("dyn",), "int", _asking(QUANTITY, "sign", lambda number: number.sign)),
+        Function("isInteger", True, ("dyn",), "bool", _asking(QUANTITY, "isInteger", _is_integer)),
+        Function("asInteger", True, ("dyn",), "int", _asking(QUANTITY, "asInteger", _as_integer)),
+        Function("asApproximateFloat", True, ("dyn",), "double", _asking(QUANTITY, "asApproximateFloat", _as_float)),
         Function("add", True, ("dyn", "dyn"), "carrier", _combining("add", 1)),
         Function("sub", True, ("dyn", "dyn"), "carrier", _combining("sub", -1)),
         Function("semver", False, ("string",), "carrier", _semver),
         Function("semver", False, ("string", "bool"), "carrier", _semver),
         Function("isSemver", False, ("string",), "bool", _is_semver),
         Function("isSemver", False, ("string", "bool"), "bool", _is_semver),
-        Function("major", True, ("dyn",), "int", _of_version("major", lambda version: version.major)),
-        Function("minor", True, ("dyn",), "int", _of_version("minor", lambda version: version.minor)),
-        Function("patch", True, ("dyn",), "int", _of_version("patch", lambda version: version.patch)),
+        Function("major", True, ("dyn",), "int", _asking(VERSION, "major", lambda version: version.major)),
+        Function("minor", True, ("dyn",), "int", _asking(VERSION, "minor", lambda version: version.minor)),
+        Function("patch", True, ("dyn",), "int", _asking(VERSION, "patch", lambda version: version.patch)),
         Function("compareTo", True, ("dyn", "dyn"), "int", _comparing("compareTo", lambda order: order)),
         Function("isGreaterThan", True, ("dyn", "dyn"), "bool", _comparing("isGreaterThan", lambda order: order > 0)),
         Function("isLessThan", True, ("dyn", "dyn"), "bool", _comparing("isLessThan", lambda order: order < 0)),
@@ -78,23 +86,23 @@ def of_kubernetes() -> list[Function]:
 
 def _of_lists() -> list[Function]:
     return [
-        Function("IndexOf", True, ("string", "string"), "int", lists.text_index_of),
-        Function("IndexOf", True, ("string", "string", "int"), "int", lists.text_index_of),
-        Function("IndexOf", True, ("list", "dyn"), "int", lists.index_of),
-        Function("LastIndexOf", True, ("string", "string"), "int", lists.text_last_index_of),
-        Function("LastIndexOf", True, ("string", "string", "int"), "int", lists.text_last_index_of),
-        Function("LastIndexOf", True, ("list", "dyn"), "int", lists.last_index_of),
-        Function("isSorted", True, ("list",), "bool", lists.is_sorted),
-        Function("sum", True, ("list",), "dyn", lists.total),
-        Function("min", True, ("list",), "dyn", lists.extreme("min", min)),
-        Function("max", True, ("list",), "dyn", lists.extreme("max", max)),
-        Function("slice", True, ("list", "int", "int"), "list", lists.slice_of),
-        Function("flatten", True, ("list",), "list", lists.flatten),
-        Function("flatten", True, ("list", "int"), "list", lists.flatten),
-        Function("distinct", True, ("list",), "list", lists.distinct),
+        Function("IndexOf", True, ("string", "string"), "int", text_index_of),
+        Function("IndexOf", True, ("string", "string", "int"), "int", text_index_of),
+        Function("IndexOf", True, ("list", "dyn"), "int", index_of),
+        Function("LastIndexOf", True, ("string", "string"), "int", text_last_index_of),
+        Function("LastIndexOf", True, ("string", "string", "int"), "int", text_last_index_of),
+        Function("LastIndexOf", True, ("list", "dyn"), "int", last_index_of),
+        Function("isSorted", True, ("list",), "bool", is_sorted),
+        Function("sum", True, ("list",), "dyn", total),
+        Function("min", True, ("list",), "dyn", extreme("min", min)),
+        Function("max", True, ("list",), "dyn", extreme("max", max)),
+        Function("slice", True, ("list", "int", "int"), "list", slice_of),
+        Function("flatten", True, ("list",), "list", flatten),
+        Function("flatten", True, ("list", "int"), "list", flatten),
+        Function("distinct", True, ("list",), "list", distinct),
         Function("reverse", True, ("list",), "list", lambda listed: listed[::-1]),
-        Function("sort", True, ("list",), "list", lists.sort),
-        Function("lists.Range", False, ("int",), "list", lists.count_up),
+        Function("sort", True, ("list",), "list", sort),
+        Function("lists.Range", False, ("int",), "list", count_up),
     ]
 
 
@@ -111,7 +119,7 @@ def _is_quantity(text: str) -> bool:
 
 
 def _semver(text: str, normalises: bool = False) -> Carrier:
-    return of_version(versions.parse(versions.normalise(text) if normalises else text))
+    return of_version(values.parse_version(values.normalise_version(text) if normalises else text))
 
 
 def _is_semver(text: str, normalises: bool = False) -> bool:
@@ -147,20 +155,14 @@ def _combining(name: str, sign: int) -> Callable[[Any, Any], Carrier]:
     return combine
 
 
-def _of_quantity(name: str, answer: Callable[[Quantity], Any]) -> Callable[[Any], Any]:
+def _asking(kind: str, name: str, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function of one quantity or version."""
+    read: Callable[[Any], Any] = quantity_in if kind == QUANTITY else version_in
+
     def ask(value: Any) -> Any:
-        if kind_of(value) != QUANTITY:
+        if kind_of(value) != kind:
             raise NoOverloadError(name, value)
-        return answer(quantity_in(value))
-
-    return ask
-
-
-def _of_version(name: str, answer: Callable[[Version], Any]) -> Callable[[Any], Any]:
-    def ask(value: Any) -> Any:
-        if kind_of(value) != VERSION:
-            raise NoOverloadError(name, value)
-        return answer(version_in(value))
+        return answer(read(value))
 
     return ask
 
@@ -214,3 +216,114 @@ def _includes(value: Any, wanted: Any) -> bool:
     if len(value) > _MOST_INCLUDED:
         raise ValueError(f"'includes' function cannot be applied to lists longer than {_MOST_INCLUDED} values")
     return False
+
+
+def index_of(listed: Any, wanted: Any) -> int:
+    """Return where something is in a list first; -1 if it is not."""
+    return next((at for at, each in enumerate(listed) if is_equal(each, wanted)), -1)
+
+
+def last_index_of(listed: list[Any], wanted: Any) -> int:
+    """Return where something is in a list last; -1 if it is not."""
+    return next((at for at in reversed(range(len(listed))) if is_equal(listed[at], wanted)), -1)
+
+
+def text_index_of(text: str, wanted: str, start: int = 0) -> int:
+    """Return where a text has another one first; -1 if it has not."""
+    if not wanted:
+        return start
+    if start < 0:
+        raise ValueError(f"index out of range: {start}")
+    return text.find(wanted, start)
+
+
+def text_last_index_of(text: str, wanted: str, start: int | None = None) -> int:
+    """Return where a text has another one last, at `start` at the latest; -1 if it has not."""
+    if not wanted:
+        return len(text) if start is None else start
+    if start is None:
+        return text.rfind(wanted)
+    if start < 0:
+        raise ValueError(f"index out of range: {start}")
+    return text.rfind(wanted, 0, start + len(wanted)) if start < len(text) else -1
+
+
+def count_up(count: int) -> list[int]:
+    """Return the numbers below `count`."""
+    if count > _MOST_COST:
+        raise ValueError(COST_EXCEEDED)
+    return list(range(count))
+
+
+def slice_of(listed: list[Any], start: int, end: int) -> list[Any]:
+    """Return a part of a list."""
+    what = f"cannot slice({start}, {end})"
+    if start < 0 or end < 0:
+        raise ValueError(f"{what}, negative indexes not supported")
+    if start > end:
+        raise ValueError(f"{what}, start index must be less than or equal to end index")
+    if end > len(listed):
+        raise ValueError(f"{what}, list is length {len(listed)}")
+    return listed[start:end]
+
+
+def flatten(listed: list[Any], depth: int = 1) -> list[Any]:
+    """Return a list with the lists in it taken apart, so many levels deep."""
+    if depth < 0:
+        raise ValueError("level must be non-negative")
+    flat: list[Any] = []
+    for each in listed:
+        flat += flatten(each, depth - 1) if isinstance(each, list) and depth else [each]
+    return flat
+
+
+def distinct(listed: list[Any]) -> list[Any]:
+    """Return a list without what it has twice."""
+    found: list[Any] = []
+    for each in listed:
+        if index_of(found, each) < 0:
+            found.append(each)
+    return found
+
+
+def sort(listed: list[Any]) -> list[Any]:
+    """Return a list in order."""
+    if not listed:
+        return []
+    kinds = {kind_of(each) for each in listed}
+    if kind_of(listed[0]) not in _ORDERED:
+        raise ValueError("list elements must be comparable")
+    if len(kinds) > 1:
+        raise ValueError("list elements must have the same type")
+    return sorted(listed)
+
+
+def is_sorted(listed: list[Any]) -> bool:
+    """Say whether a list is in order."""
+    return all(_in_order(a, b) for a, b in pairwise(listed))
+
+
+def total(listed: list[Any]) -> Any:
+    """Return the sum of a list."""
+    if any(kind_of(each) not in ("int", "double") for each in listed):
+        raise TypeError(NO_OVERLOAD)
+    return sum(listed)
+
+
+def extreme(name: str, choose: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """Return the function that finds the least or greatest of a list."""
+
+    def find(listed: list[Any]) -> Any:
+        if not listed:
+            raise ValueError(f"{name} called on empty list")
+        if any(kind_of(each) not in _ORDERED for each in listed):
+            raise TypeError(NO_OVERLOAD)
+        return choose(listed)
+
+    return find
+
+
+def _in_order(one: Any, other: Any) -> bool:
+    if kind_of(one) not in _ORDERED or kind_of(one) != kind_of(other):
+        raise TypeError(NO_OVERLOAD)
+    return bool(one <= other)

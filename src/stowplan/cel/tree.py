@@ -26,13 +26,13 @@ _CHOICE: Final = "_?_:_"
 
 
 @dataclass(slots=True)
-class Node:
+class Expr:
     """A part of an expression: what it does ("" for a constant or a variable), its type, and its own parts."""
 
     does: str
     type: bytes
     position: int
-    parts: list[Node] = field(default_factory=list)
+    parts: list[Expr] = field(default_factory=list)
     #: Of a variable its own, of a selection that of the field, of a loop that of its variable.
     name: str = ""
 
@@ -44,7 +44,7 @@ class Node:
     def has_optional(self) -> bool:
         return _OPTIONAL in self.type
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[Expr]:
         """Yield this node and all below it."""
         yield self
         for part in self.parts:
@@ -55,7 +55,7 @@ LOOP: Final = "loop"
 _MAKES: Final = ("list", "map", _CHOICE)
 
 
-def read(message: bytes) -> Node:
+def read(message: bytes) -> Expr:
     """Read a compiled expression."""
     wrapped = next(value for number, value in _fields(message) if number == _WRAPPED)
     fields = list(_fields(bytes(wrapped)))
@@ -66,7 +66,7 @@ def read(message: bytes) -> Node:
     return _node(bytes(tree), types, positions)
 
 
-def problem(tree: Node, functions: Collection[str], has_lists: bool) -> tuple[int, str] | None:
+def problem(tree: Expr, functions: Collection[str], has_lists: bool) -> tuple[int, str] | None:
     """Return where and why an expression cannot be used; `functions` are those that are written in Python."""
     for node in tree.walk():
         if node.does == LOOP and node.parts[0].is_dynamic and not has_lists:
@@ -78,7 +78,7 @@ def problem(tree: Node, functions: Collection[str], has_lists: bool) -> tuple[in
     return None
 
 
-def compares_dynamic(tree: Node) -> bool:
+def compares_dynamic(tree: Expr) -> bool:
     """Say whether something of which the type is not known is compared for equality, and nothing optional is."""
     equalities = [node for node in tree.walk() if node.does == EQUALS.decode()]
     if any(part.has_optional for node in equalities for part in node.parts):
@@ -86,10 +86,10 @@ def compares_dynamic(tree: Node) -> bool:
     return any(node.parts[0].is_dynamic for node in equalities)
 
 
-def _node(message: bytes, types: dict[int, bytes], positions: dict[int, int]) -> Node:
+def _node(message: bytes, types: dict[int, bytes], positions: dict[int, int]) -> Expr:
     fields = list(_fields(message))
     id = next((value for number, value in fields if number == _ID), 0)
-    node = Node("", types.get(int(id), b""), positions.get(int(id), 0))
+    node = Expr("", types.get(int(id), b""), positions.get(int(id), 0))
     for number, value in fields:
         if number == _VARIABLE:
             node.name = _name(bytes(value), 1)

@@ -1,16 +1,17 @@
 """Quantities and versions inside CEL expressions; what can be done with them is in `functions.py`.
 
 The CEL library has no types of ours, so both travel as maps of one entry, spelled the same if they are equal. Maps can
-be compared for equality, and nothing else, which is just what these types allow.
+be compared for equality, and nothing else, which is just what these types allow. Versions are semantic ones, as far as
+selectors compare them: read, normalised and ordered.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
-from stowplan.cel import versions
-from stowplan.cel.versions import Version
 from stowplan.model.quantity import Quantity
 
 QUANTITY: Final = "kubernetes.Quantity"
@@ -72,4 +73,67 @@ def quantity_in(carrier: Carrier) -> Quantity:
 
 def version_in(carrier: Carrier) -> Version:
     """Return the version that something stands for."""
-    return versions.parse(carrier[VERSION])
+    return parse_version(carrier[VERSION])
+
+
+_NUMBER: Final = r"(0|[1-9][0-9]*)"
+_PATTERN: Final = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+)
+_PARTS: Final = ("major", "minor", "patch")
+
+
+class VersionError(ValueError):
+    """A text that is no semantic version; the words are upstream's."""
+
+
+class Version(NamedTuple):
+    """A version without its build metadata, which does not count in comparisons."""
+
+    major: int
+    minor: int
+    patch: int
+    #: Each identifier as a sort key; a release sorts after all of its pre-releases.
+    order: tuple[tuple[int, int, str], ...]
+    text: str
+
+    def compare(self, other: Version) -> int:
+        """-1, 0 or 1 as this version comes before, is the same as or comes after the other."""
+        own, theirs = self[:4], other[:4]
+        return (own > theirs) - (own < theirs)
+
+
+@lru_cache(maxsize=4096)
+def parse_version(text: str) -> Version:
+    """Read a version. Raise VersionError."""
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise VersionError(_fault(text))
+    major, minor, patch, pre_release = match.groups()
+    identifiers = pre_release.split(".") if pre_release else ()
+    order = tuple((0, int(each), "") if each.isdigit() else (1, 0, each) for each in identifiers) or ((2, 0, ""),)
+    suffix = f"-{pre_release}" if pre_release else ""
+    return Version(int(major), int(minor), int(patch), order, f"{major}.{minor}.{patch}{suffix}")
+
+
+def normalise_version(text: str) -> str:
+    """Make a version of what looks like one: no leading "v", no leading zeros, and three numbers."""
+    parts = text.removeprefix("v").split(".", 2)
+    parts = [re.sub("^0+(?=[0-9])", "", part) for part in parts]
+    if len(parts) < 3:
+        if "-" in parts[-1] or "+" in parts[-1]:
+            raise VersionError("short version cannot contain PreRelease/Build meta data")
+        parts += ["0"] * (3 - len(parts))
+    return ".".join(parts)
+
+
+def _fault(text: str) -> str:
+    numbers = re.split(r"[-+]", text, maxsplit=1)[0].split(".")
+    if len(numbers) < 3:
+        return "No Major.Minor.Patch elements found"
+    for part, number in zip(_PARTS, (numbers[0], numbers[1], ".".join(numbers[2:])), strict=True):
+        if not re.fullmatch("[0-9]*", number):
+            return f'Invalid character(s) found in {part} number "{number}"'
+        if len(number) > 1 and number.startswith("0"):
+            return f'{part.capitalize()} number must not contain leading zeroes "{number}"'
+    return f'Invalid version "{text}"'

@@ -15,7 +15,7 @@ from stowplan.cli.problems import BadInputError
 if TYPE_CHECKING:
     from stowplan.cli.inputs import Inputs
     from stowplan.model.pod import Pod
-    from stowplan.observe.explain import Explanation, NodeReport
+    from stowplan.observe.explanation import Explanation, NodeReport
 
 
 @click.command("explain")
@@ -121,8 +121,7 @@ def _report(explanation: Explanation, name: str) -> NodeReport:
 
 
 def _write_text(explanation: Explanation, reports: Sequence[NodeReport], given: Mapping[str, Any]) -> None:
-    from stowplan.observe.explain import render
-    from stowplan.observe.node_report import render_every_node, render_node
+    from stowplan.observe.explanation import render, render_every_node, render_node
 
     width = output.width()
     click.echo(render(explanation, width, given["top"]))

@@ -14,7 +14,7 @@ from stowplan.cli.problems import BadInputError
 from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.local.unmade import Unmade
 from stowplan.model.pod import Pod
-from stowplan.observe.explain import Explanation, render
+from stowplan.observe.explanation import Explanation, render
 from stowplan.observe.summary import summary
 
 

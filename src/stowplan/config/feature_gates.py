@@ -14,7 +14,7 @@ from typing import Final, Literal
 import msgspec
 
 from stowplan.config.errors import suggestion
-from stowplan.model.requests import Rules
+from stowplan.model.requests import RequestRules
 
 Maturity = Literal["alpha", "beta", "GA"]
 _COMPONENT: Final = "kube"
@@ -145,9 +145,9 @@ def with_settings(asked: Mapping[str, bool]) -> FeatureGates:
     return FeatureGates(frozenset(name for name, is_on in state.items() if is_on))
 
 
-def rules_of(gates: FeatureGates) -> Rules:
+def rules_of(gates: FeatureGates) -> RequestRules:
     """Return how pods are weighed under feature gates."""
-    return Rules(
+    return RequestRules(
         pod_level=gates.enabled("PodLevelResources"),
         pod_level_resize=gates.enabled("InPlacePodLevelResourcesVerticalScaling"),
         device_claims=gates.enabled("DRANodeAllocatableResources"),

@@ -7,7 +7,7 @@
     rule that taints devices -> the cache's objects, then the queue, as a change of the slices it concerns
     anything else           -> the cache's objects, then the queue
 
-Called between two scheduling cycles, never inside one. `queue.on_change` decides whom an event wakes.
+Called between two scheduling cycles, never inside one. `queue.queue` decides whom an event wakes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.cache.cache import Cache, Placed
+from stowplan.cache.cache import Cache, CachedPod
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
 from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model import device_taint_rules
+from stowplan.model import device_pool
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
@@ -31,8 +31,8 @@ from stowplan.queue.queue import SchedulingQueue
 TAINT_RULE: Final = "DeviceTaintRule"
 
 
-@dataclass(frozen=True, slots=True)
-class Intake:
+@dataclass(slots=True)
+class EventHandlers:
     """Routes objects; `scheduler_names` are the profiles that are ours, `waiting` the pods that Permit holds."""
 
     cache: Cache
@@ -94,7 +94,7 @@ class Intake:
             return
         if pod.node_name:
             self._place(pod, now_ns)
-        elif self._is_ours(pod):
+        elif pod.spec.scheduler_name in self.scheduler_names:
             self.queue.add(pod, now_ns)
 
     def _update_pod(self, old: Pod, new: Pod, now_ns: int) -> None:
@@ -114,9 +114,9 @@ class Intake:
                 # Another bound it elsewhere than we were about to.
                 self._take_off(placed, now_ns)
             self._place(new, now_ns)
-            if self._is_ours(old):
+            if old.spec.scheduler_name in self.scheduler_names:
                 self.queue.delete(old)
-        elif self._is_ours(old):
+        elif old.spec.scheduler_name in self.scheduler_names:
             self._update_pending(old, new, now_ns)
 
     def _delete_pod(self, pod: Pod, now_ns: int) -> None:
@@ -126,7 +126,7 @@ class Intake:
         if pod.node_name:
             self.cache.remove_pod(pod)
             self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, pod, None), now_ns)
-        elif self._is_ours(pod):
+        elif pod.spec.scheduler_name in self.scheduler_names:
             self._delete_pending(pod, now_ns)
 
     def _place(self, pod: Pod, now_ns: int) -> None:
@@ -160,7 +160,7 @@ class Intake:
         elif pod.status.nominated_node_name:
             self._free_nomination(pod, now_ns)
 
-    def _forget(self, placed: Placed, now_ns: int) -> None:
+    def _forget(self, placed: CachedPod, now_ns: int) -> None:
         """Free the node that was chosen for a pod that will not come; binding it will fail by itself."""
         if self._let_go(placed.pod):
             # The flow takes it off its node, in good order.
@@ -168,11 +168,10 @@ class Intake:
         else:
             self._take_off(placed, now_ns)
 
-    def _take_off(self, placed: Placed, now_ns: int) -> None:
+    def _take_off(self, placed: CachedPod, now_ns: int) -> None:
         """Take an assumed pod off its node, and tell those who may want the room."""
         self.cache.remove_pod(placed.pod)
-        spec = msgspec.structs.replace(placed.pod.spec, node_name=placed.node_name)
-        was_placed = msgspec.structs.replace(placed.pod, spec=spec)
+        was_placed = placed_on(placed.pod, placed.node_name)
         self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, was_placed, None), now_ns)
 
     def _free_nomination(self, pod: Pod, now_ns: int) -> None:
@@ -187,15 +186,17 @@ class Intake:
             waiting.reject("", "removed")
         return waiting is not None
 
-    def _is_ours(self, pod: Pod) -> bool:
-        return pod.spec.scheduler_name in self.scheduler_names
-
     # Other objects
 
     def _tell(self, kind: str, action: Action, versions: tuple[Any, Any], now_ns: int) -> None:
         if kind == TAINT_RULE:
             slices = self.cache.objects.resource_slices()
-            for found in device_taint_rules.changed_by(*versions, slices):
+            for found in device_pool.changed_by(*versions, slices):
                 self._tell(found.kind, Action.UPDATE, (found, found), now_ns)
             return
         self.queue.on_change(Event(Change(changes.resource_of(kind), action), *versions), now_ns)
+
+
+def placed_on(pod: Pod, node_name: str) -> Pod:
+    """Return an assumed pod as if the cluster had bound it."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))

@@ -6,20 +6,20 @@ waits for an event that the plugins which refused it await; one that failed late
 
 from __future__ import annotations
 
-from collections.abc import Collection, Coroutine
-from typing import Any
+from collections.abc import Collection
 
 import msgspec
 
 from stowplan.engine import scheduling_cycle
-from stowplan.engine.parts import Parts
-from stowplan.engine.ports import Dropped, GivenBack, Note
+from stowplan.engine.background_tasks import BackgroundTasks
+from stowplan.engine.ports import Dropped, Environment, GivenBack, Note
 from stowplan.engine.results import Failed, Refused
 from stowplan.framework.post_filter import PostFiltered
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import Place, QueuedPod
+from stowplan.queue.queue import SchedulingQueue
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
@@ -85,28 +85,26 @@ def after_permit(rejection: Rejection) -> Failure:
     return Failure(", ".join(rejection.reasons), nominated_node_name="", reason=reason)
 
 
-def give_back(parts: Parts, entry: QueuedPod, failure: Failure) -> Coroutine[Any, Any, None]:
-    """Put a pod back into the queue at once; return the work of telling the cluster why, to be done beside the loop."""
+def give_back(
+    queue: SchedulingQueue, environment: Environment, tasks: BackgroundTasks, entry: QueuedPod, failure: Failure
+) -> None:
+    """Put a pod back into the queue at once, and tell the cluster why beside the loop."""
     nominated = failure.nominated_node_name
-    parts.queue.give_back(entry, parts.now_ns(), failure.plugins, failure.pending)
+    queue.give_back(entry, environment.now_ns(), failure.plugins, failure.pending)
     if entry.place is Place.GONE:
-        parts.tell(Dropped(entry.pod, "it is gone"))
-        return _nothing()
+        environment.tell(Dropped(entry.pod, "it is gone"))
+        return
     pod = entry.pod
     if nominated is not None:
         # Counts at once; the cluster hears of it when it has time.
         entry.pod = _nominated(pod, nominated)
-        parts.queue.nominate(entry.pod, nominated, parts.now_ns())
+        queue.nominate(entry.pod, nominated, environment.now_ns())
     refused_by = frozenset((*failure.plugins, *failure.pending))
     condition = _condition(pod, failure)
     is_error = condition.reason == SCHEDULER_ERROR
-    parts.tell(GivenBack(pod, failure.message, refused_by, nominated or "", is_error, entry.taken_at_ns))
-    parts.writer.record(Note(pod, "Warning", "FailedScheduling", "Scheduling", _shortened(failure.message)))
-    return parts.statuses.write(pod, condition, nominated)
-
-
-async def _nothing() -> None:
-    """The pod is gone: nobody wants to know."""
+    environment.tell(GivenBack(pod, failure.message, refused_by, nominated or "", is_error, entry.taken_at_ns))
+    environment.writer.record(Note(pod, "Warning", "FailedScheduling", "Scheduling", _shortened(failure.message)))
+    tasks.write_status(pod, condition, nominated)
 
 
 def _nominated(pod: Pod, node_name: str) -> Pod:

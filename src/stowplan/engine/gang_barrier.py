@@ -5,7 +5,7 @@
                    +------------ lost -------------+--> too few left, and none bound yet: the others are lost too
 
 Once a member is bound the others go on whatever happens: a gang that is short of a member can be completed, a bound pod
-cannot be unbound. `gang.py` sends parties on their way.
+cannot be unbound. `gang.py` sends barriers on their way.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import asyncio
 from collections.abc import Iterable
 from enum import Enum, auto
 
+from stowplan.cache.cache import Cache
 from stowplan.engine.failure import UNSCHEDULABLE, Failure
-from stowplan.engine.parts import Parts
 from stowplan.framework.gangs import Gang
-from stowplan.model.pod import Pod
+from stowplan.framework.waiting_pods import WaitingPods
+from stowplan.model.pod import Pod, pod_id
 from stowplan.model.pod_group import GroupKey
-from stowplan.queue.entry import pod_id
 
 
 class Point(Enum):
@@ -31,7 +31,7 @@ class Point(Enum):
     PREPARED = auto()
 
 
-class Party:
+class GangBarrier:
     """The members of one gang that are under way. `objection` says why they have to turn back, if they have to."""
 
     def __init__(self, gang: Gang) -> None:
@@ -72,13 +72,13 @@ class Party:
         self.open(*Point)
 
 
-class Parties:
-    """All parties under way. Pods that belong to none pass every point."""
+class GangBarriers:
+    """All barriers under way. Pods that belong to none pass every point."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._by_gang: dict[GroupKey, Party] = {}
-        self._by_pod: dict[str, Party] = {}
+    def __init__(self, cache: Cache, waiting: WaitingPods) -> None:
+        self._cache, self._waiting = cache, waiting
+        self._by_gang: dict[GroupKey, GangBarrier] = {}
+        self._by_pod: dict[str, GangBarrier] = {}
         # Members that turn back, until they are off their nodes.
         self._lost: set[str] = set()
 
@@ -90,80 +90,80 @@ class Parties:
 
     def placed(self, gang: Gang) -> int:
         """Count the members that have a node and will not have to give it back."""
-        members = self._parts.cache.groups.members(gang.key)
-        return sum(self._parts.cache.placed(pod) is not None and not self._is_turning_back(pod) for pod in members)
+        members = self._cache.groups.members(gang.key)
+        return sum(self._cache.placed(pod) is not None and not self._is_turning_back(pod) for pod in members)
 
     def set_out(self, gang: Gang, pods: Iterable[Pod]) -> None:
         """Send members on their way, with those of their gang that already are."""
-        party = self._by_gang.get(gang.key)
-        if party is None or party.objection:
-            party = self._by_gang[gang.key] = Party(gang)
+        barrier = self._by_gang.get(gang.key)
+        if barrier is None or barrier.objection:
+            barrier = self._by_gang[gang.key] = GangBarrier(gang)
         for pod in pods:
-            party.members[pod_id(pod)] = pod
-            self._by_pod[pod_id(pod)] = party
+            barrier.members[pod_id(pod)] = pod
+            self._by_pod[pod_id(pod)] = barrier
 
     async def meet(self, pod: Pod, point: Point) -> Failure | None:
-        """Wait until the others of the party are here too; a failure means to turn back."""
-        party = self._by_pod.get(pod_id(pod))
-        if party is None:
+        """Wait until the others of the barrier are here too; a failure means to turn back."""
+        barrier = self._by_pod.get(pod_id(pod))
+        if barrier is None:
             return None
-        party.arrive(pod_id(pod), point)
-        self._look_around(party)
-        return await party.wait(point)
+        barrier.arrive(pod_id(pod), point)
+        self._look_around(barrier)
+        return await barrier.wait(point)
 
     def part(self, pod: Pod) -> None:
-        """Let a pod go that is bound; from now on its party is not turned back."""
-        party = self._leave(pod)
-        if party is not None:
-            party.has_bound = True
+        """Let a pod go that is bound; from now on its barrier is not turned back."""
+        barrier = self._leave(pod)
+        if barrier is not None:
+            barrier.has_bound = True
 
     def lose(self, pod: Pod, why: Failure) -> None:
-        """Let a pod go that has to give its node back, and see whether the others of its party can go on."""
-        party = self._leave(pod)
-        if party is None:
+        """Let a pod go that has to give its node back, and see whether the others of its barrier can go on."""
+        barrier = self._leave(pod)
+        if barrier is None:
             return
         self._lost.add(pod_id(pod))
-        if party.objection:
+        if barrier.objection:
             return
-        left = self.placed(party.gang)
-        if not party.has_bound and left < party.gang.min_member:
-            counts = f"{left} of {party.gang.min_member} needed members are left"
+        left = self.placed(barrier.gang)
+        if not barrier.has_bound and left < barrier.gang.min_member:
+            counts = f"{left} of {barrier.gang.min_member} needed members are left"
             reason = why.message.rstrip(".")
-            objection = f"{party.gang.key}: {counts}; member {pod.key} lost its node: {reason}"
-            self._turn_back(party, objection, is_refusal=why.is_refusal)
+            objection = f"{barrier.gang.key}: {counts}; member {pod.key} lost its node: {reason}"
+            self._turn_back(barrier, objection, is_refusal=why.is_refusal)
         else:
-            self._look_around(party)
+            self._look_around(barrier)
 
     def forget(self, pod: Pod) -> None:
         """Forget a pod that is off its node."""
         self._lost.discard(pod_id(pod))
 
-    def _leave(self, pod: Pod) -> Party | None:
-        party = self._by_pod.pop(pod_id(pod), None)
-        if party is not None:
-            del party.members[pod_id(pod)]
-            if not party.members and self._by_gang.get(party.gang.key) is party:
-                del self._by_gang[party.gang.key]
-        return party
+    def _leave(self, pod: Pod) -> GangBarrier | None:
+        barrier = self._by_pod.pop(pod_id(pod), None)
+        if barrier is not None:
+            del barrier.members[pod_id(pod)]
+            if not barrier.members and self._by_gang.get(barrier.gang.key) is barrier:
+                del self._by_gang[barrier.gang.key]
+        return barrier
 
-    def _look_around(self, party: Party) -> None:
-        """Let the party go on where it is complete, unless members were deleted meanwhile and too few are left."""
+    def _look_around(self, barrier: GangBarrier) -> None:
+        """Let the barrier go on where it is complete, unless members were deleted meanwhile and too few are left."""
         for point in Point:
-            if party.is_open(point) or not party.is_complete_at(point):
+            if barrier.is_open(point) or not barrier.is_complete_at(point):
                 continue
-            left, needed = self.placed(party.gang), party.gang.min_member
-            if not party.has_bound and left < needed:
-                objection = f"{party.gang.key}: {left} of {needed} needed members are left"
-                self._turn_back(party, objection, is_refusal=True)
+            left, needed = self.placed(barrier.gang), barrier.gang.min_member
+            if not barrier.has_bound and left < needed:
+                objection = f"{barrier.gang.key}: {left} of {needed} needed members are left"
+                self._turn_back(barrier, objection, is_refusal=True)
             else:
-                party.open(point)
+                barrier.open(point)
 
-    def _turn_back(self, party: Party, objection: str, *, is_refusal: bool) -> None:
-        party.turn_back(objection, is_refusal=is_refusal)
-        for waiting in self._parts.waiting:
-            if pod_id(waiting.pod) in party.members:
-                waiting.reject(party.gang.plugin, objection)
+    def _turn_back(self, barrier: GangBarrier, objection: str, *, is_refusal: bool) -> None:
+        barrier.turn_back(objection, is_refusal=is_refusal)
+        for waiting in self._waiting:
+            if pod_id(waiting.pod) in barrier.members:
+                waiting.reject(barrier.gang.plugin, objection)
 
     def _is_turning_back(self, pod: Pod) -> bool:
-        party = self._by_pod.get(pod_id(pod))
-        return pod_id(pod) in self._lost or (party is not None and bool(party.objection))
+        barrier = self._by_pod.get(pod_id(pod))
+        return pod_id(pod) in self._lost or (barrier is not None and bool(barrier.objection))

@@ -1,4 +1,4 @@
-"""What the flow needs of the world outside: a cluster to write to, and somebody who listens.
+"""What the flow needs of the world outside: a cluster to write to, a clock, and somebody who listens.
 
 `kube/` writes to an API server, the embedded cluster to itself, tests to a list. Nothing here is awaited inside a
 scheduling cycle.
@@ -6,13 +6,15 @@ scheduling cycle.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import msgspec
 
 from stowplan.framework.handle import ObjectWriter
 from stowplan.framework.verdict import Rejection
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 
@@ -138,3 +140,45 @@ class Listener(Protocol):
     """Hears what became of pods; metrics, logs and the decision log are listeners."""
 
     def __call__(self, report: Report) -> None: ...
+
+
+#: Told an extension point that waits for the cluster, how it ended, for which profile, and the nanoseconds it took.
+PointNote = Callable[[str, str, str, int], None]
+
+
+def _nobody(report: Report) -> None:
+    """Listen to nothing."""
+
+
+def _unnoted(point: str, status: str, profile: str, took_ns: int) -> None:
+    """Note nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long the flow waits for plugins and for the cluster before it goes on without them, in seconds.
+
+    What is awaited is given up; what answers at once cannot be, so its answer is not taken.
+    """
+
+    #: As long as a Permit plugin may hold a pod: volumes and devices take their time.
+    pre_bind_seconds: float = 900.0
+    bind_seconds: float = 60.0
+    post_bind_seconds: float = 60.0
+    #: For a status update or an eviction.
+    write_seconds: float = 30.0
+    #: How long a plugin may take to answer inside the scheduling cycle without being told of.
+    slow_seconds: float = 1.0
+    #: How long it may take until its answer does not count any more: the pod fails, and the plugin is named.
+    late_seconds: float = 5.0
+
+
+@dataclass(slots=True)
+class Environment:
+    """The world outside of one scheduler. Whoever listens may be put there later."""
+
+    writer: Writer
+    now_ns: Callable[[], int]
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    tell: Listener = _nobody
+    note_point: PointNote = _unnoted

@@ -1,22 +1,23 @@
-"""The choice for one pod: find_feasible, rank, pick. Nothing here changes the cluster.
+"""The scheduling cycle: find_feasible, rank, pick. It chooses a node for one pod; nothing here changes the cluster.
 
-The kept answers of `framework.kept` do the work; this file adds what is particular to one attempt: pods nominated to
-nodes, a node nominated for the pod itself, and sampling. Each of them makes a set of rows of its own, ranked for
-itself.
+The kept answers of `framework/kept` do the work; this file adds what is particular to one attempt: pods nominated to
+nodes, a node nominated for the pod itself, sampling, what extenders say, and the choice between equals. Extenders are
+the only ones that are waited for. `scheduler.py` goes on from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 import numpy as np
 
+from stowplan.engine.extenders import Extenders
 from stowplan.engine.results import Chosen, Failed, Refused, Result
-from stowplan.engine.sampling import ALL_NODES, Sampler, nodes_to_find
-from stowplan.engine.ties import TieRule
-from stowplan.framework.extender import Extender, wants_every_node
+from stowplan.framework.extender import unseen, wants_every_node, with_refusals
+from stowplan.framework.handle import ExtenderError
 from stowplan.framework.kept.memo import Kept, Memo
 from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.plugin_faults import SIGN, PluginError
@@ -31,6 +32,8 @@ from stowplan.table.shape import PodShape
 from stowplan.table.table import Table
 
 NO_NODES = "no nodes available to schedule pods"
+ALL_NODES = 100
+_AT_LEAST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +59,83 @@ class Found(msgspec.Struct, frozen=True):
     is_kept: bool
 
 
-def choose(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> Result:
+class Narrowed(msgspec.Struct, frozen=True):
+    """The rows that the extenders leave, and the order in which they name them."""
+
+    found: Found
+    order: Rows
+    #: Whether they were shown whole nodes, which are then scored as if there were nothing on them.
+    has_whole_nodes: bool
+
+
+async def choose(
+    field: Field, profile: Profile, pod: Pod, shape: PodShape, extenders: Extenders | None = None
+) -> Result:
     """Choose a node for `pod`, or say why there is none."""
     # Settles the order for this attempt, and for those that follow until nodes come or go.
     field.table.order()
-    if not len(field.table):
+    if not field.table.nodes:
         return Failed(pod, NO_NODES)
     try:
         found = find_feasible(field, profile, pod, shape)
-        if not found.count:
-            pass_by_narrowed(field, found)
-            verdict = found.verdict or found.kept.filtering.verdict()
-            return Refused(pod, verdict.fit_error(), verdict)
-        return _choose_among(field, profile, pod, found)
+        if found.count:
+            return await _choose_among(field, profile, pod, found, extenders)
+        pass_by_narrowed(field, found)
+        verdict = found.verdict or found.kept.filtering.verdict()
+        return Refused(pod, verdict.fit_error(), verdict)
     except PluginError as error:
         if error.point != SIGN:
             field.memo.forget(profile, pod, shape)
         return Failed(pod, str(error), error.plugin)
+    except ExtenderError as error:
+        if extenders is not None:
+            extenders.tell_failure(pod, error)
+        return Failed(pod, str(error))
+
+
+def choose_at_once(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> Result:
+    """Choose without extenders: nothing is waited for, so no event loop is needed."""
+    choice = choose(field, profile, pod, shape)
+    try:
+        choice.send(None)
+    except StopIteration as chosen:
+        result: Result = chosen.value
+        return result
+    raise RuntimeError("the choice of a node was waited for, though there are no extenders")
+
+
+async def _choose_among(
+    field: Field, profile: Profile, pod: Pod, found: Found, extenders: Extenders | None
+) -> Chosen | Refused:
+    table = field.table
+    nodes, nominated = table.nodes, table.row_of.get(pod.status.nominated_node_name)
+    if (
+        nominated is not None
+        and found.feasible[nominated]
+        and (extenders is None or await extenders.accept(pod, nodes[nominated]))
+    ):
+        return Chosen(pod, nodes[nominated].metadata.name, nominated, found.count)
+    if found.kept.filtering.pre.narrowed is not None:
+        pass_by_narrowed(field, found)
+    narrowed: Narrowed | None = None
+    if extenders is None:
+        enough = _enough(field, profile, None)
+        found = found if enough >= len(table.nodes) else sampled(field, found, enough)
+    else:
+        answer = await _narrow(field, profile, pod, found, extenders)
+        if isinstance(answer, Refused):
+            return answer
+        narrowed, found = answer, answer.found
+    if found.count == 1:
+        row = int(np.argmax(found.feasible))
+        return Chosen(pod, nodes[row].metadata.name, row, 1)
+    ranking = rank(field, profile, pod, found, as_empty=narrowed is not None and narrowed.has_whole_nodes)
+    total = ranking.total
+    if extenders is not None and narrowed is not None:
+        total, row = await _prioritize(field, pod, narrowed, total.copy(), extenders)
+    else:
+        row = pick(field, total, found)
+    return Chosen(pod, nodes[row].metadata.name, row, found.count, int(total[row]))
 
 
 def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> Found:
@@ -82,7 +145,7 @@ def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> 
     filtering.refresh(pod)
     if filtering.pre.rejection is not None:
         return Found(kept, filtering.verdict(), np.zeros(len(field.table), dtype=bool), 0, is_kept=False)
-    words = _words_with_nominated(field, kept, pod)
+    words = _words_with_nominated(field, kept, pod) if field.nominations.by_node else None
     if words is None:
         return Found(kept, None, filtering.feasible, filtering.feasible_count, is_kept=True)
     verdict = filtering.verdict()
@@ -90,6 +153,23 @@ def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> 
     np.copyto(verdict.words, words, where=refused & (filtering.feasible | (verdict.words != 0)))
     feasible = filtering.feasible & ~refused
     return Found(kept, verdict, feasible, int(np.count_nonzero(feasible)), is_kept=False)
+
+
+def _words_with_nominated(field: Field, kept: Kept, pod: Pod) -> Words | None:
+    """Return the words of rows that must leave room for nominated pods, 0 elsewhere; None if there are no such rows."""
+    nodes = Nodes(field.table)
+    nominated = {
+        field.table.row_of[name]: [nodes.shape_of(other) for other in pods]
+        for name, pods in field.nominations.ahead_of(pod).items()
+        if name in field.table.row_of
+    }
+    if not nominated:
+        return None
+    rows = np.fromiter(nominated, dtype=np.intp, count=len(nominated))
+    supposed = nodes.suppose(rows, list(nominated.values()), [[] for _ in nominated])
+    words = np.zeros(len(field.table), dtype=np.int32)
+    words[rows] = kept.filtering.suppose(pod, supposed)
+    return words
 
 
 def rank(field: Field, profile: Profile, pod: Pod, found: Found, *, as_empty: bool = False) -> Ranking:
@@ -107,21 +187,6 @@ def rank(field: Field, profile: Profile, pod: Pod, found: Found, *, as_empty: bo
     return ranking
 
 
-def _choose_among(field: Field, profile: Profile, pod: Pod, found: Found) -> Chosen:
-    names = field.table.names()
-    nominated = field.table.row_of.get(pod.status.nominated_node_name)
-    if nominated is not None and found.feasible[nominated]:
-        return Chosen(pod, names[nominated], nominated, found.count)
-    pass_by_narrowed(field, found)
-    found = sampled(field, profile, found)
-    if found.count == 1:
-        row = int(np.argmax(found.feasible))
-        return Chosen(pod, names[row], row, 1)
-    ranking = rank(field, profile, pod, found)
-    row = pick(field, ranking.total, found)
-    return Chosen(pod, names[row], row, found.count, int(ranking.total[row]))
-
-
 def pick(field: Field, total: Scores, found: Found) -> int:
     """Return the row with the highest total; the tie rule decides between equals."""
     best = (total == total[total.argmax()]).nonzero()[0]
@@ -136,22 +201,68 @@ def in_order(field: Field, found: Found) -> Rows:
     return order[found.feasible[order]]
 
 
-def sampled(field: Field, profile: Profile, found: Found, extenders: Sequence[Extender] = ()) -> Found:
-    """Keep only as many feasible rows as are to be found; one is enough if nobody scores."""
+# What extenders say
+
+
+async def _narrow(field: Field, profile: Profile, pod: Pod, found: Found, extenders: Extenders) -> Narrowed | Refused:
+    """Take a sample, and leave what no extender refuses."""
+    table = field.table
+    verdict = found.verdict or found.kept.filtering.verdict()
     enough = _enough(field, profile, extenders)
-    if enough >= len(field.table):
-        return found
+    beyond = _beyond_sample(field, found, enough)
+    found = found if enough >= len(table.nodes) else sampled(field, found, enough)
+    nodes = {table.nodes[row].name: table.nodes[row] for row in in_order(field, found).tolist()}
+    answer = await extenders.filter(pod, nodes)
+    if not answer.names:
+        refused = with_refusals(verdict if beyond is None else unseen(verdict, beyond), (), answer.rejected)
+        return Refused(pod, refused.fit_error(), refused)
+    order = np.fromiter((table.row_of[name] for name in answer.names), dtype=np.intp, count=len(answer.names))
+    feasible = np.zeros_like(found.feasible)
+    feasible[order] = True
+    if not np.array_equal(feasible, found.feasible):
+        found = Found(found.kept, found.verdict, feasible, len(answer.names), is_kept=False)
+    return Narrowed(found, order, answer.has_whole_nodes)
+
+
+async def _prioritize(
+    field: Field, pod: Pod, narrowed: Narrowed, total: Scores, extenders: Extenders
+) -> tuple[Scores, int]:
+    """Add what extenders give to a total; return it, and the best row: of equals one that they have scored, if any."""
+    table, feasible = field.table, narrowed.found.feasible
+    given = await extenders.prioritize(
+        pod, {table.nodes[row].name: table.nodes[row] for row in narrowed.order.tolist()}
+    )
+    scored = np.zeros(len(table), dtype=bool)
+    for name, points in given.total.items():
+        row = table.row_of.get(name)
+        if row is not None and feasible[row]:
+            total[row] += points
+            scored[row] = True
+    if given.has_silent:
+        scored |= feasible
+    best = feasible & (total == total[feasible].max())
+    drawn = np.flatnonzero(best & scored)
+    if drawn.size:
+        return total, int(drawn[extenders.draw(len(drawn))])
+    return total, field.ties.pick(np.flatnonzero(best), lambda: narrowed.order)
+
+
+# How many nodes are looked at: all of them, unless `percentageOfNodesToScore` asks for fewer. The filters still answer
+# for every row; a sample only decides which of the feasible rows count.
+
+
+def sampled(field: Field, found: Found, enough: int) -> Found:
+    """Keep only as many feasible rows as are to be found."""
     feasible = field.sampler.sample(field.table.order(), found.feasible, enough)
     if np.array_equal(feasible, found.feasible):
         return found
     return Found(found.kept, found.verdict, feasible, int(np.count_nonzero(feasible)), is_kept=False)
 
 
-def beyond_sample(field: Field, profile: Profile, found: Found, extenders: Sequence[Extender]) -> Mask | None:
+def _beyond_sample(field: Field, found: Found, enough: int) -> Mask | None:
     """Return the rows that the next sample does not get to; None if it gets to all."""
     walked = field.sampler.order(field.table.order())
     positions = np.flatnonzero(found.feasible[walked])
-    enough = _enough(field, profile, extenders)
     if len(positions) <= enough:
         return None
     beyond = np.zeros_like(found.feasible)
@@ -159,13 +270,15 @@ def beyond_sample(field: Field, profile: Profile, found: Found, extenders: Seque
     return beyond
 
 
-def _enough(field: Field, profile: Profile, extenders: Sequence[Extender]) -> int:
-    """Return how many feasible rows are to be found."""
+def _enough(field: Field, profile: Profile, extenders: Extenders | None) -> int:
+    """Return how many feasible rows are to be found; one is enough if nobody scores."""
     percentage = profile.percentage_of_nodes_to_score
     if percentage is None:
         percentage = field.percentage_of_nodes_to_score
-    is_ranked = profile.score or wants_every_node(extenders)
-    return nodes_to_find(len(field.table), percentage) if is_ranked else 1
+    if not profile.score and (extenders is None or not wants_every_node(extenders.members)):
+        return 1
+    nodes = len(field.table.nodes)
+    return nodes if percentage >= ALL_NODES else nodes_to_find(nodes, percentage)
 
 
 def pass_by_narrowed(field: Field, found: Found) -> None:
@@ -175,20 +288,70 @@ def pass_by_narrowed(field: Field, found: Found) -> None:
         field.sampler.pass_by(sum(name in field.table.row_of for name in narrowed), len(field.table))
 
 
-def _words_with_nominated(field: Field, kept: Kept, pod: Pod) -> Words | None:
-    """Return the words of rows that must leave room for nominated pods, 0 elsewhere; None if there are no such rows."""
-    if not field.nominations:
-        return None
-    nodes = Nodes(field.table)
-    standing = {
-        field.table.row_of[name]: [nodes.shape_of(other) for other in pods]
-        for name, pods in field.nominations.standing_before(pod).items()
-        if name in field.table.row_of
-    }
-    if not standing:
-        return None
-    rows = np.fromiter(standing, dtype=np.intp, count=len(standing))
-    supposed = nodes.suppose(rows, list(standing.values()), [[] for _ in standing])
-    words = np.zeros(len(field.table), dtype=np.int32)
-    words[rows] = kept.filtering.suppose(pod, supposed)
-    return words
+def nodes_to_find(nodes: int, percentage: int) -> int:
+    """Return how many feasible nodes are enough; a percentage of 0 means that none was set."""
+    if nodes < _AT_LEAST or percentage >= ALL_NODES or percentage == 0:
+        return nodes
+    return max(_AT_LEAST, nodes * percentage // 100)
+
+
+class Sampler:
+    """Remembers where the next sample starts: where the last one ended, so that over time all nodes get their turn."""
+
+    def __init__(self) -> None:
+        self._start = 0
+
+    def order(self, order: Rows) -> Rows:
+        """Return the rows in the order in which they are looked at this time."""
+        start = self._start % len(order)
+        return order if not start else np.concatenate((order[start:], order[:start]))
+
+    def pass_by(self, looked_at: int, nodes: int) -> None:
+        """Move on past nodes that were all looked at."""
+        self._start = (self._start + looked_at) % nodes
+
+    def sample(self, order: Rows, feasible: Mask, enough: int) -> Mask:
+        """Return the feasible rows that are found first, and move on past what had to be looked at for them."""
+        walked = self.order(order)
+        found = np.flatnonzero(feasible[walked])
+        kept = np.zeros_like(feasible)
+        kept[walked[found[:enough]]] = True
+        # The search ends on the first feasible node too many, which itself does not count as looked at.
+        looked_at = len(walked) if len(found) <= enough else int(found[enough])
+        self._start = (self._start + looked_at) % len(walked)
+        return kept
+
+
+class TieRule(Protocol):
+    """Picks one of the rows with the highest total."""
+
+    def pick(self, best: Rows, found: Callable[[], Rows]) -> int:
+        """Return one of `best`; `found()` gives all feasible rows in the order they were found."""
+
+
+class RandomTie:
+    """Every best row is equally likely; the same draws give the same choices."""
+
+    def __init__(self, draw: Callable[[int], int]) -> None:
+        self._draw = draw
+
+    def pick(self, best: Rows, found: Callable[[], Rows]) -> int:
+        return int(best[self._draw(len(best))])
+
+
+class UpstreamOrder:
+    """The deterministic choice of kube-scheduler 1.36, with `parallelism: 1`.
+
+    It builds a heap over the feasible nodes in the order it found them and takes the top, without shuffling. Among
+    equal totals that is the one that comes first in a pre-order walk of the tree that the heap's array stands for.
+    """
+
+    def pick(self, best: Rows, found: Callable[[], Rows]) -> int:
+        order = found()
+        # Positions in the heap's array, counted from 1: the children of p are 2p and 2p + 1.
+        positions = np.flatnonzero(np.isin(order, best)) + 1
+        depth = np.frexp(positions.astype(np.float64))[1].astype(np.int64)
+        deepest = int(depth.max())
+        # Left-aligned paths compare as a pre-order walk does; of a path and its extension, the shorter comes first.
+        keys = (positions << (deepest - depth)) * (deepest + 1) + depth
+        return int(order[positions[int(np.argmin(keys))] - 1])

@@ -2,28 +2,29 @@
 
 Where an extender that may be ignored fails, it is as if it were not there; `ignored` says so, for whoever listens.
 The failure of another is an ExtenderError: the attempt could not be finished, whatever the nodes are like.
+`OpenQuestions` knows what is not answered yet, so that somebody who looks can say what a pod waits for.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from stowplan.extender.questions import OpenQuestions, Question
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extender import Extender, NodesByName, PodsOn
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.profile import EXTENDER
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 
 T = TypeVar("T")
-Faults = tuple[ExtenderError, ...]
+ExtenderErrors = tuple[ExtenderError, ...]
 #: By node, what an extender said against it.
-Refusals = Mapping[str, Rejection]
+NodeRejections = Mapping[str, Rejection]
 
 #: A node that is not let through, and of which nothing is said.
 WITHOUT_A_WORD: Final = Rejection((), Code.UNRESOLVABLE, EXTENDER)
@@ -35,10 +36,10 @@ class ExtendedVerdict:
     others (`framework.extender` adds both to a verdict)."""
 
     names: tuple[str, ...]
-    rejected: Refusals
-    ignored: Faults = ()
+    rejected: NodeRejections
+    ignored: ExtenderErrors = ()
     #: Each extender that let less than everything through, and what it kept out.
-    refusals: tuple[tuple[Extender, Refusals], ...] = field(default=(), compare=False)
+    rejections: tuple[tuple[Extender, NodeRejections], ...] = field(default=(), compare=False)
     #: Whether the nodes came back whole from one of them.
     has_whole_nodes: bool = field(default=False, compare=False)
 
@@ -48,7 +49,7 @@ class Prioritized:
     """What each extender adds to the totals of nodes, in the order of the configuration."""
 
     given: tuple[tuple[str, Mapping[str, int]], ...]
-    ignored: Faults = ()
+    ignored: ExtenderErrors = ()
     #: Whether an extender cares for the pod that scores nothing: upstream takes that for 0 points to every node.
     has_silent: bool = False
     #: Who gave it: two extenders may have the same name.
@@ -68,17 +69,47 @@ class BindAnswer:
     """Whether an extender has bound the pod; if not, it is for the plugins to do."""
 
     is_bound: bool
-    ignored: Faults = ()
+    ignored: ExtenderErrors = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """The candidates that no extender objects to, with the victims the last one asked would take."""
+    """The candidates that no extender rejects, with the victims the last one asked would take."""
 
     candidates: Sequence[Preemption]
-    ignored: Faults = ()
+    ignored: ExtenderErrors = ()
     #: Each extender that left fewer, and how many.
-    objections: tuple[tuple[str, int], ...] = field(default=(), compare=False)
+    rejections: tuple[tuple[str, int], ...] = field(default=(), compare=False)
+
+
+class ExtenderQuestion(NamedTuple):
+    """What one extender is being asked."""
+
+    extender: Extender
+    verb: str
+
+
+class OpenQuestions:
+    """What extenders are being asked, by pod."""
+
+    def __init__(self) -> None:
+        self._by_pod: dict[str, list[ExtenderQuestion]] = {}
+
+    def of(self, pod: Pod) -> tuple[ExtenderQuestion, ...]:
+        """Return what is not answered yet about a pod, in the order asked."""
+        return tuple(self._by_pod.get(pod_id(pod), ()))
+
+    @contextmanager
+    def asked(self, pod: Pod, question: ExtenderQuestion) -> Iterator[None]:
+        """Note a question for as long as it is open."""
+        open_ones = self._by_pod.setdefault(pod_id(pod), [])
+        open_ones.append(question)
+        try:
+            yield
+        finally:
+            open_ones.remove(question)
+            if not open_ones:
+                self._by_pod.pop(pod_id(pod), None)
 
 
 async def narrow(
@@ -88,7 +119,7 @@ async def narrow(
     questions = questions or OpenQuestions()
     rejected: dict[str, Rejection] = {}
     ignored: list[ExtenderError] = []
-    refusals: list[tuple[Extender, Refusals]] = []
+    rejections: list[tuple[Extender, NodeRejections]] = []
     has_whole_nodes = False
     for extender in extenders:
         if not nodes:
@@ -96,7 +127,7 @@ async def narrow(
         if not extender.is_filter or not extender.is_interested(pod):
             continue
         try:
-            with questions.asked(pod, Question(extender, "filter")):
+            with questions.asked(pod, ExtenderQuestion(extender, "filter")):
                 filtered = await _asked(extender, "filter", extender.filter(pod, nodes))
         except ExtenderError as error:
             _ignore(extender, error, ignored)
@@ -104,11 +135,11 @@ async def narrow(
         words, passed = filtered.rejections(), frozenset(filtered.names)
         kept_out = {name: words.get(name, WITHOUT_A_WORD) for name in nodes if name not in passed}
         if kept_out:
-            refusals.append((extender, kept_out))
+            rejections.append((extender, kept_out))
         rejected |= words
         has_whole_nodes = has_whole_nodes or filtered.has_whole_nodes
         nodes = {name: nodes[name] for name in filtered.names}
-    return ExtendedVerdict(tuple(nodes), rejected, tuple(ignored), tuple(refusals), has_whole_nodes)
+    return ExtendedVerdict(tuple(nodes), rejected, tuple(ignored), tuple(rejections), has_whole_nodes)
 
 
 async def prioritize(
@@ -154,30 +185,30 @@ async def agree(
     """Ask on which nodes room may be made: each about the candidates that are left, until none is."""
     questions = questions or OpenQuestions()
     ignored: list[ExtenderError] = []
-    objections: list[tuple[str, int]] = []
+    rejections: list[tuple[str, int]] = []
     for extender in extenders:
         if not candidates:
             break
         if not extender.is_preemptor or not extender.is_interested(pod):
             continue
         try:
-            with questions.asked(pod, Question(extender, "preempt")):
+            with questions.asked(pod, ExtenderQuestion(extender, "preempt")):
                 answer = await _asked(extender, "preempt", extender.preempt(pod, candidates, pods_on))
         except ExtenderError as error:
             _ignore(extender, error, ignored)
             continue
         left = _with_victims(extender, answer)
         if len(left) < len(candidates):
-            objections.append((extender.name, len(left)))
+            rejections.append((extender.name, len(left)))
         candidates = left
-    return Agreed(candidates, tuple(ignored), tuple(objections))
+    return Agreed(candidates, tuple(ignored), tuple(rejections))
 
 
 async def _scores(
     extender: Extender, pod: Pod, nodes: NodesByName, questions: OpenQuestions
 ) -> Mapping[str, int] | ExtenderError:
     try:
-        with questions.asked(pod, Question(extender, "prioritize")):
+        with questions.asked(pod, ExtenderQuestion(extender, "prioritize")):
             return await _asked(extender, "prioritize", extender.prioritize(pod, nodes))
     except ExtenderError as error:
         return error

@@ -1,7 +1,7 @@
 """One extender, asked over HTTP: what each verb sends, and what is made of the reply.
 
-`transport.py` carries the bytes, `requests.py` and `replies.py` know their meaning. What several extenders come to
-together is in `chain.py`.
+`connect` makes them from the configuration; nothing is contacted before the first question. `transport.py` carries the
+bytes, `messages.py` knows their meaning. What several extenders come to together is in `chain.py`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from stowplan.config import types as config
-from stowplan.extender import replies, requests
-from stowplan.extender.replies import MetaVictims, ReplyError, UndecodableError
+from stowplan.extender import messages
+from stowplan.extender.messages import MetaVictims, ReplyError, UndecodableError
+from stowplan.extender.transport import HttpTransport
 from stowplan.framework.contract import MAX_SCORE, Preemption
 from stowplan.framework.extender import Filtered, NodesByName, PodsOn
 from stowplan.framework.handle import ExtenderError
@@ -25,7 +26,16 @@ MAX_EXTENDER_PRIORITY: Final = 10
 _MOST_ADDED = 2**53
 
 
-class Transport(Protocol):
+def connect(extenders: Iterable[config.ExtenderConfig]) -> tuple[HttpExtender, ...]:
+    """Make the extenders in the order they are asked; raise ConfigError if a certificate of one cannot be used.
+
+    Those that may fail come last, as upstream has it: they are not to be in the way of the others.
+    """
+    made = [HttpExtender(settings, HttpTransport(settings)) for settings in extenders]
+    return tuple(sorted(made, key=lambda extender: extender.is_ignorable))
+
+
+class ExtenderTransport(Protocol):
     """The way to one extender."""
 
     async def post(self, verb: str, body: bytes) -> bytes:
@@ -39,7 +49,7 @@ class Transport(Protocol):
 class HttpExtender:
     """An extender as the configuration describes it. Close it when the scheduler stops, or uses others."""
 
-    def __init__(self, settings: config.ExtenderConfig, transport: Transport) -> None:
+    def __init__(self, settings: config.ExtenderConfig, transport: ExtenderTransport) -> None:
         self._settings = settings
         self._transport = transport
         self._managed = frozenset(resource.name for resource in settings.managed_resources)
@@ -80,8 +90,8 @@ class HttpExtender:
 
     async def filter(self, pod: Pod, nodes: NodesByName) -> Filtered:
         """Ask which of the nodes can take the pod. One that was sent nodes is not heard if it replies names."""
-        body = requests.nodes_request(pod, nodes, only_names=self._settings.node_cache_capable)
-        reply = await self._ask(self._settings.filter_verb, body, replies.read_filter)
+        body = messages.nodes_request(pod, nodes, only_names=self._settings.node_cache_capable)
+        reply = await self._ask(self._settings.filter_verb, body, messages.read_filter)
         if reply.error:
             raise ExtenderError(reply.error)
         is_by_name = self._settings.node_cache_capable and reply.node_names is not None
@@ -90,10 +100,10 @@ class HttpExtender:
 
     async def prioritize(self, pod: Pod, nodes: NodesByName) -> dict[str, int]:
         """Ask for scores, and return what they add to the totals; scores of other nodes are left out."""
-        body = requests.nodes_request(pod, nodes, only_names=self._settings.node_cache_capable)
+        body = messages.nodes_request(pod, nodes, only_names=self._settings.node_cache_capable)
         verb = self._settings.prioritize_verb
         added: dict[str, int] = {}
-        for given in await self._ask(verb, body, replies.read_priorities):
+        for given in await self._ask(verb, body, messages.read_priorities):
             if given.node_name in nodes:
                 score = given.score * self._settings.weight * (MAX_SCORE // MAX_EXTENDER_PRIORITY)
                 added[given.node_name] = added.get(given.node_name, 0) + score
@@ -105,15 +115,15 @@ class HttpExtender:
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Have the extender bind the pod."""
-        body = requests.binding_request(pod, node_name)
-        error = await self._ask(self._settings.bind_verb, body, replies.read_binding)
+        body = messages.binding_request(pod, node_name)
+        error = await self._ask(self._settings.bind_verb, body, messages.read_binding)
         if error:
             raise ExtenderError(error)
 
     async def preempt(self, pod: Pod, candidates: Sequence[Preemption], pods_on: PodsOn) -> list[Preemption]:
         """Ask on which nodes, and at whose cost, room may be made."""
-        body = requests.preemption_request(pod, candidates, only_names=self._settings.node_cache_capable)
-        reply = await self._ask(self._settings.preempt_verb, body, replies.read_preemption)
+        body = messages.preemption_request(pod, candidates, only_names=self._settings.node_cache_capable)
+        reply = await self._ask(self._settings.preempt_verb, body, messages.read_preemption)
         return [self._preemption(node_name, victims, pods_on(node_name)) for node_name, victims in reply.items()]
 
     async def retire(self) -> None:

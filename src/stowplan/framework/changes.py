@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from stowplan.model import requests
 from stowplan.model.node import Node
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 
 POD: Final = "Pod"
 #: The two sorts of `POD`; a plugin awaits `POD` and hears of both.
@@ -130,7 +130,7 @@ def is_covered(change: Change, resource: str, actions: Action) -> bool:
 
 def is_same(pod: Pod, other: Pod) -> bool:
     """Say whether two objects are versions of one pod."""
-    return (pod.metadata.uid or pod.key) == (other.metadata.uid or other.key)
+    return pod_id(pod) == pod_id(other)
 
 
 def is_own_update(pod: Pod, old: Pod, new: Pod) -> bool:

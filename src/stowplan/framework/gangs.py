@@ -108,6 +108,11 @@ class GangSource(PreEnqueue, Requeue):
         return self.group_of(pod) == new.group_key
 
 
+def has_gangs(profile: Profile) -> bool:
+    """Say whether pods of a profile may belong to gangs."""
+    return any(isinstance(plugin, GangSource) for plugin in profile.pre_enqueue)
+
+
 def gang_of(profile: Profile, pod: Pod) -> Gang | Rejection | None:
     """Ask the plugins of a profile for the gang of a pod; the first that knows one speaks for it."""
     for plugin in profile.pre_enqueue:

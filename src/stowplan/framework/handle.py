@@ -1,7 +1,8 @@
 """The ports through which plugins see what is not a node: typed listers over the other objects of the cluster.
 
-`cache.Cache` implements them and notes every read, so that an answer that looked at, say, a Service is asked for again
-when Services change. Plugins that bind or preempt are handed more: what they need beyond the listers is below them.
+`cache.objects` implements them and notes every read, so that an answer that looked at, say, a Service is asked for
+again when Services change. Plugins that bind or preempt are handed more: what they need beyond the listers is below
+them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ from typing import Any, Protocol
 
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model.binding import Binding
 from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
-from stowplan.model.namespace import Namespace
+from stowplan.model.kinds import Binding, Namespace
 from stowplan.model.pod import Pod
 from stowplan.model.storage import (
     CSIDriver,
@@ -222,7 +222,7 @@ class PlacedPods(Protocol):
 class NominatedPods(Protocol):
     """The pods that wait for a node on which room is being made for them."""
 
-    def standing_before(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
+    def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
         """Return, by node, the nominated pods that `pod` must leave room for."""
 
 

@@ -70,7 +70,8 @@ class Profile:
         for plugin in self.pre_enqueue:
             started_ns = stopwatch.now_ns() if stopwatch.is_wound else 0
             try:
-                rejection = _gate(plugin, pod)
+                answer = plugin.pre_enqueue(pod)
+                rejection = answer if answer is None else _gated(plugin, pod, answer)
             except plugin_faults.FAULTS as error:
                 stopwatch.trace(error, (plugin.name, "PreEnqueue", pod))
                 rejection = _failed((plugin.name, "PreEnqueue", pod), plugin_faults.spelled(error))
@@ -89,10 +90,7 @@ class Profile:
         return _unsigned(pod.spec), annotations, signed, tuple(_signed_by(plugin, pod) for plugin in self.foreign)
 
 
-def _gate(plugin: PreEnqueue, pod: Pod) -> Rejection | None:
-    answer: Any = plugin.pre_enqueue(pod)
-    if answer is None:
-        return None
+def _gated(plugin: PreEnqueue, pod: Pod, answer: Any) -> Rejection:
     if not isinstance(answer, Rejection):
         problem = f"pre_enqueue answers with None or refuse(reason), got {type(answer).__name__} {answer!r:.60}"
         return _failed((plugin.name, "PreEnqueue", pod), problem)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.duration import Duration
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 
-Decided = Callable[[Rejection | None], None]
+OnDecision = Callable[[Rejection | None], None]
 
 
 class WaitingPod:
@@ -23,7 +23,7 @@ class WaitingPod:
         self.node_name = node_name
         #: Plugins that still hold it, with the seconds that each gives it.
         self.held_by = dict(timeouts)
-        self._decided: list[Decided] = []
+        self._decided: list[OnDecision] = []
         self._is_decided = False
         self._decision: Rejection | None = None
 
@@ -55,7 +55,7 @@ class WaitingPod:
         self._decide(Rejection(("waiting on permit for pod: preempted",), Code.ERROR, plugin))
         return True
 
-    def when_decided(self, decided: Decided) -> None:
+    def when_decided(self, decided: OnDecision) -> None:
         """Have a function called with the decision, at once if it has been made."""
         if self._is_decided:
             decided(self._decision)
@@ -83,15 +83,11 @@ class WaitingPods:
         return len(self._pods)
 
     def get(self, pod: Pod) -> WaitingPod | None:
-        return self._pods.get(_id(pod))
+        return self._pods.get(pod_id(pod))
 
     def add(self, waiting: WaitingPod) -> None:
-        self._pods[_id(waiting.pod)] = waiting
+        self._pods[pod_id(waiting.pod)] = waiting
 
     def remove(self, waiting: WaitingPod) -> None:
-        if self._pods.get(_id(waiting.pod)) is waiting:
-            del self._pods[_id(waiting.pod)]
-
-
-def _id(pod: Pod) -> str:
-    return pod.metadata.uid or pod.key
+        if self._pods.get(pod_id(waiting.pod)) is waiting:
+            del self._pods[pod_id(waiting.pod)]

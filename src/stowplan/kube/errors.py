@@ -30,7 +30,7 @@ class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
     causes: tuple[Cause, ...] | None = None
 
 
-class Status(msgspec.Struct, frozen=True):
+class ApiStatus(msgspec.Struct, frozen=True):
     """A metav1.Status: what the server sends with an error, and as the object of a watch's ERROR event."""
 
     kind: str = ""
@@ -55,7 +55,7 @@ class RequestError(Exception):
 class ApiError(RequestError):
     """The server refused. `retry_after` is the number of seconds it asks to wait, None if it does not ask."""
 
-    def __init__(self, verb: str, path: str, status: Status, retry_after: float | None = None) -> None:
+    def __init__(self, verb: str, path: str, status: ApiStatus, retry_after: float | None = None) -> None:
         super().__init__(verb, path, status.message)
         self.code, self.reason, self.message = status.code, status.reason, status.message
         self.retry_after = retry_after
@@ -121,15 +121,15 @@ class TransportError(RequestError):
         return str(self)
 
 
-def status_of(code: int, reason_phrase: str, body: bytes) -> Status:
+def status_of(code: int, reason_phrase: str, body: bytes) -> ApiStatus:
     """Read the Status of an error response; a proxy's page becomes one in its own words."""
     try:
-        status = msgspec.json.decode(body, type=Status)
+        status = msgspec.json.decode(body, type=ApiStatus)
     except (msgspec.DecodeError, UnicodeError):
-        status = Status()
+        status = ApiStatus()
     if status.kind == "Status" and status.message:
         return msgspec.structs.replace(status, code=status.code or code)
     text = " ".join(body[:200].decode(errors="replace").split())
     said = f" ({text})" if text else ""
     message = f"the server answered {code} {reason_phrase} without saying why{said}; see its log, or a proxy's between"
-    return Status(message=message, code=code)
+    return ApiStatus(message=message, code=code)

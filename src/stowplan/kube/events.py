@@ -1,6 +1,6 @@
 """Tell the user what happened, as events of events.k8s.io/v1: best effort, beside the flow, never waited for.
 
-`series.py` decides what is written; here it is written, in order for each event, and given up where upstream gives up.
+`SeriesBook` decides what is written, `Recorder` writes it, in order for each event, and gives up where upstream does.
 While the flow's own writes have to queue, few events are written beside them: a pod that starts sooner matters more
 than reading of it sooner.
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -18,12 +18,12 @@ import msgspec
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import STRATEGIC_MERGE_PATCH, Client
 from stowplan.kube.errors import ApiError, TransportError
-from stowplan.kube.pool import Request
 from stowplan.kube.resources import Resource
-from stowplan.kube.series import FINISHED_AFTER, Occurrence, SeriesBook
+from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
-from stowplan.model.events import Event
-from stowplan.model.meta import ObjectReference
+from stowplan.model.kinds import Event, EventSeries
+from stowplan.model.meta import NamespacedMeta, ObjectReference
+from stowplan.model.timestamps import format_micro_time
 
 __all__ = ["EVENTS", "Occurrence", "Recorder", "reference_to"]
 
@@ -39,6 +39,11 @@ _MAX_TRIES = 12
 _PAUSE_SECONDS = 10.0
 _PAUSE_JITTER = 0.25
 _REFRESH_ROUNDS = 5
+
+FINISHED_AFTER = timedelta(minutes=6)
+_NOTE_BYTES = 1024
+_CUT = " ..."
+_NAME_LENGTH = 253
 
 
 def reference_to(found: Any) -> ObjectReference:
@@ -165,10 +170,107 @@ class Recorder:
             patch = msgspec.json.encode({"series": event.series})
             path = EVENTS.path_of(event.namespace, event.name)
             try:
-                await self._client.send(Request("PATCH", path, body=patch, content_type=STRATEGIC_MERGE_PATCH))
+                await self._client.send(ApiRequest("PATCH", path, body=patch, content_type=STRATEGIC_MERGE_PATCH))
                 return
             except ApiError as error:
                 if not error.is_not_found:
                     raise
             # The server keeps events for an hour only: tell it anew.
-        await self._client.send(Request("POST", EVENTS.path_in(event.namespace), body=decode.encode(event)))
+        await self._client.send(ApiRequest("POST", EVENTS.path_in(event.namespace), body=decode.encode(event)))
+
+
+class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to an object, in the words of who reports it."""
+
+    regarding: ObjectReference
+    type: str
+    reason: str
+    action: str
+    note: str
+    controller: str
+    related: ObjectReference | None = None
+
+    @property
+    def key(self) -> Occurrence:
+        """What makes two occurrences the same event: everything but the note."""
+        return msgspec.structs.replace(self, note="")
+
+
+class _Line(msgspec.Struct):
+    event: Event
+    seen_at: datetime
+
+
+class SeriesBook:
+    """The events of the last minutes. `instance` is who reports, beside the controller's name.
+
+    As client-go's broadcaster: the first of its kind is written at once, the second as a series, the rest only counted
+    for a while. The same regarding object (and version), related object, type, reason, action and reporter make a
+    series, whatever the note says. One that was silent for six minutes is over; its count is written then.
+    """
+
+    def __init__(self, instance: str) -> None:
+        self._instance = instance
+        self._lines: dict[Occurrence, _Line] = {}
+        self._last_nanoseconds = 0
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def note(self, occurrence: Occurrence, now: datetime) -> Event | None:
+        """Count an occurrence; return the event to be written, None if nothing is to be written yet."""
+        key = occurrence.key
+        line = self._lines.get(key)
+        if line is None:
+            event = self._event(occurrence, now)
+            self._lines[key] = _Line(event, now)
+            return event
+        is_first_repeat = line.event.series is None
+        count = 2 if line.event.series is None else line.event.series.count + 1
+        series = EventSeries(count=count, last_observed_time=format_micro_time(now))
+        line.event, line.seen_at = msgspec.structs.replace(line.event, series=series), now
+        return line.event if is_first_repeat else None
+
+    def once(self, occurrence: Occurrence, now: datetime) -> Event:
+        """Return the event of something that happens only once; it is not remembered."""
+        return self._event(occurrence, now)
+
+    def finished(self, now: datetime) -> list[Event]:
+        """Close what was silent for long and return the series whose final count is to be written."""
+        over = [key for key, line in self._lines.items() if line.seen_at < now - FINISHED_AFTER]
+        closed = [self._lines.pop(key) for key in over]
+        return [line.event for line in closed if line.event.series is not None]
+
+    def running(self) -> Iterator[Event]:
+        """The series that go on: written now and then, lest the server forget them."""
+        return (line.event for line in list(self._lines.values()) if line.event.series is not None)
+
+    def _event(self, occurrence: Occurrence, now: datetime) -> Event:
+        namespace = occurrence.regarding.namespace or "default"
+        return Event(
+            metadata=NamespacedMeta(name=self._name(occurrence.regarding.name, now), namespace=namespace),
+            event_time=format_micro_time(now),
+            reporting_controller=occurrence.controller,
+            reporting_instance=f"{occurrence.controller}-{self._instance}",
+            action=occurrence.action,
+            reason=occurrence.reason,
+            type=occurrence.type,
+            note=shortened(occurrence.note),
+            regarding=occurrence.regarding,
+            related=occurrence.related,
+        )
+
+    def _name(self, about: str, now: datetime) -> str:
+        # The clock has microseconds and two events may share one: the digits below tell them apart.
+        nanoseconds = round(now.timestamp() * 1_000_000) * 1000
+        self._last_nanoseconds = max(nanoseconds, self._last_nanoseconds + 1)
+        suffix = f".{self._last_nanoseconds:x}"
+        return about[: _NAME_LENGTH - len(suffix)].rstrip(".-") + suffix
+
+
+def shortened(note: str) -> str:
+    """Cut a note to the 1,024 bytes that the server takes."""
+    data = note.encode(errors="replace")
+    if len(data) <= _NOTE_BYTES:
+        return note
+    return data[: _NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT

@@ -4,25 +4,22 @@
                                                                                  |     | ended, broken, busy:
                                                                                  +-----+ go on from the last version
 
-`listing.py` lists, `frames.py` cuts the text, `store.py` remembers and tells. This file decides what comes next.
+`listing.py` lists, reads, remembers and tells. This file decides what comes next.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
-from stowplan.kube import frames, listing
-from stowplan.kube.backoff import Backoff, Draw
+from stowplan.kube import listing
+from stowplan.kube.backoff import Draw, RetryDelays
 from stowplan.kube.client import Client
-from stowplan.kube.contact import Contact
 from stowplan.kube.errors import ApiError, RequestError, TransportError
-from stowplan.kube.frames import BrokenText, Lines, WatchEvent
-from stowplan.kube.listing import Found, Reader
-from stowplan.kube.pool import Request
+from stowplan.kube.listing import BrokenText, Handler, Lines, Listed, ObjectStore, ResourceReader, WatchEvent
 from stowplan.kube.resources import Resource
-from stowplan.kube.store import Handler, Store
-from stowplan.kube.transport import Incoming
+from stowplan.kube.transport import ApiRequest, Incoming
 
 _WATCH_SECONDS = 300
 # The server ends a watch on time; one that is silent for longer has lost its connection.
@@ -38,16 +35,18 @@ _REFUSES_STREAMING = (400, 422)
 class Informer:
     """One resource of one API server. `handler` hears every change, in order; `contact` is shared by all informers."""
 
-    def __init__(self, client: Client, resource: Resource, handler: Handler, draw: Draw, contact: Contact) -> None:
+    def __init__(
+        self, client: Client, resource: Resource, handler: Handler, draw: Draw, contact: ServerContact
+    ) -> None:
         self.resource = resource
-        self.store = Store(handler)
+        self.store = ObjectStore(handler)
         self.has_synced = False
         #: Why the resource cannot be had, "" if it can; asked for again now and then.
         self.unavailable = ""
         self._client = client
-        self._reader = Reader(resource, self.store, contact.report)
+        self._reader = ResourceReader(resource, self.store, contact.report)
         self._draw, self._contact, self._report = draw, contact, contact.report
-        self._backoff = Backoff(draw)
+        self._backoff = RetryDelays(draw)
         self._settled = asyncio.Event()
         self._must_list = True
         self._streams_lists = True
@@ -69,17 +68,14 @@ class Informer:
         """Follow the resource until cancelled."""
         while True:
             try:
-                await self._round()
+                if not self._must_list:
+                    await self._watch()
+                elif self._streams_lists and not self._is_next_plain:
+                    await self._stream_list()
+                else:
+                    await self._list_pages()
             except (RequestError, BrokenText, _NoStreamedList) as fault:
                 await self._contact.pause(self.resource.name, self._delay_after(fault))
-
-    async def _round(self) -> None:
-        if not self._must_list:
-            await self._watch()
-        elif self._streams_lists and not self._is_next_plain:
-            await self._stream_list()
-        else:
-            await self._list_pages()
 
     # Listing
 
@@ -102,7 +98,7 @@ class Informer:
             async for event in events:
                 self._take(event)
 
-    async def _first_events(self, events: AsyncIterator[WatchEvent]) -> Found:
+    async def _first_events(self, events: AsyncIterator[WatchEvent]) -> Listed:
         """Collect the list; long silence means that the bookmark which ends it is not going to come."""
         try:
             async with asyncio.timeout(None) as patience:
@@ -110,7 +106,7 @@ class Informer:
         except TimeoutError:
             raise _NoStreamedList from None
 
-    def _take_list(self, found: Found) -> None:
+    def _take_list(self, found: Listed) -> None:
         self.store.replace(found.objects)
         self._version, self._is_version_lost, self._must_list = found.version, False, False
         self.has_synced, self._is_next_plain = True, False
@@ -132,20 +128,21 @@ class Informer:
             raise BrokenText("the watch ended at once")
         self._recover()
 
-    def _watch_request(self, parameters: dict[str, str]) -> Request:
+    def _watch_request(self, parameters: dict[str, str]) -> ApiRequest:
         seconds = int(_WATCH_SECONDS * (1 + self._draw()))
         parameters |= {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         if self.resource.field_selector:
             parameters["fieldSelector"] = self.resource.field_selector
-        return Request("GET", self.resource.path, parameters, silence_seconds=seconds + _GRACE_SECONDS)
+        return ApiRequest("GET", self.resource.path, parameters, silence_seconds=seconds + _GRACE_SECONDS)
 
     def _take(self, event: WatchEvent) -> None:
         if event.type == "ERROR":
-            raise ApiError("WATCH", self.resource.path, frames.read_status(bytes(event.object)))
+            raise ApiError("WATCH", self.resource.path, listing.read_status(bytes(event.object)))
         # The version moves only after the change was told, so what was not told comes again.
         self._version = self._reader.apply(event) or self._version
         self._fruitless = self._breaks = 0
-        self._recover()
+        if self._reported or self.unavailable or self._contact.lost:
+            self._recover()
 
     # What comes after a failure
 
@@ -232,7 +229,7 @@ async def _events(stream: Incoming) -> AsyncIterator[WatchEvent]:
     lines = Lines()
     async for piece in stream.pieces():
         for line in lines.feed(piece):
-            yield frames.read_event(line)
+            yield listing.read_event(line)
 
 
 async def _resetting(patience: asyncio.Timeout, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
@@ -242,3 +239,44 @@ async def _resetting(patience: asyncio.Timeout, events: AsyncIterator[WatchEvent
     async for event in events:
         patience.reschedule(loop.time() + _INITIAL_SILENCE_SECONDS)
         yield event
+
+
+class ServerContact:
+    """Whether the API server answers, for all its informers: told once, and found out by all as soon as by one.
+
+    `report` is for people.
+    """
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self.report = report
+        #: The resources whose informers got no answer, and what was said about that.
+        self.lost: set[str] = set()
+        self._told: set[str] = set()
+        self._is_back = asyncio.Event()
+
+    def lose(self, resource: str, problem: str) -> None:
+        """Take note that there was no answer."""
+        self.lost.add(resource)
+        if problem not in self._told:
+            self._told.add(problem)
+            self.report(f"the API server does not answer: {problem}; it is asked again")
+
+    def find(self, resource: str) -> None:
+        """Take note that there was an answer: those who wait need not wait longer."""
+        if resource not in self.lost:
+            return
+        self.lost.remove(resource)
+        self._is_back.set()
+        self._is_back = asyncio.Event()
+        if not self.lost:
+            self._told.clear()
+            self.report("the API server answers again")
+
+    async def pause(self, resource: str, seconds: float) -> None:
+        """Wait after a failure; after a lack of answer, only until somebody else gets one."""
+        if resource not in self.lost:
+            await asyncio.sleep(seconds)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._is_back.wait()

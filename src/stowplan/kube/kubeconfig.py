@@ -15,9 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from stowplan.kube.identity import Authorization, Credentials
-from stowplan.kube.tls import CredentialsError, TlsFiles, Trust
-from stowplan.kube.tokens import Fixed, TokenFile
+from stowplan.kube.identity import Authorization, Credentials, CredentialsError, Fixed, TlsFiles, TokenFile, Trust
 
 _PLUGIN_SECONDS = 60.0
 _NOBODY = "(no user)"

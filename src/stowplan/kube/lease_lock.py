@@ -10,10 +10,10 @@ import msgspec
 from stowplan.kube.client import Client
 from stowplan.kube.election import Tenure
 from stowplan.kube.errors import ApiError, RequestError
-from stowplan.kube.pool import Request
 from stowplan.kube.resources import Resource
+from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
-from stowplan.model.coordination import Lease, LeaseSpec
+from stowplan.model.kinds import Lease, LeaseSpec
 from stowplan.model.meta import NamespacedMeta
 from stowplan.model.timestamps import format_micro_time, format_time, parse_time
 
@@ -41,7 +41,7 @@ class LeaseLock:
     async def create(self, tenure: Tenure) -> None:
         metadata = NamespacedMeta(name=self._name, namespace=self._namespace)
         lease = Lease(metadata=metadata, spec=_spec_of(tenure))
-        request = Request("POST", LEASES.path_in(self._namespace), body=decode.encode(lease))
+        request = ApiRequest("POST", LEASES.path_in(self._namespace), body=decode.encode(lease))
         self._lease = await self._client.send_for(Lease, request)
 
     async def update(self, tenure: Tenure) -> None:
@@ -49,7 +49,7 @@ class LeaseLock:
             raise RuntimeError("a lease is read or created before it is updated")
         # The resourceVersion that was read makes the server refuse if somebody was faster.
         lease = msgspec.structs.replace(self._lease, spec=_spec_of(tenure))
-        request = Request("PUT", LEASES.path_of(self._namespace, self._name), body=decode.encode(lease))
+        request = ApiRequest("PUT", LEASES.path_of(self._namespace, self._name), body=decode.encode(lease))
         self._lease = await self._client.send_for(Lease, request)
 
     async def record(self, text: str) -> None:
@@ -81,7 +81,7 @@ class LeaseLock:
         }
         try:
             await self._client.send(
-                Request("POST", _CORE_EVENTS.path_in(self._namespace), body=msgspec.json.encode(event))
+                ApiRequest("POST", _CORE_EVENTS.path_in(self._namespace), body=msgspec.json.encode(event))
             )
         except RequestError:
             # Nothing depends on the user reading this.

@@ -1,30 +1,36 @@
-"""Whole lists of a resource: in pages, or as the first part of a watch. And reading the objects, one by one.
+"""Lists and watches, read object by object into the store, which tells of each change.
 
-An object that cannot be read is reported and left as it was last seen: one bad object must not hide all others.
+A whole list comes in pages, or as the first part of a watch. Objects stay raw until each is read by itself: one that
+cannot be read is reported and left as it was last seen, and hides no other. `informer.py` decides what is asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.kube import frames
+import msgspec
+
 from stowplan.kube.client import Client
-from stowplan.kube.errors import ApiError
-from stowplan.kube.frames import INITIAL_EVENTS_END, BrokenText, WatchEvent
-from stowplan.kube.pool import Request
+from stowplan.kube.errors import ApiError, ApiStatus
 from stowplan.kube.resources import Resource
-from stowplan.kube.store import Store, key_of
-from stowplan.model.malformed import MalformedObject
+from stowplan.kube.transport import ApiRequest
+from stowplan.model.json_values import MalformedObject
 
 _PAGE_SIZE = 500
 _SILENCE_SECONDS = 60.0
 
+#: Told (None, new) for an object that appeared, (old, new) for one that changed, (old, None) for one that is gone.
+Handler = Callable[[Any | None, Any | None], None]
+_FAULTS = (msgspec.DecodeError, UnicodeError, RecursionError)
+_SHOWN_BYTES = 120
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
 
 @dataclass(slots=True)
-class Found:
+class Listed:
     """A whole list, and the version to watch from."""
 
     objects: dict[str, Any]
@@ -32,10 +38,10 @@ class Found:
     pages: int = 0
 
 
-class Reader:
+class ResourceReader:
     """Reads the objects of one resource into its store."""
 
-    def __init__(self, resource: Resource, store: Store, report: Callable[[str], None]) -> None:
+    def __init__(self, resource: Resource, store: ObjectStore, report: Callable[[str], None]) -> None:
         self.resource = resource
         self._store, self._report = store, report
 
@@ -43,10 +49,10 @@ class Reader:
         """Carry out a watch event and return the version it brings."""
         data = bytes(event.object)
         if event.type == "BOOKMARK":
-            return frames.read_outline(data).resource_version
+            return read_outline(data).resource_version
         read = self.read(data)
         if read is None:
-            return frames.read_outline(data).resource_version
+            return read_outline(data).resource_version
         if event.type in ("ADDED", "MODIFIED"):
             self._store.put(read)
         elif event.type == "DELETED":
@@ -67,26 +73,28 @@ class Reader:
     def collect(self, objects: dict[str, Any], data: bytes) -> None:
         """Add an object to a list; one that cannot be read stands there as it was last seen."""
         read = self.read(data)
-        key = key_of(read.metadata if read is not None else frames.read_outline(data))
+        key = key_of(read.metadata if read is not None else read_outline(data))
         read = read if read is not None else self._store.objects.get(key)
         if read is not None:
             objects[key] = read
 
 
-async def in_pages(client: Client, reader: Reader, version: str, *, is_paged: bool) -> Found:
+async def in_pages(client: Client, reader: ResourceReader, version: str, *, is_paged: bool) -> Listed:
     """List by pages; `version` "0" takes what the server has at hand, "" insists on the newest."""
     # With a limit, a version in between would be served from etcd; without one, the server's cache answers.
     size = _PAGE_SIZE if version in ("", "0") or is_paged else 0
-    found = Found({})
+    found = Listed({})
     parameters = _parameters(reader, size, version=version)
     while True:
         try:
-            body = await client.send(Request("GET", reader.resource.path, parameters, silence_seconds=_SILENCE_SECONDS))
+            body = await client.send(
+                ApiRequest("GET", reader.resource.path, parameters, silence_seconds=_SILENCE_SECONDS)
+            )
         except ApiError as error:
             if not error.is_expired or "continue" not in parameters:
                 raise
             # The pages were read too slowly: take it all at once.
-            found, parameters = Found({}), _parameters(reader, 0, version=version)
+            found, parameters = Listed({}), _parameters(reader, 0, version=version)
             continue
         next_page = await _take_page(reader, found, body)
         if not next_page:
@@ -94,8 +102,8 @@ async def in_pages(client: Client, reader: Reader, version: str, *, is_paged: bo
         parameters = _parameters(reader, size, next_page=next_page)
 
 
-async def _take_page(reader: Reader, found: Found, body: bytes) -> str:
-    page = frames.read_page(body)
+async def _take_page(reader: ResourceReader, found: Listed, body: bytes) -> str:
+    page = read_page(body)
     found.version, found.pages = page.metadata.resource_version, found.pages + 1
     for number, item in enumerate(page.items or ()):
         if number % _PAGE_SIZE == _PAGE_SIZE - 1:
@@ -105,7 +113,7 @@ async def _take_page(reader: Reader, found: Found, body: bytes) -> str:
     return page.metadata.next_page
 
 
-def _parameters(reader: Reader, size: int, *, version: str = "", next_page: str = "") -> dict[str, str]:
+def _parameters(reader: ResourceReader, size: int, *, version: str = "", next_page: str = "") -> dict[str, str]:
     given = {
         "fieldSelector": reader.resource.field_selector,
         "limit": str(size) if size else "",
@@ -115,23 +123,152 @@ def _parameters(reader: Reader, size: int, *, version: str = "", next_page: str 
     return {name: value for name, value in given.items() if value}
 
 
-async def from_stream(reader: Reader, events: AsyncIterator[WatchEvent]) -> Found:
+async def from_stream(reader: ResourceReader, events: AsyncIterator[WatchEvent]) -> Listed:
     """Collect the first events of a streamed list, up to the bookmark that ends it."""
-    found = Found({})
+    found = Listed({})
     async for event in events:
         data = bytes(event.object)
         match event.type:
             case "ADDED" | "MODIFIED":
                 reader.collect(found.objects, data)
             case "DELETED":
-                found.objects.pop(key_of(frames.read_outline(data)), None)
+                found.objects.pop(key_of(read_outline(data)), None)
             case "BOOKMARK":
-                bookmark = frames.read_outline(data)
+                bookmark = read_outline(data)
                 if (bookmark.annotations or {}).get(INITIAL_EVENTS_END) == "true":
                     found.version = bookmark.resource_version
                     return found
             case "ERROR":
-                raise ApiError("WATCH", reader.resource.path, frames.read_status(data))
+                raise ApiError("WATCH", reader.resource.path, read_status(data))
             case _:
                 raise BrokenText(f"no watch event of a known type but {event.type!r}")
     raise BrokenText("the streamed list ended before its last bookmark")
+
+
+def key_of(metadata: Any) -> str:
+    """`namespace/name`, or the name alone where there is no namespace."""
+    return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else str(metadata.name)
+
+
+class ObjectStore:
+    """The objects of one resource as they were last seen, by key.
+
+    Only `put`, `remove` and `replace` change it, and each tells the handler. Every way to learn something ends here, so
+    that no change is told twice and none out of order: what was seen before is the `old` of what is seen next.
+    """
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._objects: dict[str, Any] = {}
+
+    @property
+    def objects(self) -> Mapping[str, Any]:
+        """What was last seen, by key."""
+        return self._objects
+
+    def put(self, new: Any) -> None:
+        """Take in an object that was added or changed; the same version again is nothing new."""
+        key = key_of(new.metadata)
+        old = self._objects.get(key)
+        version = new.metadata.resource_version
+        if old is not None and version and old.metadata.resource_version == version:
+            return
+        self._objects[key] = new
+        self._handler(old, new)
+
+    def remove(self, gone: Any) -> None:
+        """Drop an object; nothing happens if it is not known."""
+        old = self._objects.pop(key_of(gone.metadata), None)
+        if old is not None:
+            self._handler(old, None)
+
+    def replace(self, found: Mapping[str, Any]) -> None:
+        """Take over a whole list: what is new or changed first, then what is not there any more."""
+        for new in found.values():
+            self.put(new)
+        for key in [key for key in self._objects if key not in found]:
+            self._handler(self._objects.pop(key), None)
+
+
+class BrokenText(Exception):  # noqa: N818 - it reads as what it is: "except BrokenText"
+    """What came is no list and no event: a proxy's page, or a line that was cut. Ask again."""
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    """As much of an object as is needed to go on without it."""
+
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class Outline(msgspec.Struct):
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+
+class WatchEvent(msgspec.Struct):
+    """`type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class ListMetadata(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    next_page: str = msgspec.field(name="continue", default="")
+
+
+class ListPage(msgspec.Struct):
+    metadata: ListMetadata
+    items: list[msgspec.Raw] | None = None
+
+
+class Lines:
+    """Puts pieces together to lines, however they were cut."""
+
+    def __init__(self) -> None:
+        self._start: list[bytes] = []
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """Take in a piece and return the lines that it completes."""
+        first, *rest = piece.split(b"\n")
+        if not rest:
+            self._start.append(first)
+            return []
+        *whole, tail = rest
+        lines = [b"".join((*self._start, first)), *whole]
+        self._start = [tail] if tail else []
+        return [line for line in lines if line.strip()]
+
+
+def read_event(line: bytes) -> WatchEvent:
+    try:
+        return msgspec.json.decode(line, type=WatchEvent)
+    except _FAULTS as fault:
+        raise BrokenText(f"no watch event but {_shown(line)} ({fault})") from None
+
+
+def read_page(body: bytes) -> ListPage:
+    try:
+        return msgspec.json.decode(body, type=ListPage)
+    except _FAULTS as fault:
+        raise BrokenText(f"no list but {_shown(body)} ({fault})") from None
+
+
+def read_outline(data: bytes) -> Metadata:
+    try:
+        return msgspec.json.decode(data, type=Outline).metadata
+    except _FAULTS as fault:
+        raise BrokenText(f"no object but {_shown(data)} ({fault})") from None
+
+
+def read_status(data: bytes) -> ApiStatus:
+    try:
+        return msgspec.json.decode(data, type=ApiStatus)
+    except _FAULTS as fault:
+        raise BrokenText(f"no status but {_shown(data)} ({fault})") from None
+
+
+def _shown(data: bytes) -> str:
+    return repr(data[:_SHOWN_BYTES].decode(errors="replace"))

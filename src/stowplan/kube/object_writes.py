@@ -11,12 +11,11 @@ from typing import Any
 
 import msgspec
 
-from stowplan.kube.backoff import Draw
+from stowplan.kube.backoff import Draw, WriteRetries
 from stowplan.kube.client import MERGE_PATCH, Client
 from stowplan.kube.errors import ApiError, RequestError
-from stowplan.kube.pool import Request
 from stowplan.kube.resources import RESOURCES, Resource
-from stowplan.kube.tries import Tries
+from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
 
 
@@ -33,14 +32,16 @@ class ObjectWrites:
         known = {"resourceVersion": meta.resource_version, "uid": meta.uid}
         named = {name: value for name, value in known.items() if value}
         body = msgspec.json.encode({**patch, "metadata": {**patch.get("metadata", {}), **named}})
-        return resource.decode(await self._persist(Request("PATCH", path, body=body, content_type=MERGE_PATCH)))
+        return resource.decode(await self._persist(ApiRequest("PATCH", path, body=body, content_type=MERGE_PATCH)))
 
     async def create(self, found: Any) -> Any:
         """Create an object. Sent once: if the answer is lost, nobody can tell the object from another's."""
         resource = _resource_of(found)
         namespace = found.metadata.namespace
         path = resource.path_in(namespace) if namespace else resource.path
-        return resource.decode(await self._client.send(Request("POST", path, body=decode.encode(found)), self._check))
+        return resource.decode(
+            await self._client.send(ApiRequest("POST", path, body=decode.encode(found)), self._check)
+        )
 
     async def delete(self, found: Any) -> None:
         """Delete an object; one that is gone, or whose name another has now, is what was wanted."""
@@ -50,14 +51,14 @@ class ObjectWrites:
             options["preconditions"] = {"uid": meta.uid}
         path = _resource_of(found).path_of(meta.namespace, meta.name)
         try:
-            await self._persist(Request("DELETE", path, body=msgspec.json.encode(options)))
+            await self._persist(ApiRequest("DELETE", path, body=msgspec.json.encode(options)))
         except ApiError as error:
             if not (error.is_not_found or error.is_conflict):
                 raise
 
-    async def _persist(self, request: Request) -> bytes:
+    async def _persist(self, request: ApiRequest) -> bytes:
         """Send a request that may be sent twice, and do so on faults that may pass; a conflict does not."""
-        tries = Tries(self._draw)
+        tries = WriteRetries(self._draw)
         while True:
             try:
                 return await self._client.send(request, self._check)

@@ -16,9 +16,9 @@ import msgspec
 from stowplan.model import decode, json_values
 from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
+from stowplan.model.kinds import Namespace
 from stowplan.model.meta import ObjectMeta
-from stowplan.model.namespace import Namespace
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import COMMUNITY_GROUP, CommunityPodGroup, PodGroup
@@ -71,7 +71,8 @@ class Resource(msgspec.Struct, frozen=True):
 
     def path_of(self, namespace: str, name: str) -> str:
         """One object; namespace "" for those that have none."""
-        return f"{self.path_in(namespace) if namespace else self.path}/{quote(name, safe='')}"
+        within = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
+        return f"{self.prefix}/{within}{self.plural}/{quote(name, safe='')}"
 
     def decode(self, data: bytes) -> Any:
         """Read one object; raise MalformedObject if it cannot be read."""

@@ -1,7 +1,15 @@
 """What the scheduler changes in a cluster: bindings, the status of pods, and the end of victims.
 
-`bindings.py` does the first, `object_writes.py` whatever is no pod, `events.py` tells the user. Every write is refused
-once somebody else leads.
+A pod is bound exactly once: a binding whose answer was lost is looked up before anybody decides what became of it.
+
+    taken                                             done
+    no answer, or a fault of the server               look the pod up: bound there -> done; elsewhere -> AlreadyBound
+                                                      not bound -> post again (no answer) or raise (a fault)
+    conflict                                          the same look: it may be our own binding that landed
+    anything else (quota, webhook, missing node)      raised with the server's message
+
+`object_writes.py` writes whatever is no pod, `events.py` tells the user. Every write is refused once somebody else
+leads.
 """
 
 from __future__ import annotations
@@ -9,26 +17,55 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from stowplan.kube.backoff import Draw
-from stowplan.kube.bindings import Binder, PodGoneError
+from stowplan.kube.backoff import Draw, RetryDelays, WriteRetries
 from stowplan.kube.client import STRATEGIC_MERGE_PATCH, Client
-from stowplan.kube.errors import ApiError, RequestError
+from stowplan.kube.errors import UNSUPPORTED_MEDIA_TYPE, ApiError, RequestError, TransportError
 from stowplan.kube.object_writes import ObjectWrites
-from stowplan.kube.pool import Request
 from stowplan.kube.resources import PODS
-from stowplan.kube.tries import Tries
-from stowplan.model.binding import Binding
+from stowplan.kube.transport import ApiRequest
+from stowplan.model import decode
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.model.timestamps import format_time
 
+# How long a binding may stay in doubt, from the first fault; an API server that restarts is back by then.
+_IN_DOUBT_SECONDS = 60.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
+MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
+JSON: Final = "application/json"
+# What every message of the API begins with, before the envelope that says what is in it.
+_MAGIC: Final = b"k8s\x00"
+# Fields of the messages, by their numbers in the API's definitions.
+_ENVELOPE_TYPE, _ENVELOPE_CONTENT = 1, 2
+_TYPE_VERSION, _TYPE_KIND = 1, 2
+_BINDING_METADATA, _BINDING_TARGET = 1, 2
+_META_NAME, _META_NAMESPACE, _META_UID = 1, 3, 5
+_TARGET_KIND, _TARGET_NAME = 1, 3
+
 
 class NotLeadingError(Exception):
     """We lead no more: whoever does decides about this pod now."""
+
+
+class AlreadyBoundError(Exception):
+    """Somebody else has bound the pod, to `node_name`."""
+
+    def __init__(self, pod_key: str, node_name: str) -> None:
+        super().__init__(f'pod "{pod_key}" is already bound to node "{node_name}"; another scheduler has placed it')
+        self.pod_key, self.node_name = pod_key, node_name
+
+
+class PodGoneError(Exception):
+    """The pod was deleted, or another of its name took its place."""
+
+    def __init__(self, pod_key: str) -> None:
+        super().__init__(f'pod "{pod_key}" is gone; nothing is left to be done for it')
+        self.pod_key = pod_key
 
 
 class Writes:
@@ -41,13 +78,75 @@ class Writes:
         self, client: Client, now: Callable[[], datetime], draw: Draw, may_write: Callable[[], bool] = lambda: True
     ) -> None:
         self._client, self._now, self._draw, self._may_write = client, now, draw, may_write
-        self._binder = Binder(client, draw, self._check)
+        #: Turned off by a server that reads nothing but JSON.
+        self._is_binary = client.writes_binary
         #: For what is no pod.
         self.objects = ObjectWrites(client, draw, self._check)
 
     async def bind(self, binding: Binding) -> None:
-        """Bind a pod to a node; see `bindings.py` for what may be raised."""
-        await self._binder.bind(binding)
+        """Return once the pod is bound to the node; raise if it is not, or if nobody can tell."""
+        fault = await self._post(binding)
+        if fault is not None:
+            await self._make_sure(binding, fault)
+
+    async def _make_sure(self, binding: Binding, fault: RequestError) -> None:
+        """Look up what became of a binding whose answer leaves that open, and post it again if nothing did."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _IN_DOUBT_SECONDS
+        pauses = RetryDelays(self._draw, _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
+        last: RequestError | None = fault
+        while last is not None and not await self._has_landed(binding, last, deadline):
+            if isinstance(last, ApiError) or loop.time() >= deadline:
+                raise last
+            await asyncio.sleep(pauses.delay(loop.time()))
+            last = await self._post(binding)
+
+    async def _post(self, binding: Binding) -> RequestError | None:
+        """Post, and return what leaves it open whether the pod is bound."""
+        path = f"{PODS.path_of(binding.metadata.namespace, binding.metadata.name)}/binding"
+        body, content_type = (write_message(binding), MEDIA_TYPE) if self._is_binary else (decode.encode(binding), JSON)
+        request = ApiRequest("POST", path, body=body, content_type=content_type)
+        try:
+            await self._client.send(request, self._check)
+        except ApiError as error:
+            if self._is_binary and error.code == UNSUPPORTED_MEDIA_TYPE:
+                self._is_binary = False
+                return await self._post(binding)
+            if error.is_conflict or error.is_server_fault:
+                return error
+            raise
+        except TransportError as fault:
+            return fault
+        return None
+
+    async def _has_landed(self, binding: Binding, fault: RequestError, deadline: float) -> bool:
+        """Look the pod up until the server answers, or the time is over."""
+        if isinstance(fault, TransportError) and not fault.may_have_arrived:
+            return False
+        loop = asyncio.get_running_loop()
+        pauses = RetryDelays(self._draw, _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
+        while True:
+            try:
+                return await self._is_bound(binding)
+            except RequestError as blind:
+                if loop.time() >= deadline or (isinstance(blind, ApiError) and not blind.is_server_fault):
+                    raise fault from blind
+            await asyncio.sleep(pauses.delay(loop.time()))
+
+    async def _is_bound(self, binding: Binding) -> bool:
+        wanted = binding.metadata
+        key = f"{wanted.namespace}/{wanted.name}"
+        try:
+            pod = await self._client.get(Pod, PODS.path_of(wanted.namespace, wanted.name))
+        except ApiError as error:
+            if error.is_not_found:
+                raise PodGoneError(key) from error
+            raise
+        if wanted.uid and pod.uid != wanted.uid:
+            raise PodGoneError(key)
+        if pod.node_name and pod.node_name != binding.target.name:
+            raise AlreadyBoundError(key, pod.node_name)
+        return bool(pod.node_name)
 
     async def update_status(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
         """Patch a condition (None: leave it) and the nominated node (None: leave it, "": clear it), if they differ.
@@ -63,7 +162,7 @@ class Writes:
         if status:
             path = f"{PODS.path_of(pod.namespace, pod.name)}/status"
             body = msgspec.json.encode({"metadata": {"uid": pod.uid} if pod.uid else {}, "status": status})
-            await self._persist(pod, Request("PATCH", path, body=body, content_type=STRATEGIC_MERGE_PATCH))
+            await self._persist(pod, ApiRequest("PATCH", path, body=body, content_type=STRATEGIC_MERGE_PATCH))
 
     async def evict(self, victim: Pod, condition: Condition) -> None:
         """Say on the victim why it has to go, then delete it; one that is gone already is what was wanted."""
@@ -73,16 +172,16 @@ class Writes:
         try:
             await self.update_status(victim, condition, None)
             path = PODS.path_of(victim.namespace, victim.name)
-            await self._persist(victim, Request("DELETE", path, body=msgspec.json.encode(options)))
+            await self._persist(victim, ApiRequest("DELETE", path, body=msgspec.json.encode(options)))
         except PodGoneError:
             return
         except ApiError as error:
             if not error.is_not_found:
                 raise
 
-    async def _persist(self, pod: Pod, request: Request) -> None:
+    async def _persist(self, pod: Pod, request: ApiRequest) -> None:
         """Send a request that may be sent twice, and do so on conflicts and faults that may pass."""
-        tries = Tries(self._draw)
+        tries = WriteRetries(self._draw)
         while True:
             try:
                 await self._client.send(request, self._check)
@@ -129,3 +228,36 @@ def _says(pod: Pod, condition: Condition) -> bool:
     if known is None:
         return False
     return (known.status, known.reason, known.message) == (condition.status, condition.reason, condition.message)
+
+
+def write_message(binding: Binding) -> bytes:
+    """Write a binding in Kubernetes' binary form: names and uid of its pod, kind and name of where it goes.
+
+    It is the one message that is written for every pod and holds a pod up; JSON costs the API server a twentieth more
+    for every pod. Answers are asked for in JSON: they are read only if something went wrong.
+    """
+    meta, target = binding.metadata, binding.target
+    pod = _message((_META_NAME, meta.name), (_META_NAMESPACE, meta.namespace), (_META_UID, meta.uid))
+    node = _message((_TARGET_KIND, target.kind), (_TARGET_NAME, target.name))
+    content = _message((_BINDING_METADATA, pod), (_BINDING_TARGET, node))
+    return _MAGIC + _message((_ENVELOPE_TYPE, _BINDING_TYPE), (_ENVELOPE_CONTENT, content))
+
+
+def _message(*fields: tuple[int, bytes | str]) -> bytes:
+    """Write fields by their numbers, each after its length; one that is empty is left out."""
+    written = bytearray()
+    for number, content in fields:
+        data = content.encode() if isinstance(content, str) else content
+        if data:
+            written.append(number << 3 | 2)
+            length = len(data)
+            # By seven bits at a time, the lowest first.
+            while length > 0x7F:
+                written.append(length & 0x7F | 0x80)
+                length >>= 7
+            written.append(length)
+            written += data
+    return bytes(written)
+
+
+_BINDING_TYPE: Final = _message((_TYPE_VERSION, "v1"), (_TYPE_KIND, "Binding"))

@@ -31,8 +31,8 @@ from stowplan.embedded.storage.persistence import Database, DatabaseError
 from stowplan.embedded.storage.store import Store
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
+from stowplan.kube.identity import CredentialsError
 from stowplan.kube.local_kubeconfig import Access
-from stowplan.kube.tls import CredentialsError
 from stowplan.local import entering, unused
 from stowplan.local.entering import Entrance, EntranceError, check_entrance
 from stowplan.local.kubeconfig_file import KubeconfigError

@@ -12,7 +12,7 @@ from typing import Final
 from stowplan.app import clients
 from stowplan.app.release import USER_AGENT
 from stowplan.kube import credentials
-from stowplan.kube.client import Client, ClientSettings, Request
+from stowplan.kube.client import ApiRequest, Client, ClientSettings
 from stowplan.kube.credentials import CredentialsError
 from stowplan.kube.errors import ApiError, RequestError
 from stowplan.local import manifest_files
@@ -95,7 +95,7 @@ async def _list(client: Client, collection: str, kind: str, tell: Callable[[str]
     found: list[Manifest] = []
     parameters = {"limit": str(_PAGE)}
     while True:
-        request = Request("GET", collection, parameters, silence_seconds=_SILENCE_SECONDS)
+        request = ApiRequest("GET", collection, parameters, silence_seconds=_SILENCE_SECONDS)
         try:
             page = json_values.read_object(await client.send(request))
         except ApiError as error:

@@ -18,9 +18,9 @@ from stowplan.embedded.http.requests import Request as Asked
 from stowplan.embedded.requests.incoming import Answer as Given
 from stowplan.embedded.requests.incoming import Later
 from stowplan.embedded.requests.watching import Watch
-from stowplan.kube.answers import Answer
+from stowplan.kube.connections import ApiAnswer
 from stowplan.kube.identity import Authorization
-from stowplan.kube.pool import Request
+from stowplan.kube.transport import ApiRequest
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
@@ -37,20 +37,20 @@ class DirectLine:
     async def close(self) -> None:
         """Nothing is open."""
 
-    async def renew(self, request: Request) -> None:
+    async def renew(self, request: ApiRequest) -> None:
         await self._authorization.renew()
 
-    async def exchange(self, request: Request) -> Answer:
+    async def exchange(self, request: ApiRequest) -> ApiAnswer:
         given = await self._ask(request)
         if isinstance(given, Watch):
             raise ValueError(f"{request.verb} {request.path}: a watch has no end to wait for; ask for a stream")
-        return Answer(given.code, _PHRASES.get(given.code, ""), _NO_HEADERS, given.body)
+        return ApiAnswer(given.code, _PHRASES.get(given.code, ""), _NO_HEADERS, given.body)
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[_Coming]:
+    async def stream(self, request: ApiRequest) -> AsyncIterator[_Coming]:
         yield _Coming(await self._ask(request))
 
-    async def _ask(self, request: Request) -> Given | Watch:
+    async def _ask(self, request: ApiRequest) -> Given | Watch:
         target = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
         headers = {
             "host": "localhost",

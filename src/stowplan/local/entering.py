@@ -12,10 +12,8 @@ from typing import Final
 from stowplan.embedded.http.origin import canonical
 from stowplan.embedded.http.server import ServerOptions, Serving, UnsafeAddressError, check_address, serve
 from stowplan.embedded.registry.api import Api
-from stowplan.kube.identity import Credentials
+from stowplan.kube.identity import Credentials, Fixed, TlsFiles, Trust
 from stowplan.kube.local_kubeconfig import Access
-from stowplan.kube.tls import TlsFiles, Trust
-from stowplan.kube.tokens import Fixed
 
 USUAL_PORT: Final = 6443
 _SYSTEM: Final = "kube-system"

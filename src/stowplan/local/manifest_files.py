@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stowplan.model import manifests as manifest_text
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
 
 STDIN: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")

@@ -23,7 +23,7 @@ import msgspec
 
 from stowplan.local.manifest_files import ManifestError, read_text
 from stowplan.model import manifests
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
 
 ZONE: Final = "topology.kubernetes.io/zone"
 ZONES: Final = ("zone-a", "zone-b", "zone-c")

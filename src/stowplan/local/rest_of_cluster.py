@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Final
 
 from stowplan.app import clients
-from stowplan.embedded.controllers.all import Options, announce, start_all
-from stowplan.embedded.controllers.root_certificates import NO_AUTHORITY
+from stowplan.embedded.controllers.bootstrap import NO_AUTHORITY
+from stowplan.embedded.controllers.start import ControllerOptions, announce, start_all
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.registry.precedence import Precedence
 
@@ -33,7 +33,7 @@ class RestOfCluster:
         is_still: bool = False,
     ) -> None:
         self._api = api
-        self._options = Options(
+        self._options = ControllerOptions(
             clients.now,
             has_controllers="controllers" not in without,
             has_provisioner="provisioner" not in without,

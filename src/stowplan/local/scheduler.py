@@ -24,7 +24,6 @@ from stowplan.config.types import Configuration
 from stowplan.embedded.http.answers import Respond
 from stowplan.embedded.registry.precedence import Precedence
 from stowplan.engine.ports import Report
-from stowplan.engine.timers import run_timers
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.identity import Credentials
 from stowplan.local.direct_line import DirectLine
@@ -86,13 +85,13 @@ class LocalScheduler:
 
     def listen(self, listener: Callable[[Report], None]) -> None:
         """Let somebody else hear, too, what becomes of pods."""
-        before = self.replica.parts.tell
+        before = self.replica.scheduler.environment.tell
 
         def tell(report: Report) -> None:
             before(report)
             listener(report)
 
-        self.replica.parts.tell = tell
+        self.replica.scheduler.environment.tell = tell
 
     async def start(self) -> None:
         """Learn the cluster, then begin to schedule."""
@@ -105,7 +104,7 @@ class LocalScheduler:
         garbage.settle_down()
         replica.is_scheduling = True
         self._cycles = self._begin(replica.scheduler.run())
-        self._begin(run_timers(replica.scheduler, replica.parts))
+        self._begin(replica.scheduler.run_timers())
 
     async def stop(self) -> None:
         """Take no more pods, let bindings and events end, and close the connections."""

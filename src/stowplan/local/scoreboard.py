@@ -57,7 +57,7 @@ class Scoreboard:
     def __init__(self, store: Store, pods: Resource, nodes: Resource, scheduler: LocalScheduler) -> None:
         self._store, self._pods, self._nodes = store, pods, nodes
         self._replica = scheduler.replica
-        self._now_ns: Callable[[], int] = scheduler.replica.parts.now_ns
+        self._now_ns: Callable[[], int] = scheduler.replica.scheduler.environment.now_ns
         self._phase_at = pods.fields.index("status.phase")
         self._bound = 0
         self._last: deque[Placement] = deque(maxlen=LAST)
@@ -107,12 +107,15 @@ class Scoreboard:
             self._seconds.popleft()
 
     def _waiting(self) -> dict[str, int]:
-        queue = self._replica.parts.queue
+        queue = self._replica.scheduler.state.queue
         found = Counter(entry.place.value for entry in queue.places.entries.values())
         if len(queue.in_flight):
             found[Place.IN_FLIGHT.value] = len(queue.in_flight)
         return dict(found)
 
     def _reasons(self) -> list[tuple[str, int]]:
-        tries = (self._replica.timeline.tries(entry.pod) for entry in self._replica.parts.queue.places.unschedulable)
+        tries = (
+            self._replica.timeline.tries(entry.pod)
+            for entry in self._replica.scheduler.state.queue.places.unschedulable
+        )
         return Counter(found[-1].message for found in tries if found).most_common(MOST_REASONS)

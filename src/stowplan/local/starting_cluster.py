@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from stowplan.embedded.controllers.volume_provisioning import standard_class
-from stowplan.embedded.following.storage import DEFAULT_CLASS
+from stowplan.embedded.informers.volumes import DEFAULT_CLASS
 from stowplan.local import cluster_copy, manifest_files, node_shapes
 from stowplan.local.applying import Applier
 from stowplan.local.manifest_files import Manifest

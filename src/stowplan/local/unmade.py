@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.following import resources
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.registry.api import Api
 
 Object = dict[str, Any]
@@ -28,7 +28,7 @@ def find(api: Api) -> tuple[Unmade, ...]:
     refusals = _refusals(api)
     found = []
     for (version, kind), lacking in _LACKING.items():
-        for obj in api.list(resources.find(api, version, kind)):
+        for obj in api.list(find_resource(api, version, kind)):
             meta, missing = obj["metadata"], lacking(obj["spec"], obj.get("status") or {})
             if missing > 0 and meta["uid"] in refusals:
                 found.append(Unmade(f"{kind} {meta['namespace']}/{meta['name']}", missing, refusals[meta["uid"]]))
@@ -37,7 +37,7 @@ def find(api: Api) -> tuple[Unmade, ...]:
 
 def _refusals(api: Api) -> dict[str, str]:
     """What was said last when a pod of an object was refused, by the uid of the object."""
-    events = resources.find(api, "v1", "Event")
+    events = find_resource(api, "v1", "Event")
     reason = events.fields.index("reason")
     # There may be an event for each of very many pods: only those of interest are decoded.
     told = [stored for stored in api.store.list(events) if stored.fields[reason] == _REFUSED]

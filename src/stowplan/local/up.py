@@ -226,10 +226,10 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Outcom
     pods = {key_of(pod): pod for pod in cluster.api.list(cluster.pods)}
     ours = [pod for pod in pods.values() if pod["metadata"]["uid"] not in placed_before]
     replica = cluster.scheduler.replica
-    entries = replica.parts.queue.places.entries.values()
+    entries = replica.scheduler.state.queue.places.entries.values()
     held = {entry.pod.key: ", ".join(entry.gate_reasons) for entry in entries if entry.place is Place.GATED}
     faults = {entry.pod.key: entry.gate_fault for entry in entries if entry.gate_fault}
-    cache = replica.parts.cache
+    cache = replica.scheduler.state.cache
     on_nodes = (one for name in cache.table.row_of for one in cache.pods_on(name))
     assumed = {one.pod.key: one.node_name for one in on_nodes if one.is_assumed}
     known = Knowledge(replica.cluster.profiles, held, faults, assumed)

@@ -12,17 +12,16 @@ from collections import deque
 from datetime import datetime
 from typing import Final
 
-from stowplan.embedded.following import resources
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.registry import binding as bindings
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.requests.request import TRUSTED, Target
 from stowplan.engine.ports import Note, Writer
 from stowplan.framework.handle import ObjectWriter
-from stowplan.kube.events import Occurrence, reference_to
-from stowplan.kube.series import SeriesBook
+from stowplan.kube.events import Occurrence, SeriesBook, reference_to
 from stowplan.model import decode
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 
@@ -39,8 +38,8 @@ class LocalWriter:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._pods = resources.pods(api)
-        self._events = resources.find(api, "events.k8s.io/v1", "Event")
+        self._pods = find_resource(api, "v1", "Pod")
+        self._events = find_resource(api, "events.k8s.io/v1", "Event")
         self._book = SeriesBook(socket.gethostname())
         self._notes: deque[tuple[Note, datetime]] = deque()
         self._is_wanted, self._is_written = asyncio.Event(), asyncio.Event()

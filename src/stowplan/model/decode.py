@@ -1,8 +1,8 @@
-"""From text to objects and back: JSON from an API server, YAML from a person.
+"""From JSON to objects and back.
 
 An object that cannot be read is a `MalformedObject` error naming it, the field and the remedy; a kind that scheduling
-does not know is an `UnknownObject` value, for the caller to skip. `kinds.py` lists the known ones, `nulls.py` knows
-which nulls mean "absent", `manifests.py` reads YAML.
+does not know is an `UnknownObject` value, for the caller to skip. `kinds.py` lists the known ones, `manifests.py` reads
+YAML, and `json_values.py` what has no type yet.
 """
 
 from __future__ import annotations
@@ -12,25 +12,13 @@ from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import inspect
 
-from stowplan.model import json_values, malformed, manifests
-from stowplan.model.kinds import KINDS, ApiObject
-from stowplan.model.malformed import MalformedObject
-from stowplan.model.meta import Part
+from stowplan.model import json_values, manifests
+from stowplan.model.json_values import MalformedObject as MalformedObject
+from stowplan.model.kinds import KINDS
+from stowplan.model.meta import ApiObject, Part
 from stowplan.model.quantity import Quantity
-
-__all__ = [
-    "ApiObject",
-    "MalformedObject",
-    "UnknownObject",
-    "convert",
-    "decode_as",
-    "decode_json",
-    "decode_object",
-    "decode_yaml",
-    "encode",
-    "to_builtins",
-]
 
 T = TypeVar("T", bound=Part)
 
@@ -44,11 +32,6 @@ class UnknownObject(msgspec.Struct, frozen=True):
     kind: str
     name: str
     content: Mapping[str, Any]
-
-
-class _Heading(msgspec.Struct, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
 
 
 def decode_json(data: bytes | str) -> ApiObject | UnknownObject:
@@ -67,7 +50,7 @@ def decode_as(kind: type[T], data: bytes | str) -> T:
         decoded: T = _decoder(kind).decode(data)
         return decoded
     except _FAULTS as fault:
-        return convert(kind, _read_json(data, f"{kind.__name__}: {malformed.problem(fault)}"))
+        return convert(kind, _read_json(data, f"{kind.__name__}: {json_values.problem_of(fault)}"))
 
 
 def decode_yaml(text: str | bytes) -> list[ApiObject | UnknownObject]:
@@ -84,12 +67,12 @@ def decode_object(content: Any) -> ApiObject | UnknownObject:
         value = content.get(field)
         if not isinstance(value, str) or not value:
             problem = f"{field}: expected a non-empty text, got {_type_name(value)}"
-            raise MalformedObject(f"{malformed.title(content)}: {problem}; say what the object is")
+            raise MalformedObject(f"{json_values.title(content)}: {problem}; say what the object is")
         heading.append(value)
     version, kind_name = heading
     kind = KINDS.get((version, kind_name))
     if kind is None:
-        return UnknownObject(version, kind_name, malformed.metadata_text(content, "name"), content)
+        return UnknownObject(version, kind_name, json_values.metadata_text(content, "name"), content)
     return convert(kind, content)
 
 
@@ -98,15 +81,13 @@ def convert(kind: type[T], content: Any) -> T:
     try:
         return msgspec.convert(content, kind, dec_hook=_read_custom)
     except _FAULTS:
+        # Slow, and only for objects with a null or a mistake in them.
         pass
-    # Slow, and only for objects with a null or a mistake in them.
-    from stowplan.model import nulls
-
     try:
-        return msgspec.convert(nulls.without_absent(content, kind), kind, dec_hook=_read_custom)
+        return msgspec.convert(_without_nulls(content, inspect.type_info(kind)), kind, dec_hook=_read_custom)
     except _FAULTS as fault:
-        title = malformed.title(content, kind.__name__)
-        raise MalformedObject(f"{title}: {malformed.problem(fault)}; correct this field") from None
+        title = json_values.title(content, kind.__name__)
+        raise MalformedObject(f"{title}: {json_values.problem_of(fault)}; correct this field") from None
 
 
 def encode(value: ApiObject | UnknownObject) -> bytes:
@@ -120,13 +101,41 @@ def to_builtins(value: ApiObject | UnknownObject) -> Any:
     return msgspec.to_builtins(content, enc_hook=_write_custom)
 
 
+def patched(found: Any, patch: Mapping[str, Any]) -> Any:
+    """Lay a JSON merge patch over an object; raise MalformedObject if what comes out is none."""
+    return convert(type(found), json_values.merge_patch(to_builtins(found), patch))
+
+
 def _read_json(data: bytes | str, known_problem: str = "") -> Any:
     """Decode without a type, to say whose field is wrong; text that cannot even be read so is refused here."""
     try:
         return json_values.read(data)
     except _FAULTS as fault:
-        problem = known_problem or f"not a JSON document: {malformed.problem(fault)}"
+        problem = known_problem or f"not a JSON document: {json_values.problem_of(fault)}"
         raise MalformedObject(f"{problem}; check what wrote it") from None
+
+
+def _without_nulls(value: Any, shape: inspect.Type) -> Any:
+    """Leave out the null fields of structs, which Go writes for empty lists, maps and pointers.
+
+    A null inside a map or a list stays, and is refused on decoding: dropping a null entry of a node selector, say,
+    would silently widen it.
+    """
+    if isinstance(shape, inspect.UnionType):
+        # No union here has more than one member with nulls of its own to look for.
+        shape = next((member for member in shape.types if isinstance(member, inspect.StructType)), shape)
+    match shape, value:
+        case inspect.StructType(), Mapping():
+            fields = {field.encode_name: field.type for field in shape.fields}
+            present = {name: member for name, member in value.items() if member is not None}
+            return {
+                name: _without_nulls(member, fields.get(name, inspect.AnyType())) for name, member in present.items()
+            }
+        case inspect.DictType(), Mapping():
+            return {name: _without_nulls(member, shape.value_type) for name, member in value.items()}
+        case inspect.VarTupleType(), list() | tuple():
+            return [_without_nulls(member, shape.item_type) for member in value]
+    return value
 
 
 def _type_name(value: Any) -> str:
@@ -155,14 +164,19 @@ def _write_custom(value: Any) -> Any:
     raise NotImplementedError(f"no way to write {type(value).__name__} is defined in decode.py")
 
 
+class _TypeMeta(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+
+
 @cache
 def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind, dec_hook=_read_custom, float_hook=json_values.number)
 
 
 @cache
-def _heading_decoder() -> msgspec.json.Decoder[_Heading]:
-    return msgspec.json.Decoder(_Heading)
+def _heading_decoder() -> msgspec.json.Decoder[_TypeMeta]:
+    return msgspec.json.Decoder(_TypeMeta)
 
 
 @cache

@@ -1,15 +1,18 @@
 """Devices on offer: the slices that drivers publish, with attributes, capacities, shared counters and taints; and the
-rules by which administrators taint devices.
+rules by which administrators taint devices from outside the slices.
 
-Claims ask for them in `dra.py`.
+An allocation sees a taint of a rule just as one that the driver put there; a rule that comes, goes or changes is to
+waiting pods a change of the slices that it concerns. Claims ask for devices in `dra.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 import msgspec
 
 from stowplan.model.affinity import NodeSelector
-from stowplan.model.meta import Int64, Named, Part, Time, always
+from stowplan.model.meta import ApiObject, Int64, Part, Time, always
 from stowplan.model.quantity import Quantity
 
 
@@ -106,7 +109,7 @@ class ResourceSliceSpec(Part, frozen=True, kw_only=True):
     shared_counters: tuple[CounterSet, ...] = ()
 
 
-class ResourceSlice(Named, frozen=True, kw_only=True):
+class ResourceSlice(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("resource.k8s.io/v1")
     kind: str = always("ResourceSlice")
     spec: ResourceSliceSpec = ResourceSliceSpec()
@@ -127,7 +130,73 @@ class DeviceTaintRuleSpec(Part, frozen=True, kw_only=True):
     taint: DeviceTaint = DeviceTaint()
 
 
-class DeviceTaintRule(Named, frozen=True, kw_only=True):
+class DeviceTaintRule(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("resource.k8s.io/v1beta2")
     kind: str = always("DeviceTaintRule")
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
+
+
+#: By device of a slice, the taints that rules add.
+_Added = tuple[tuple[DeviceTaint, ...], ...]
+
+
+class TaintedSlices:
+    """Slices with the taints of rules. One that looks as before stays the same object."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[ResourceSlice, _Added, ResourceSlice]] = {}
+
+    def of(self, slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule]) -> list[ResourceSlice]:
+        """Return the slices as the rules make them."""
+        before, self._known = self._known, {}
+        return [self._tainted(found, rules, before) for found in slices]
+
+    def _tainted(
+        self,
+        found: ResourceSlice,
+        rules: Sequence[DeviceTaintRule],
+        before: dict[str, tuple[ResourceSlice, _Added, ResourceSlice]],
+    ) -> ResourceSlice:
+        added = _added(found, rules)
+        known = before.get(found.name)
+        if known is None or known[0] is not found or known[1] != added:
+            known = found, added, _with(found, added)
+        self._known[found.name] = known
+        return known[2]
+
+
+def changed_by(
+    old: DeviceTaintRule | None, new: DeviceTaintRule | None, slices: Iterable[ResourceSlice]
+) -> Iterator[ResourceSlice]:
+    """Yield the slices of which some device has other taints after a rule came (no old), changed, or went (no new)."""
+    for found in slices:
+        if _added(found, [old] if old is not None else []) != _added(found, [new] if new is not None else []):
+            yield found
+
+
+def _added(found: ResourceSlice, rules: Sequence[DeviceTaintRule]) -> _Added:
+    concerning = [rule for rule in rules if _concerns(rule, found)]
+    return tuple(
+        tuple(rule.spec.taint for rule in concerning if _selects(rule, device)) for device in found.spec.devices
+    )
+
+
+def _concerns(rule: DeviceTaintRule, found: ResourceSlice) -> bool:
+    selector, spec = rule.spec.device_selector, found.spec
+    if selector is None:
+        return True
+    return selector.driver in (None, spec.driver) and selector.pool in (None, spec.pool.name)
+
+
+def _selects(rule: DeviceTaintRule, device: Device) -> bool:
+    return rule.spec.device_selector is None or rule.spec.device_selector.device in (None, device.name)
+
+
+def _with(found: ResourceSlice, added: _Added) -> ResourceSlice:
+    if not any(added):
+        return found
+    devices = tuple(
+        msgspec.structs.replace(device, taints=(*device.taints, *more)) if more else device
+        for device, more in zip(found.spec.devices, added, strict=True)
+    )
+    return msgspec.structs.replace(found, spec=msgspec.structs.replace(found.spec, devices=devices))

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.model.affinity import NodeSelector
-from stowplan.model.meta import Condition, Int64, Named, Namespaced, ObjectMeta, Part, ResourceList, Time, always
+from stowplan.model.meta import ApiObject, Condition, Int64, Namespaced, ObjectMeta, Part, ResourceList, Time, always
 
 #: Requests for devices of a class by the class's own name.
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
@@ -38,28 +38,25 @@ class CapacityRequirements(Part, frozen=True, kw_only=True):
     requests: ResourceList = {}
 
 
-class DeviceSubRequest(Part, frozen=True, kw_only=True):
-    """One alternative of `firstAvailable`; mode "ExactCount" and count 1 unless said otherwise."""
+class WantedDevices(Part, frozen=True, kw_only=True):
+    """Which devices, and how many: mode "ExactCount" and count 1 unless said otherwise."""
+
+    device_class_name: str = ""
+    selectors: tuple[DeviceSelector, ...] = ()
+    allocation_mode: str = "ExactCount"
+    count: Int64 = 1
+    tolerations: tuple[DeviceToleration, ...] = ()
+    capacity: CapacityRequirements | None = None
+
+
+class DeviceSubRequest(WantedDevices, frozen=True, kw_only=True):
+    """One alternative of `firstAvailable`."""
 
     name: str = ""
-    device_class_name: str = ""
-    selectors: tuple[DeviceSelector, ...] = ()
-    allocation_mode: str = "ExactCount"
-    count: Int64 = 1
-    tolerations: tuple[DeviceToleration, ...] = ()
-    capacity: CapacityRequirements | None = None
 
 
-class ExactDeviceRequest(Part, frozen=True, kw_only=True):
-    """Mode "ExactCount" and count 1 unless said otherwise."""
-
-    device_class_name: str = ""
-    selectors: tuple[DeviceSelector, ...] = ()
-    allocation_mode: str = "ExactCount"
-    count: Int64 = 1
+class ExactDeviceRequest(WantedDevices, frozen=True, kw_only=True):
     admin_access: bool = False
-    tolerations: tuple[DeviceToleration, ...] = ()
-    capacity: CapacityRequirements | None = None
 
 
 class DeviceRequest(Part, frozen=True, kw_only=True):
@@ -176,7 +173,7 @@ class DeviceClassSpec(Part, frozen=True, kw_only=True):
     extended_resource_name: str | None = None
 
 
-class DeviceClass(Named, frozen=True, kw_only=True):
+class DeviceClass(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("resource.k8s.io/v1")
     kind: str = always("DeviceClass")
     spec: DeviceClassSpec = DeviceClassSpec()

@@ -1,6 +1,6 @@
 """What may be a label key or value, and how Kubernetes words it when something may not.
 
-Selectors of all kinds (`selectors.py`, `selector_text.py`, `node_selector.py`) build their errors from these.
+Selectors of all kinds (`selectors.py`, `node_selector.py`) build their errors from these.
 """
 
 from __future__ import annotations

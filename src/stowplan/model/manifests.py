@@ -1,6 +1,10 @@
 """YAML manifests: several documents in a file, lists of objects, and scalars read as the API server would.
 
 A key that is there twice in one mapping is refused, as strict decoding has it: which one was meant is anybody's guess.
+How much a text stands for is found out before any of it is built, for a few bytes of aliases of aliases stand for
+gigabytes. The events of the parser are enough to know that: each anchor's content is added up once, and each alias
+counts as much as what it stands for. A merge key (`<<`) counts like any alias, which bounds the keys that mappings copy
+from each other, too.
 """
 
 from __future__ import annotations
@@ -8,11 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
-from stowplan.model import yaml_growth
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
 
+#: Far beyond any API object, far below what the stack holds.
+MAX_DEPTH: Final = 500
+#: What the aliases of a file may stand for; a hundred thousand objects that share a template are within it.
+MAX_BYTES: Final = 16 * 1024 * 1024
+#: Every value takes some memory, however short it is.
+_VALUE_BYTES: Final = 16
+_MERGE_KEY: Final = "<<"
 _MERGE = "tag:yaml.org,2002:merge"
 # Without YAML's numbers to the base of 60: `22:22` is a text to Kubernetes, and a long one takes minutes to multiply.
 _INT = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$")
@@ -26,7 +36,11 @@ class _RepeatedKeyError(Exception):
     """A key that a mapping has twice; the text says where."""
 
 
-def read(text: str | bytes, *, repeats_keys: bool = False, most_bytes: int = yaml_growth.MAX_BYTES) -> Iterator[Any]:
+class _TooMuchError(ValueError):
+    """A text that stands for more than is allowed; says for how much."""
+
+
+def read(text: str | bytes, *, repeats_keys: bool = False, most_bytes: int = MAX_BYTES) -> Iterator[Any]:
     """The content of every object in every document; empty documents are skipped, lists expanded.
 
     Where keys may be repeated, the last one counts: what comes over the wire is taken like that. Aliases may stand for
@@ -42,11 +56,11 @@ def _documents(text: str | bytes, loader: Any, most_bytes: int) -> list[Any]:
 
     try:
         decoded = text if isinstance(text, str) else text.decode()
-        yaml_growth.check(decoded, loader, most_bytes)
+        _check_size(decoded, loader, most_bytes)
         return [document for document in yaml.load_all(decoded, Loader=loader) if document is not None]
     except _RepeatedKeyError as fault:
         raise MalformedObject(str(fault)) from None
-    except yaml_growth.TooMuchError as fault:
+    except _TooMuchError as fault:
         raise MalformedObject(f"not a YAML document: {fault}") from None
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as fault:
         # A tag may name a type that its text is not one of, and the constructors of the library do not look.
@@ -100,3 +114,83 @@ def _loader(repeats_keys: bool) -> Any:
         for first, resolvers in base.yaml_implicit_resolvers.items()
     }
     return loader
+
+
+def _check_size(text: str, loader: Any, most_bytes: int) -> None:
+    """Raise RecursionError for a text that nests too deeply, _TooMuchError for one that its aliases make too large."""
+    import yaml
+
+    # The C loader recurses without a limit of its own. Nesting cannot be deeper than brackets plus columns; most
+    # manifests are cleared by that alone.
+    may_grow = ("*" in text and "&" in text) or _MERGE_KEY in text
+    if not may_grow and text.count("[") + text.count("{") + max(map(len, text.splitlines()), default=0) <= MAX_DEPTH:
+        return
+    tally = _Tally(most_bytes)
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.NodeEvent):
+            tally.add(event, yaml)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            tally.close()
+
+
+class _Part:
+    """A collection that is open."""
+
+    __slots__ = ("anchor", "is_merged", "size")
+
+    def __init__(self, anchor: str | None, *, is_merged: bool) -> None:
+        self.anchor = anchor
+        self.is_merged = is_merged
+        self.size = _VALUE_BYTES
+
+
+class _Tally:
+    """Bytes of the collections that are open, and of the anchors that are complete."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._repeated_bytes = 0
+        self._known: dict[str, int] = {}
+        # The outermost is the stream of documents.
+        self._open = [_Part(None, is_merged=False)]
+        self._is_merging = False
+
+    def add(self, event: Any, yaml: Any) -> None:
+        is_merged, self._is_merging = self._is_merging, False
+        if isinstance(event, yaml.AliasEvent):
+            # An anchor that is not there is the parser's to complain about.
+            size = self._known.get(event.anchor, 0)
+            self._repeat(size)
+            self._open[-1].size += size
+        elif isinstance(event, yaml.ScalarEvent):
+            self._is_merging = event.value == _MERGE_KEY
+            size = len(event.value) + _VALUE_BYTES
+            self._open[-1].size += size
+            if event.anchor is not None:
+                self._known[event.anchor] = size
+        else:
+            self._begin(_Part(event.anchor, is_merged=is_merged))
+
+    def _begin(self, part: _Part) -> None:
+        if part.anchor is not None:
+            # It is not complete: an alias of it inside would have no end.
+            self._known[part.anchor] = self._most_bytes + 1
+        self._open.append(part)
+        if len(self._open) > MAX_DEPTH:
+            raise RecursionError
+
+    def close(self) -> None:
+        part = self._open.pop()
+        self._is_merging = False
+        self._open[-1].size += part.size
+        if part.anchor is not None:
+            self._known[part.anchor] = part.size
+        if part.is_merged:
+            # Its keys are copied to whoever draws it in.
+            self._repeat(part.size)
+
+    def _repeat(self, size: int) -> None:
+        self._repeated_bytes += size
+        if self._repeated_bytes > self._most_bytes:
+            limit = f"{self._most_bytes} bytes"
+            raise _TooMuchError(f"its aliases stand for more than {limit}; write out what they stand for")

@@ -98,10 +98,12 @@ class Condition(Part, frozen=True, kw_only=True):
     last_transition_time: Time | None = None
 
 
-class Named(Part, frozen=True, kw_only=True):
-    """What every cluster-scoped object shares; each kind adds its own `kind` and `api_version` defaults."""
+class ApiObject(Part, frozen=True, kw_only=True):
+    """What every object shares; each kind has defaults of its own for `api_version` and `kind`."""
 
     metadata: ObjectMeta = ObjectMeta()
+    api_version: str = ""
+    kind: str = ""
 
     @property
     def name(self) -> str:
@@ -111,23 +113,19 @@ class Named(Part, frozen=True, kw_only=True):
     def uid(self) -> str:
         return self.metadata.uid
 
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.labels
 
-class Namespaced(Part, frozen=True, kw_only=True):
-    """What every namespaced object shares; each kind adds its own `kind` and `api_version` defaults."""
+
+class Namespaced(ApiObject, frozen=True, kw_only=True):
+    """What every namespaced object shares."""
 
     metadata: NamespacedMeta = NamespacedMeta()
 
     @property
-    def name(self) -> str:
-        return self.metadata.name
-
-    @property
     def namespace(self) -> str:
         return self.metadata.namespace
-
-    @property
-    def uid(self) -> str:
-        return self.metadata.uid
 
     @property
     def key(self) -> str:

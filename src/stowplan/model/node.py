@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowplan.model.meta import Condition, Int64, Named, Part, ResourceList, Time, always
+from stowplan.model.meta import ApiObject, Condition, Int64, Part, ResourceList, Time, always
 
 
 class Taint(Part, frozen=True, kw_only=True):
@@ -30,12 +30,8 @@ class NodeStatus(Part, frozen=True, kw_only=True):
     declared_features: tuple[str, ...] = ()
 
 
-class Node(Named, frozen=True, kw_only=True):
+class Node(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("v1")
     kind: str = always("Node")
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return self.metadata.labels

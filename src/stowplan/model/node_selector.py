@@ -40,7 +40,7 @@ class FieldRequirement(msgspec.Struct, frozen=True, gc=False):
         return (found == self.value) == self.is_equal
 
 
-class Term(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
+class CompiledTerm(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """One term: all its conditions must hold. With `errors` it never matches."""
 
     labels: tuple[Requirement, ...] = ()
@@ -58,7 +58,7 @@ class Term(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
 class CompiledNodeSelector(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """Terms of which one must hold; without any it matches no node."""
 
-    terms: tuple[Term, ...] = ()
+    terms: tuple[CompiledTerm, ...] = ()
 
     @property
     def parse_error(self) -> str | None:
@@ -79,7 +79,7 @@ class CompiledNodeSelector(msgspec.Struct, frozen=True, gc=False, cache_hash=Tru
 
 class WeightedTerm(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     weight: int
-    term: Term
+    term: CompiledTerm
 
 
 @lru_cache(maxsize=8192)
@@ -117,7 +117,7 @@ def _is_empty(term: NodeSelectorTerm) -> bool:
     return not term.match_expressions and not term.match_fields
 
 
-def _compile_term(term: NodeSelectorTerm, path: str) -> Term:
+def _compile_term(term: NodeSelectorTerm, path: str) -> CompiledTerm:
     labels: list[Requirement] = []
     fields: list[FieldRequirement] = []
     errors: list[str] = []
@@ -132,8 +132,8 @@ def _compile_term(term: NodeSelectorTerm, path: str) -> Term:
         except SelectorError as error:
             errors += error.messages
     if errors:
-        return Term(errors=tuple(errors))
-    return Term(selectors.select(labels).requirements, tuple(fields))
+        return CompiledTerm(errors=tuple(errors))
+    return CompiledTerm(selectors.select(labels).requirements, tuple(fields))
 
 
 def _label_requirement(expression: NodeSelectorRequirement, path: str) -> Requirement:

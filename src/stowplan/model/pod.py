@@ -1,16 +1,21 @@
-"""The pod: what it asks for, and how far it has come. `pod_status.py` holds the second half.
+"""The pod: what it asks for, and how far it has come.
 
-Where it wants to be is in `affinity.py`, its volumes in `volumes.py`; what it weighs is computed in `requests.py`.
+Where it wants to be is in `affinity.py`, its volumes in `volumes.py`; what it weighs is computed in `requests.py`,
+which reads the resources of the status too while a resize is under way.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import msgspec
 
 from stowplan.model.affinity import Affinity, Toleration, TopologySpreadConstraint
-from stowplan.model.meta import Int32, Int64, Namespaced, Part, ResourceList, Time, always
-from stowplan.model.pod_status import PodStatus
+from stowplan.model.meta import Condition, Int32, Int64, Namespaced, Part, ResourceList, Time, always
 from stowplan.model.volumes import ResourceRequirements, Volume
+
+# A pod that has not started yet starts, if at all, after all that have.
+NOT_STARTED = datetime.max.replace(tzinfo=UTC)
 
 
 class ContainerPort(Part, frozen=True, kw_only=True):
@@ -103,6 +108,69 @@ class PodSpec(Part, frozen=True, kw_only=True):
     termination_grace_period_seconds: Int64 | None = None
 
 
+class ContainerStatus(Part, frozen=True, kw_only=True):
+    """`allocated_resources` is what the node promised, `resources` what is in force on it."""
+
+    name: str = ""
+    ready: bool = False
+    allocated_resources: ResourceList = {}
+    resources: ResourceRequirements | None = None
+
+
+class PodResourceClaimStatus(Part, frozen=True, kw_only=True):
+    """The claim generated for an entry of `spec.resourceClaims`; no name means none was needed."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class ExtendedResourceRequest(Part, frozen=True, kw_only=True):
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class ExtendedResourceClaimStatus(Part, frozen=True, kw_only=True):
+    """The claim that stands behind extended resources served by devices."""
+
+    resource_claim_name: str = ""
+    request_mappings: tuple[ExtendedResourceRequest, ...] = ()
+
+
+class NodeAllocatableResourceClaimStatus(Part, frozen=True, kw_only=True):
+    """What the devices of a claim take of the node's own resources, and which containers use the claim."""
+
+    resource_claim_name: str = ""
+    containers: tuple[str, ...] = ()
+    resources: ResourceList = {}
+
+
+class PodStatus(Part, frozen=True, kw_only=True):
+    """A pod without a phase has just been created: "Pending", as the API server would fill it in."""
+
+    phase: str = "Pending"
+    reason: str = ""
+    message: str = ""
+    observed_generation: Int64 = 0
+    start_time: Time | None = None
+    nominated_node_name: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
+    node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = {}
+    qos_class: str = ""
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    pod_ip: str = msgspec.field(name="podIP", default="")
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of that type, None when the pod has none."""
+        return next((condition for condition in self.conditions if condition.type == kind), None)
+
+
 class Pod(Namespaced, frozen=True, kw_only=True):
     api_version: str = always("v1")
     kind: str = always("Pod")
@@ -113,10 +181,6 @@ class Pod(Namespaced, frozen=True, kw_only=True):
     def node_name(self) -> str:
         """The node the pod is bound to, "" while it is pending."""
         return self.spec.node_name
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return self.metadata.labels
 
     @property
     def priority(self) -> int:
@@ -134,3 +198,21 @@ class Pod(Namespaced, frozen=True, kw_only=True):
     @property
     def start_time(self) -> Time | None:
         return self.status.start_time
+
+
+def started(pod: Pod) -> datetime:
+    """Return when a pod started; later than any other if it has not."""
+    return pod.status.start_time or NOT_STARTED
+
+
+def importance(pod: Pod) -> tuple[int, datetime]:
+    """Return which of two pods matters more when room must be made: the most important has the smallest key.
+
+    The higher priority comes first, then the pod that has run longer.
+    """
+    return -pod.spec.priority, pod.status.start_time or NOT_STARTED
+
+
+def pod_id(pod: Pod) -> str:
+    """Return what identifies a pod over its life: its uid, or its name where it has none."""
+    return pod.metadata.uid or pod.key

@@ -12,8 +12,7 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from stowplan.model.meta import Condition, Int32, Namespaced, Part, ResourceList, always
-from stowplan.model.pod import Pod, PodResourceClaim
-from stowplan.model.pod_status import PodResourceClaimStatus
+from stowplan.model.pod import Pod, PodResourceClaim, PodResourceClaimStatus
 
 OWN_GROUP: Final = "scheduling.k8s.io"
 COMMUNITY_GROUP: Final = "scheduling.x-k8s.io"
@@ -94,16 +93,19 @@ class TemplateReference(Part, frozen=True, kw_only=True):
     workload: WorkloadReference | None = None
 
 
-class PodGroupSpec(Part, frozen=True, kw_only=True):
-    """`disruption_mode` "Pod" lets members be preempted one by one, "PodGroup" only together."""
+class GroupTerms(Part, frozen=True, kw_only=True):
+    """How a group is scheduled; `disruption_mode` "Pod" lets members be preempted alone, "PodGroup" only together."""
 
-    pod_group_template_ref: TemplateReference | None = None
     scheduling_policy: SchedulingPolicy = SchedulingPolicy()
     scheduling_constraints: SchedulingConstraints | None = None
     resource_claims: tuple[PodResourceClaim, ...] = ()
     disruption_mode: str = "Pod"
     priority_class_name: str = ""
     priority: Int32 = 0
+
+
+class PodGroupSpec(GroupTerms, frozen=True, kw_only=True):
+    pod_group_template_ref: TemplateReference | None = None
 
 
 class PodGroupStatus(Part, frozen=True, kw_only=True):
@@ -145,14 +147,8 @@ class CommunityPodGroup(Namespaced, frozen=True, kw_only=True):
 AnyPodGroup = PodGroup | CommunityPodGroup
 
 
-class PodGroupTemplate(Part, frozen=True, kw_only=True):
+class PodGroupTemplate(GroupTerms, frozen=True, kw_only=True):
     name: str = ""
-    scheduling_policy: SchedulingPolicy = SchedulingPolicy()
-    scheduling_constraints: SchedulingConstraints | None = None
-    resource_claims: tuple[PodResourceClaim, ...] = ()
-    disruption_mode: str = "Pod"
-    priority_class_name: str = ""
-    priority: Int32 = 0
 
 
 class WorkloadSpec(Part, frozen=True, kw_only=True):

@@ -1,24 +1,35 @@
-"""What a pod weighs: the requests a node must have free for it, and what it takes once it is there.
+"""What a pod weighs: the requests a node must have free for it, and what it takes once it is there; its quality of
+service; and the families of resource names.
 
     pod = max(sum of containers + sum of sidecars,
               the heaviest moment of the init phase: one init container + the sidecars started before it)
           replaced by pod-level requests where those are set, plus overhead
 
 While a resize is under way the node holds the larger of what is asked, promised and in force: see `accounted`.
-`table/` keeps the sums per node; `qos.py` reads the same fields for another end.
+`table/` keeps the sums per node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
 
+from stowplan.model.label_syntax import key_problems
 from stowplan.model.meta import ResourceList
 from stowplan.model.pod import Container, Pod
 from stowplan.model.quantity import Quantity
-from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_pod_level, is_scalar
+
+CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
+HUGE_PAGES_PREFIX = "hugepages-"
+ATTACHABLE_VOLUMES_PREFIX = "attachable-volumes-"
+NATIVE_DOMAIN = "kubernetes.io/"
+# What quotas put before a resource name; a resource of that name would be mistaken for one.
+_QUOTA_PREFIX = "requests."
+
+GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
 
 DEFAULT_MILLI_CPU = 100
 DEFAULT_MEMORY = 200 * 1024 * 1024
@@ -42,7 +53,7 @@ class Requests(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     non_zero_memory: int = 0
 
 
-class Rules(msgspec.Struct, frozen=True):
+class RequestRules(msgspec.Struct, frozen=True):
     """Which fields of a pod count; feature gates say so."""
 
     #: Whether requests that are set on the pod itself replace those of its containers (PodLevelResources).
@@ -53,21 +64,21 @@ class Rules(msgspec.Struct, frozen=True):
     device_claims: bool = False
 
 
-USUAL: Final = Rules()
+USUAL: Final = RequestRules()
 
 
-def incoming(pod: Pod, rules: Rules = USUAL) -> Requests:
+def incoming(pod: Pod, rules: RequestRules = USUAL) -> Requests:
     """What a node must have free for a pod that is being scheduled."""
     return _weigh(pod, _Reading(rules, uses_status=False))
 
 
-def accounted(pod: Pod, rules: Rules = USUAL) -> Requests:
+def accounted(pod: Pod, rules: RequestRules = USUAL) -> Requests:
     """What a pod weighs on its node: the most of what it asks for, was promised and holds, resize included."""
     claims = pod.status.node_allocatable_resource_claim_statuses if rules.device_claims else ()
     return _weigh(pod, _Reading(rules, uses_status=True, beside=tuple(status.resources for status in claims)))
 
 
-def request_list(pod: Pod, rules: Rules = USUAL, beside: tuple[ResourceList, ...] = ()) -> ResourceList:
+def request_list(pod: Pod, rules: RequestRules = USUAL, beside: tuple[ResourceList, ...] = ()) -> ResourceList:
     """The requests of a pod that is being scheduled, by resource, as quantities.
 
     `beside` is what is taken for it besides what its containers request.
@@ -91,6 +102,27 @@ def limit_list(pod: Pod) -> ResourceList:
     return limits
 
 
+def qos_class(pod: Pod) -> str:
+    """Return the quality-of-service class, from cpu and memory alone.
+
+    Guaranteed: everyone has cpu and memory limits, and requests equal them. BestEffort: nobody says anything.
+
+    Resources of the pod as a whole, where set, speak for its containers. The status is not asked.
+    """
+    parts = tuple(container.resources for container in _containers(pod))
+    if pod.spec.resources is not None:
+        parts = (pod.spec.resources,)
+    requests: ResourceList = {}
+    limits: ResourceList = {}
+    for part in parts:
+        _add(requests, _positive(part.requests))
+        _add(limits, _positive(part.limits))
+    if not requests and not limits:
+        return BEST_EFFORT
+    is_limited = all(_positive(part.limits).keys() == {CPU, MEMORY} for part in parts)
+    return GUARANTEED if is_limited and requests == limits else BURSTABLE
+
+
 def is_resize_infeasible(pod: Pod) -> bool:
     """Whether the node has said that it can never grant the resize that is asked for."""
     condition = pod.status.condition("PodResizePending")
@@ -103,7 +135,7 @@ _ResourcesOf = Callable[[Container], ResourceList]
 class _Reading(msgspec.Struct, frozen=True):
     """How a pod is read: by which rules, and whether what its node reports counts too."""
 
-    rules: Rules
+    rules: RequestRules
     uses_status: bool
     beside: tuple[ResourceList, ...] = ()
 
@@ -126,7 +158,7 @@ def _weigh(pod: Pod, reading: _Reading) -> Requests:
     )
 
 
-def _scoring_defaults(pod: Pod, requests: ResourceList, rules: Rules) -> ResourceList:
+def _scoring_defaults(pod: Pod, requests: ResourceList, rules: RequestRules) -> ResourceList:
     """What scoring assumes of a silent container; where pods have requests of their own, only what is in none."""
     defaults = {CPU: _DEFAULT_CPU, MEMORY: _DEFAULT_MEMORY}
     resources = pod.spec.resources
@@ -219,3 +251,26 @@ def _raise(total: ResourceList, floor: ResourceList) -> None:
         held = total.get(name)
         if held is None or quantity > held:
             total[name] = quantity
+
+
+def _positive(resources: ResourceList) -> ResourceList:
+    return {name: amount for name, amount in resources.items() if name in (CPU, MEMORY) and amount.sign > 0}
+
+
+@lru_cache(maxsize=4096)
+def is_extended(name: str) -> bool:
+    """Whether the resource belongs to a vendor: a domain that is not Kubernetes' own, and a valid name for quotas."""
+    is_native = "/" not in name or NATIVE_DOMAIN in name
+    return not is_native and not name.startswith(_QUOTA_PREFIX) and not key_problems(_QUOTA_PREFIX + name)
+
+
+@lru_cache(maxsize=4096)
+def is_scalar(name: str) -> bool:
+    """Whether the resource is counted in whole units beside cpu, memory and ephemeral storage."""
+    has_scalar_prefix = name.startswith((HUGE_PAGES_PREFIX, ATTACHABLE_VOLUMES_PREFIX))
+    return has_scalar_prefix or NATIVE_DOMAIN in name or is_extended(name)
+
+
+def is_pod_level(name: str) -> bool:
+    """Whether the resource may be requested for a pod as a whole."""
+    return name in (CPU, MEMORY) or name.startswith(HUGE_PAGES_PREFIX)

@@ -5,22 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from stowplan.model.affinity import NodeSelector
-from stowplan.model.meta import Int32, LabelSelector, Named, Namespaced, ObjectReference, Part, ResourceList, always
+from stowplan.model.meta import ApiObject, Int32, LabelSelector, Namespaced, ObjectReference, Part, ResourceList, always
 from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import (
-    AwsElasticBlockStore,
-    AzureDisk,
-    AzureFile,
-    Cinder,
     CsiVolume,
-    GcePersistentDisk,
     HostPath,
-    Iscsi,
+    InTreeSources,
     LocalVolume,
     PersistentVolumeClaimSpec,
-    PortworxVolume,
-    Rbd,
-    VsphereVolume,
 )
 
 
@@ -28,7 +20,7 @@ class VolumeNodeAffinity(Part, frozen=True, kw_only=True):
     required: NodeSelector | None = None
 
 
-class PersistentVolumeSpec(Part, frozen=True, kw_only=True):
+class PersistentVolumeSpec(InTreeSources, frozen=True, kw_only=True):
     """`volume_mode` defaults to "Filesystem", the reclaim policy to "Retain"."""
 
     capacity: ResourceList = {}
@@ -43,22 +35,13 @@ class PersistentVolumeSpec(Part, frozen=True, kw_only=True):
     csi: CsiVolume | None = None
     local: LocalVolume | None = None
     host_path: HostPath | None = None
-    gce_persistent_disk: GcePersistentDisk | None = None
-    aws_elastic_block_store: AwsElasticBlockStore | None = None
-    azure_disk: AzureDisk | None = None
-    azure_file: AzureFile | None = None
-    cinder: Cinder | None = None
-    rbd: Rbd | None = None
-    iscsi: Iscsi | None = None
-    vsphere_volume: VsphereVolume | None = None
-    portworx_volume: PortworxVolume | None = None
 
 
 class PersistentVolumeStatus(Part, frozen=True, kw_only=True):
     phase: str = "Pending"
 
 
-class PersistentVolume(Named, frozen=True, kw_only=True):
+class PersistentVolume(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("v1")
     kind: str = always("PersistentVolume")
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
@@ -87,7 +70,7 @@ class TopologySelectorTerm(Part, frozen=True, kw_only=True):
     match_label_expressions: tuple[TopologySelectorRequirement, ...] = ()
 
 
-class StorageClass(Named, frozen=True, kw_only=True):
+class StorageClass(ApiObject, frozen=True, kw_only=True):
     """`volume_binding_mode` defaults to "Immediate", `reclaim_policy` to "Delete"."""
 
     api_version: str = always("storage.k8s.io/v1")
@@ -117,7 +100,7 @@ class CSINodeSpec(Part, frozen=True, kw_only=True):
     drivers: tuple[CSINodeDriver, ...] = ()
 
 
-class CSINode(Named, frozen=True, kw_only=True):
+class CSINode(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("storage.k8s.io/v1")
     kind: str = always("CSINode")
     spec: CSINodeSpec = CSINodeSpec()
@@ -132,7 +115,7 @@ class CSIDriverSpec(Part, frozen=True, kw_only=True):
     volume_lifecycle_modes: tuple[str, ...] = ("Persistent",)
 
 
-class CSIDriver(Named, frozen=True, kw_only=True):
+class CSIDriver(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("storage.k8s.io/v1")
     kind: str = always("CSIDriver")
     spec: CSIDriverSpec = CSIDriverSpec()
@@ -164,7 +147,7 @@ class VolumeAttachmentStatus(Part, frozen=True, kw_only=True):
     attached: bool = False
 
 
-class VolumeAttachment(Named, frozen=True, kw_only=True):
+class VolumeAttachment(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("storage.k8s.io/v1")
     kind: str = always("VolumeAttachment")
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()

@@ -143,12 +143,9 @@ class EmptyDir(Part, frozen=True, kw_only=True):
     medium: str = ""
 
 
-class Volume(Part, frozen=True, kw_only=True):
-    """One entry of `spec.volumes`; at most one source is set."""
+class InTreeSources(Part, frozen=True, kw_only=True):
+    """The sources that volumes of pods and persistent volumes have in common: what was in Kubernetes before CSI."""
 
-    name: str = ""
-    persistent_volume_claim: ClaimSource | None = None
-    ephemeral: EphemeralSource | None = None
     gce_persistent_disk: GcePersistentDisk | None = None
     aws_elastic_block_store: AwsElasticBlockStore | None = None
     azure_disk: AzureDisk | None = None
@@ -158,6 +155,14 @@ class Volume(Part, frozen=True, kw_only=True):
     iscsi: Iscsi | None = None
     vsphere_volume: VsphereVolume | None = None
     portworx_volume: PortworxVolume | None = None
+
+
+class Volume(InTreeSources, frozen=True, kw_only=True):
+    """One entry of `spec.volumes`; at most one source is set."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: EphemeralSource | None = None
     csi: CsiInline | None = None
     image: ImageSource | None = None
     empty_dir: EmptyDir | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowplan.model.meta import Condition, Int32, Int64, LabelSelector, Named, Namespaced, Part, Time, always
+from stowplan.model.meta import ApiObject, Condition, Int32, Int64, LabelSelector, Namespaced, Part, Time, always
 
 
 class ServiceSpec(Part, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class PodDisruptionBudget(Namespaced, frozen=True, kw_only=True):
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
 
 
-class PriorityClass(Named, frozen=True, kw_only=True):
+class PriorityClass(ApiObject, frozen=True, kw_only=True):
     api_version: str = always("scheduling.k8s.io/v1")
     kind: str = always("PriorityClass")
     value: Int32 = 0

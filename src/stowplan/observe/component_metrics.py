@@ -1,16 +1,22 @@
-"""The metrics that every Kubernetes component publishes: who it is, how it talks to the API server, whether it leads.
+"""The metrics that every Kubernetes component publishes: who it is, how it talks to the API server, whether it leads,
+how it fares.
 
-`RequestMetrics` is what the client tells of its requests. The lists are published beside those of `metric_list`.
+`RequestMetrics` is what the client tells of its requests, `HealthMetrics` how every health check went, each time it was
+made. The lists are published beside those of `metric_list`.
 """
 
 from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Iterator
 from typing import Final
 
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.registry import Collector
+
 from stowplan.config.feature_gates import GATES, FeatureGates
-from stowplan.observe.series import Definition, SeriesSet
+from stowplan.observe.series import Definition, Family, SeriesSet
 
 KUBERNETES: Final = ("1", "36", "4")
 FOLLOWED: Final = f"v{'.'.join(KUBERNETES)}"
@@ -21,7 +27,6 @@ _BYTES: Final = (64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0,
 IDENTITY: Final = (
     Definition(
         "kubernetes_build_info",
-        "gauge",
         "BETA",
         "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build"
         " date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
@@ -40,7 +45,6 @@ IDENTITY: Final = (
     ),
     Definition(
         "kubernetes_feature_enabled",
-        "gauge",
         "BETA",
         "This metric records the data about the stage and enablement of a k8s feature.",
         ("name", "stage"),
@@ -48,7 +52,6 @@ IDENTITY: Final = (
     ),
     Definition(
         "version_info",
-        "gauge",
         "ALPHA",
         "Provides the compatibility version info of the component. The component label is the name of the component,"
         " usually kube, but is relevant for aggregated-apiservers.",
@@ -57,16 +60,14 @@ IDENTITY: Final = (
     ),
     Definition(
         "registered_metrics_total",
-        "counter",
         "BETA",
         "The count of registered metrics broken by stability level and deprecation version.",
         ("stability_level", "deprecated_version"),
         here="metrics of this page",
     ),
-    Definition("hidden_metrics_total", "counter", "BETA", "The count of hidden metrics.", here="always 0"),
+    Definition("hidden_metrics_total", "BETA", "The count of hidden metrics.", here="always 0"),
     Definition(
         "disabled_metrics_total",
-        "counter",
         "BETA",
         "The count of disabled metrics.",
         here="metrics named by --disabled-metrics",
@@ -76,7 +77,6 @@ IDENTITY: Final = (
 ELECTION: Final = (
     Definition(
         "leader_election_master_status",
-        "gauge",
         "ALPHA",
         "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master."
         " 'name' is the string used to identify the lease. Please make sure to group by name.",
@@ -85,7 +85,6 @@ ELECTION: Final = (
     ),
     Definition(
         "leader_election_slowpath_total",
-        "counter",
         "ALPHA",
         "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the"
         " lease. Please make sure to group by name.",
@@ -97,7 +96,6 @@ ELECTION: Final = (
 CLIENT: Final = (
     Definition(
         "rest_client_requests_total",
-        "counter",
         "ALPHA",
         "Number of HTTP requests, partitioned by status code, method, and host.",
         ("code", "method", "host"),
@@ -105,7 +103,6 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_request_duration_seconds",
-        "histogram",
         "ALPHA",
         "Request latency in seconds. Broken down by verb, and host.",
         ("verb", "host"),
@@ -114,7 +111,6 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_rate_limiter_duration_seconds",
-        "histogram",
         "ALPHA",
         "Client side rate limiter latency in seconds. Broken down by verb, and host.",
         ("verb", "host"),
@@ -123,7 +119,6 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_request_retries_total",
-        "counter",
         "ALPHA",
         "Number of request retries, partitioned by status code, verb, and host.",
         ("code", "verb", "host"),
@@ -131,7 +126,6 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_request_size_bytes",
-        "histogram",
         "ALPHA",
         "Request size in bytes. Broken down by verb and host.",
         ("verb", "host"),
@@ -140,12 +134,35 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_response_size_bytes",
-        "histogram",
         "ALPHA",
         "Response size in bytes. Broken down by verb and host.",
         ("verb", "host"),
         _BYTES,
         here="bodies of answers, but for watches and streamed lists",
+    ),
+)
+
+#: On a page of their own, `/metrics/slis`.
+CHECKS: Final = (
+    Definition(
+        "kubernetes_healthcheck",
+        "STABLE",
+        "This metric records the result of a single healthcheck.",
+        ("name", "type"),
+        here="1 if the check passed when it was last made",
+    ),
+    Definition(
+        "kubernetes_healthchecks_total",
+        "STABLE",
+        "This metric records the results of all healthcheck.",
+        ("name", "type", "status"),
+        here="checks made",
+    ),
+    Definition(
+        "process_start_time_seconds",
+        "ALPHA",
+        "Start time of the process since unix epoch in seconds.",
+        here="constant",
     ),
 )
 
@@ -197,3 +214,30 @@ def introduce(series: SeriesSet, gates: FeatureGates, version: str, disabled: in
     for one in series.by_name.values():
         series.counter("registered_metrics_total").add(one.definition.stability, "")
     series.counter("disabled_metrics_total").add(by=disabled)
+
+
+class HealthMetrics(Collector):
+    """Counts health checks."""
+
+    def __init__(self, started_at_seconds: float) -> None:
+        self._started_at = started_at_seconds
+        self.series = SeriesSet(CHECKS)
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def observe(self, check: str, endpoint: str, passed: bool) -> None:
+        """Count a check of an endpoint such as `readyz`."""
+        self.series.gauge("kubernetes_healthcheck").set(int(passed), check, endpoint)
+        status = "success" if passed else "error"
+        self.series.counter("kubernetes_healthchecks_total").add(check, endpoint, status)
+
+    def text(self) -> bytes:
+        """Return the metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Family]:
+        self.series.gauge("process_start_time_seconds").set(self._started_at)
+        yield from self.series.families()
+
+    def reset(self) -> None:
+        self.series.reset()

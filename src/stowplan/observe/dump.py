@@ -13,9 +13,8 @@ import msgspec
 from stowplan.cache.cache import Cache
 from stowplan.cache.validate import validate as validate_cache
 from stowplan.model.node import Node
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 from stowplan.observe.logs import Log
-from stowplan.queue.entry import pod_id
 from stowplan.queue.queue import SchedulingQueue
 from stowplan.queue.validate import validate as validate_queue
 from stowplan.table.resources import Resources

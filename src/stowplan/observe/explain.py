@@ -1,52 +1,35 @@
 """Why a pod goes where it goes, or nowhere: a read that asks everybody about everything and changes nothing.
 
-The scheduler's own word (`engine.scheduling_cycle`, with upstream's short circuit) comes from kept answers of its
+The scheduler's own answer (`engine.scheduling_cycle`, with upstream's short circuit) comes from kept answers of its
 own that are thrown away; `opinions` asks the filters without the short circuit, `nearest` finds what would have helped.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.engine.scheduling_cycle import NO_NODES, Field, Found, find_feasible, in_order, rank
+from stowplan.extender.client import MAX_EXTENDER_PRIORITY
+from stowplan.framework.contract import MAX_SCORE
 from stowplan.framework.extender import with_refusals
 from stowplan.framework.kept.memo import Memo
+from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.observe.explanation import (
-    Explanation,
-    NodeReport,
-    NodeReports,
-    Outcome,
-    PluginScore,
-    ReasonCount,
-    label_of,
-    render,
-)
-from stowplan.observe.hearing import Hearing
-from stowplan.observe.nearest import NearMiss, nearest
+from stowplan.observe.explanation import Explanation, NodeReport, PluginScore, ReasonCount
+from stowplan.observe.extender_reports import ExtenderReport, ExtenderReports
+from stowplan.observe.nearest import nearest
 from stowplan.observe.opinions import Opinions, panel
-from stowplan.table.columns import Mask, Rows
+from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.shape import PodShape
-
-__all__ = [
-    "Explanation",
-    "NearMiss",
-    "NodeReport",
-    "PluginScore",
-    "ReasonCount",
-    "explain",
-    "feasible_nodes",
-    "render",
-]
 
 
 def feasible_nodes(field: Field, profile: Profile, pod: Pod) -> dict[str, Node]:
@@ -62,13 +45,13 @@ def feasible_nodes(field: Field, profile: Profile, pod: Pod) -> dict[str, Node]:
     return {nodes[row].name: nodes[row] for row in in_order(field, found).tolist()}
 
 
-def explain(field: Field, profile: Profile, pod: Pod, hearing: Hearing | None = None) -> Explanation:
-    """Say what every plugin thinks of every node for `pod`; `hearing` is what extenders said of the feasible ones."""
+def explain(field: Field, profile: Profile, pod: Pod, heard: ExtenderReports | None = None) -> Explanation:
+    """Say what every plugin thinks of every node for `pod`; `heard` is what extenders said of the feasible ones."""
     field = replace(field, memo=Memo(field.table, is_on=False))
-    outcome = _outcome(field, profile, pod, hearing)
+    outcome = _outcome(field, profile, pod, heard)
     asked = panel(field, profile, pod)
     opinions = asked.hear(pod)
-    order = _best_first(field, pod, outcome)
+    order = _best_first(outcome)
     names = field.table.names()
     best, runner_up = _winners(field, pod, outcome, order)
     return Explanation(
@@ -76,7 +59,7 @@ def explain(field: Field, profile: Profile, pod: Pod, hearing: Hearing | None = 
         profile=profile.name,
         message=outcome.message,
         gate=profile.run_pre_enqueue(pod),
-        refusals=_refusals(outcome.verdict, opinions),
+        rejections=_rejections(outcome.verdict, opinions),
         reasons=_reasons(outcome, opinions),
         nodes=NodeReports(names, opinions, outcome),
         feasible=tuple(names[row] for row in order.tolist()),
@@ -91,67 +74,153 @@ def explain(field: Field, profile: Profile, pod: Pod, hearing: Hearing | None = 
     )
 
 
-def _outcome(field: Field, profile: Profile, pod: Pod, hearing: Hearing | None) -> Outcome:
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """What the scheduler itself makes of the pod, by row: its verdict with the short circuit, and the scores."""
+
+    message: str
+    verdict: Verdict | None
+    feasible: Mask
+    ranking: Ranking | None = None
+    #: What extenders say, if there are any.
+    heard: ExtenderReports | None = None
+    #: The totals with what extenders add; None without scores.
+    total: Scores | None = None
+    #: The rows that plugins let through, where extenders have a say beside them.
+    fitting: Mask | None = None
+    #: Whether the attempt could not be finished: `message` says why, and nobody knows whether a node would do.
+    is_failed: bool = False
+
+    @property
+    def reports(self) -> tuple[ExtenderReport, ...]:
+        return self.heard.reports if self.heard is not None else ()
+
+    @property
+    def let_through(self) -> int:
+        """How many nodes plugins let through to extenders."""
+        return int(np.count_nonzero(self.fitting)) if self.fitting is not None else 0
+
+
+def label_of(extender: ExtenderReport) -> str:
+    """Return the name under which an extender stands among plugins."""
+    return f"extender {extender.name}"
+
+
+class NodeReports(Mapping[str, NodeReport]):
+    """The reports by node name, each made when it is asked for: thousands of nodes cost nothing unread."""
+
+    def __init__(self, names: Sequence[str], opinions: Opinions, outcome: AttemptResult) -> None:
+        self._names = names
+        self._row_of = {name: row for row, name in enumerate(names)}
+        self._opinions = opinions
+        self._outcome = outcome
+
+    def __getitem__(self, name: str) -> NodeReport:
+        row, outcome = self._row_of[name], self._outcome
+        scores = self._scores(row)
+        return NodeReport(
+            name=name,
+            is_feasible=bool(outcome.feasible[row]),
+            rejections=(*self._opinions.about(row), *self._by_extenders(name)),
+            first=outcome.verdict.rejection(row) if outcome.verdict is not None else None,
+            scores=scores,
+            total=sum(score.weighted for score in scores.values()) if scores else None,
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._row_of)
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def _by_extenders(self, name: str) -> Iterator[Rejection]:
+        for extender in self._outcome.reports:
+            if name in extender.rejected:
+                yield replace(extender.rejected[name], plugin=label_of(extender))
+
+    def _scores(self, row: int) -> dict[str, PluginScore]:
+        ranking = self._outcome.ranking
+        if ranking is None or not self._outcome.feasible[row]:
+            return {}
+        scores = {
+            plugin: PluginScore(int(raw[row]), int(normalized[row]), int(normalized[row]) * weight)
+            for plugin, (raw, normalized, weight) in ranking.by_plugin().items()
+        }
+        for extender in self._outcome.reports:
+            added = extender.added.get(self._names[row])
+            if added is not None:
+                normalized = added // extender.weight
+                # Two extenders at the same address are one here.
+                before = scores.get(label_of(extender), PluginScore(0, 0, 0))
+                scores[label_of(extender)] = PluginScore(
+                    before.raw + normalized * MAX_EXTENDER_PRIORITY // MAX_SCORE,
+                    before.normalized + normalized,
+                    before.weighted + added,
+                )
+        return scores
+
+
+def _outcome(field: Field, profile: Profile, pod: Pod, heard: ExtenderReports | None) -> AttemptResult:
     nobody: Mask = np.zeros(len(field.table), dtype=bool)
     if not len(field.table):
-        return Outcome(NO_NODES, None, nobody, hearing=hearing, is_failed=True)
+        return AttemptResult(NO_NODES, None, nobody, heard=heard, is_failed=True)
     try:
         found = find_feasible(field, profile, pod, PodShape(b"", pod))
         verdict = found.verdict or found.kept.filtering.verdict()
         if not found.count:
-            return Outcome(verdict.fit_error(), verdict, nobody, hearing=hearing)
-        if hearing is not None:
-            return _extended(field, profile, pod, found, hearing)
+            return AttemptResult(verdict.fit_error(), verdict, nobody, heard=heard)
+        if heard is not None:
+            return _extended(field, profile, pod, found, heard)
         ranking = rank(field, profile, pod, found)
-        return Outcome("", verdict, found.feasible, ranking, total=ranking.total)
+        return AttemptResult("", verdict, found.feasible, ranking, total=ranking.total)
     except PluginError as error:
-        return Outcome(str(error), None, nobody, hearing=hearing, is_failed=True)
+        return AttemptResult(str(error), None, nobody, heard=heard, is_failed=True)
 
 
-def _extended(field: Field, profile: Profile, pod: Pod, found: Found, hearing: Hearing) -> Outcome:
+def _extended(field: Field, profile: Profile, pod: Pod, found: Found, heard: ExtenderReports) -> AttemptResult:
     """Return the outcome with what extenders said."""
-    table, narrowed = field.table, hearing.narrowed
+    table, narrowed = field.table, heard.narrowed
     verdict = found.verdict or found.kept.filtering.verdict()
     kept = [name for name in narrowed.names if name in table.row_of and found.feasible[table.row_of[name]]]
     feasible = np.zeros_like(found.feasible)
     feasible[[table.row_of[name] for name in kept]] = True
-    if hearing.error:
-        return Outcome(hearing.error, verdict, feasible, hearing=hearing, fitting=found.feasible, is_failed=True)
+    if heard.error:
+        return AttemptResult(heard.error, verdict, feasible, heard=heard, fitting=found.feasible, is_failed=True)
     verdict = with_refusals(verdict, kept, narrowed.rejected)
     if not kept:
-        return Outcome(verdict.fit_error(), verdict, feasible, hearing=hearing, fitting=found.feasible)
+        return AttemptResult(verdict.fit_error(), verdict, feasible, heard=heard, fitting=found.feasible)
     left = Found(found.kept, found.verdict, feasible, len(kept), is_kept=False)
     ranking = rank(field, profile, pod, left, as_empty=narrowed.has_whole_nodes)
     total = ranking.total.copy()
-    for extender in hearing.reports:
+    for extender in heard.reports:
         for name, added in extender.added.items():
             if name in table.row_of and feasible[table.row_of[name]]:
                 total[table.row_of[name]] += added
-    return Outcome("", verdict, feasible, ranking, hearing, total, found.feasible)
+    return AttemptResult("", verdict, feasible, ranking, heard, total, found.feasible)
 
 
-def _is_up_to_others(outcome: Outcome) -> bool:
+def _is_up_to_others(outcome: AttemptResult) -> bool:
     """Say whether no change of the pod surely helps: the attempt failed, or extenders refuse what plugins let pass."""
     return outcome.is_failed or (outcome.let_through > 0 and not outcome.feasible.any())
 
 
-def _unasked(field: Field, outcome: Outcome) -> tuple[str, ...]:
+def _unasked(field: Field, outcome: AttemptResult) -> tuple[str, ...]:
     """Say if nodes have become feasible since extenders were asked: they are left out."""
-    if outcome.hearing is None or outcome.fitting is None:
+    if outcome.heard is None or outcome.fitting is None:
         return ()
     names = field.table.names()
-    count = sum(names[row] not in outcome.hearing.asked for row in np.flatnonzero(outcome.fitting).tolist())
+    count = sum(names[row] not in outcome.heard.asked for row in np.flatnonzero(outcome.fitting).tolist())
     return (f"{count} nodes have become feasible since extenders were asked; explain the pod again",) if count else ()
 
 
-def _best_first(field: Field, pod: Pod, outcome: Outcome) -> Rows:
+def _best_first(outcome: AttemptResult) -> Rows:
     rows = np.flatnonzero(outcome.feasible)
     if outcome.total is None:
         return rows
     return rows[np.argsort(-outcome.total[rows], kind="stable")]
 
 
-def _winners(field: Field, pod: Pod, outcome: Outcome, order: Rows) -> tuple[Rows, int | None]:
+def _winners(field: Field, pod: Pod, outcome: AttemptResult, order: Rows) -> tuple[Rows, int | None]:
     """Return the rows of which one is chosen, and the first of the others; a node nominated for the pod comes first."""
     if outcome.total is None or not order.size:
         return order[:0], None
@@ -165,15 +234,15 @@ def _winners(field: Field, pod: Pod, outcome: Outcome, order: Rows) -> tuple[Row
     return best, int(others[0]) if others.size else None
 
 
-def _refusals(verdict: Verdict | None, opinions: Opinions) -> tuple[Rejection, ...]:
-    """Return what is said of the pod as a whole, upstream's word first."""
+def _rejections(verdict: Verdict | None, opinions: Opinions) -> tuple[Rejection, ...]:
+    """Return what is said of the pod as a whole, upstream's first."""
     first = verdict.pre_filter if verdict is not None else None
     if first is None:
         return opinions.refusals
-    return (first, *(refusal for refusal in opinions.refusals if refusal != first))
+    return (first, *(rejection for rejection in opinions.refusals if rejection != first))
 
 
-def _reasons(outcome: Outcome, opinions: Opinions) -> tuple[ReasonCount, ...]:
+def _reasons(outcome: AttemptResult, opinions: Opinions) -> tuple[ReasonCount, ...]:
     """Count the reasons, the most frequent first."""
     first: Counter[tuple[str, str]] = Counter()
     in_all: Counter[tuple[str, str]] = Counter()
@@ -199,7 +268,7 @@ def _count(words: NDArray[np.int32], rejections: Sequence[Rejection | None], cou
             counts[rejection.plugin, reason] += amount
 
 
-def _weights(outcome: Outcome) -> Mapping[str, int]:
+def _weights(outcome: AttemptResult) -> Mapping[str, int]:
     if outcome.ranking is None:
         return {}
     weights = {plugin: weight for plugin, (_, _, weight) in outcome.ranking.by_plugin().items()}

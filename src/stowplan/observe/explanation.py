@@ -1,27 +1,23 @@
-"""An explanation as data: every rejection of every node, the scores, the nearest misses; and as text.
+"""An explanation as data: every rejection of every node, the scores, the nearest misses; and as text in columns.
 
-`explain` makes it from a cluster; `text_table` lays out its tables.
+`explain` makes it from a cluster, `summary` makes plain data of it for programs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from stowplan.engine.extended import in_words
-from stowplan.extender.client import MAX_EXTENDER_PRIORITY
-from stowplan.framework.contract import MAX_SCORE
-from stowplan.framework.kept.ranking import Ranking
-from stowplan.framework.verdict import Rejection, Verdict
+from stowplan.engine.extenders import in_words
+from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
-from stowplan.observe.hearing import ExtenderReport, Hearing
+from stowplan.observe.extender_reports import ExtenderReport
 from stowplan.observe.nearest import NearMiss
-from stowplan.observe.opinions import Opinions
-from stowplan.observe.text_table import columns, some, wrapped
-from stowplan.table.columns import Mask, Scores
 
+INDENT = "  "
+GAP = "  "
+NARROWEST = 20
 WIDTH = 100
 TOP = 5
 
@@ -60,92 +56,6 @@ class ReasonCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What the scheduler itself makes of the pod, by row: its verdict with the short circuit, and the scores."""
-
-    message: str
-    verdict: Verdict | None
-    feasible: Mask
-    ranking: Ranking | None = None
-    #: What extenders say, if there are any.
-    hearing: Hearing | None = None
-    #: The totals with what extenders add; None without scores.
-    total: Scores | None = None
-    #: The rows that plugins let through, where extenders have a say beside them.
-    fitting: Mask | None = None
-    #: Whether the attempt could not be finished: `message` says why, and nobody knows whether a node would do.
-    is_failed: bool = False
-
-    @property
-    def reports(self) -> tuple[ExtenderReport, ...]:
-        return self.hearing.reports if self.hearing is not None else ()
-
-    @property
-    def let_through(self) -> int:
-        """How many nodes plugins let through to extenders."""
-        return int(np.count_nonzero(self.fitting)) if self.fitting is not None else 0
-
-
-def label_of(extender: ExtenderReport) -> str:
-    """Return the name under which an extender stands among plugins."""
-    return f"extender {extender.name}"
-
-
-class NodeReports(Mapping[str, NodeReport]):
-    """The reports by node name, each made when it is asked for: thousands of nodes cost nothing unread."""
-
-    def __init__(self, names: Sequence[str], opinions: Opinions, outcome: Outcome) -> None:
-        self._names = names
-        self._row_of = {name: row for row, name in enumerate(names)}
-        self._opinions = opinions
-        self._outcome = outcome
-
-    def __getitem__(self, name: str) -> NodeReport:
-        row, outcome = self._row_of[name], self._outcome
-        scores = self._scores(row)
-        return NodeReport(
-            name=name,
-            is_feasible=bool(outcome.feasible[row]),
-            rejections=(*self._opinions.about(row), *self._refusals(name)),
-            first=outcome.verdict.rejection(row) if outcome.verdict is not None else None,
-            scores=scores,
-            total=sum(score.weighted for score in scores.values()) if scores else None,
-        )
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._row_of)
-
-    def __len__(self) -> int:
-        return len(self._row_of)
-
-    def _refusals(self, name: str) -> Iterator[Rejection]:
-        for extender in self._outcome.reports:
-            if name in extender.rejected:
-                yield replace(extender.rejected[name], plugin=label_of(extender))
-
-    def _scores(self, row: int) -> dict[str, PluginScore]:
-        ranking = self._outcome.ranking
-        if ranking is None or not self._outcome.feasible[row]:
-            return {}
-        scores = {
-            plugin: PluginScore(int(raw[row]), int(normalized[row]), int(normalized[row]) * weight)
-            for plugin, (raw, normalized, weight) in ranking.by_plugin().items()
-        }
-        for extender in self._outcome.reports:
-            added = extender.added.get(self._names[row])
-            if added is not None:
-                normalized = added // extender.weight
-                # Two extenders at the same address are one here.
-                before = scores.get(label_of(extender), PluginScore(0, 0, 0))
-                scores[label_of(extender)] = PluginScore(
-                    before.raw + normalized * MAX_EXTENDER_PRIORITY // MAX_SCORE,
-                    before.normalized + normalized,
-                    before.weighted + added,
-                )
-        return scores
-
-
-@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a pod goes where it goes, or nowhere. All nodes are looked at, whatever `percentageOfNodesToScore` says."""
 
@@ -156,9 +66,10 @@ class Explanation:
     #: Who keeps the pod out of the queue.
     gate: Rejection | None
     #: What PreFilter says of the pod as a whole; the first is upstream's.
-    refusals: tuple[Rejection, ...]
+    rejections: tuple[Rejection, ...]
     reasons: tuple[ReasonCount, ...]
-    nodes: NodeReports
+    #: What is said about each node, by its name.
+    nodes: Mapping[str, NodeReport]
     #: The feasible nodes, best first.
     feasible: tuple[str, ...]
     #: The nodes of which one is chosen.
@@ -184,7 +95,7 @@ def render(explanation: Explanation, width: int = WIDTH, top: int = TOP) -> str:
     """Write an explanation for a terminal: groups and the `top` nodes, never a line for each of thousands."""
     sections = (
         _headline(explanation, width),
-        _refusals(explanation, width),
+        _rejections(explanation, width),
         _scores(explanation, width, top),
         _reasons(explanation, width),
         _extenders(explanation, width),
@@ -210,10 +121,10 @@ def _headline(explanation: Explanation, width: int) -> list[str]:
     return wrapped(f"{fits} and goes to one of {len(explanation.best)} that are equally good: {best}.", width, "")
 
 
-def _refusals(explanation: Explanation, width: int) -> list[str]:
-    if not explanation.refusals:
+def _rejections(explanation: Explanation, width: int) -> list[str]:
+    if not explanation.rejections:
         return []
-    rows = [(refusal.plugin, ", ".join(refusal.reasons)) for refusal in explanation.refusals]
+    rows = [(rejection.plugin, ", ".join(rejection.reasons)) for rejection in explanation.rejections]
     return ["The pod as a whole is refused by", *columns(rows, width)]
 
 
@@ -299,3 +210,67 @@ def _misses(explanation: Explanation, width: int, top: int) -> list[str]:
     for miss in explanation.misses[:top]:
         lines += wrapped(f"{miss} ({some(miss.nodes, 3)})", width, "  - ")
     return lines
+
+
+def render_node(report: NodeReport, width: int) -> str:
+    """Write all that is said of one node."""
+    lines = [f"Node {report.name} {'is feasible' if report.is_feasible else 'is refused'}"]
+    if report.rejections:
+        rows: list[Sequence[object]] = [("plugin", "reported", "reasons")]
+        rows += [
+            (rejection.plugin, "yes" if rejection == report.first else "", ", ".join(rejection.reasons))
+            for rejection in report.rejections
+        ]
+        lines += columns(rows, width)
+    if report.scores:
+        rows = [("plugin", "raw", "normalized", "weighted")]
+        rows += [(plugin, score.raw, score.normalized, score.weighted) for plugin, score in report.scores.items()]
+        lines += columns(rows, width)
+        lines.append(f"  total {report.total}")
+    return "\n".join(lines)
+
+
+def render_every_node(explanation: Explanation, width: int) -> str:
+    """Write every node with its total, or with every reason against it; the best first."""
+    feasible = set(explanation.feasible)
+    refused = [name for name in explanation.nodes if name not in feasible]
+    rows: list[Sequence[object]] = [("node", "verdict")]
+    rows += [(name, f"fits, scored {explanation.nodes[name].total}") for name in explanation.feasible]
+    rows += [(name, _against(explanation.nodes[name])) for name in refused]
+    return "\n".join(["Every node", *columns(rows, width)])
+
+
+def _against(report: NodeReport) -> str:
+    by = [f"{rejection.plugin}: {', '.join(rejection.reasons)}" for rejection in report.rejections]
+    return "; ".join(by) or "the pod as a whole is refused"
+
+
+def columns(rows: Sequence[Sequence[object]], width: int) -> list[str]:
+    """Lay rows out in columns: numbers to the right, the rest to the left; the last column is wrapped at `width`."""
+    if not rows:
+        return []
+    texts = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[index]) for row in texts) for index in range(len(texts[0]))]
+    is_number = [len(rows) > 1 and all(isinstance(row[index], int) for row in rows[1:]) for index in range(len(widths))]
+    lines: list[str] = []
+    for row in texts:
+        cells = [
+            cell.rjust(size) if number else cell.ljust(size)
+            for cell, size, number in zip(row, widths, is_number, strict=True)
+        ]
+        head = INDENT + GAP.join(cells[:-1])
+        lines += wrapped(row[-1] if not is_number[-1] else cells[-1], width, f"{head}{GAP}" if cells[:-1] else INDENT)
+    return lines
+
+
+def wrapped(text: str, width: int, prefix: str = INDENT) -> list[str]:
+    """Wrap a text, its first line after `prefix` and the others under its start."""
+    room = max(width - len(prefix), NARROWEST)
+    parts = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+    return [((prefix if index == 0 else " " * len(prefix)) + part).rstrip() for index, part in enumerate(parts)]
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """List names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {more} more"

@@ -6,8 +6,10 @@ process may have as many as it has schedulers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final, assert_never
+from functools import cache
+from typing import Any, Final, assert_never
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 from prometheus_client.registry import Collector
@@ -26,19 +28,24 @@ from stowplan.engine.ports import (
     Report,
     Trouble,
 )
+from stowplan.framework import changes
+from stowplan.framework.changes import Action, Change
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod, pod_id
 from stowplan.observe import component_metrics
 from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
 from stowplan.observe.metric_list import SCHEDULER
 from stowplan.observe.plugin_metrics import SECOND_NS, SUCCESS, PluginMetrics
 from stowplan.observe.series import Definition, Family, SeriesSet, Shown
-from stowplan.observe.state_metrics import StateMetrics
-from stowplan.queue.entry import pod_id
+from stowplan.queue.entry import Place
 from stowplan.queue.hints import HintTimer
 from stowplan.queue.queue import SchedulingQueue
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 ALL: Final = SCHEDULER + COMPONENT
 MANY_ATTEMPTS: Final = 15
+#: Upstream counts by the container that a pod is put into, and gated pods share one with those that were refused.
+_CONTAINER = {Place.GATED.value: Place.UNSCHEDULABLE.value, Place.ERROR_BACKOFF.value: Place.BACKOFF.value}
 
 
 class Metrics(Collector):
@@ -197,3 +204,84 @@ class Metrics(Collector):
 def available(gates: FeatureGates) -> list[Definition]:
     """Return the metrics that exist under some feature gates."""
     return [definition for definition in ALL if not definition.gate or gates.enabled(definition.gate)]
+
+
+class StateMetrics:
+    """Reads the queue and the cache when somebody asks, so that keeping these metrics costs nothing."""
+
+    def __init__(self, series: SeriesSet, queue: SchedulingQueue, cache: Cache) -> None:
+        self._series = series
+        self._queue = queue
+        self._cache = cache
+        # The counts of the queue when the metrics were last reset.
+        self._started_at: Counter[tuple[str, str]] = Counter()
+
+    def reset(self) -> None:
+        """Count pods that come to the queue from here on."""
+        self._started_at = Counter(self._queue.places.incoming)
+
+    def refresh(self) -> None:
+        """Bring the series up to date."""
+        self._read_pending()
+        self._read_incoming()
+        self._read_in_flight()
+        self._read_rejectors()
+        self._read_cache()
+
+    def _read_pending(self) -> None:
+        places = self._queue.places
+        gated = sum(1 for entry in places.unschedulable if entry.place is Place.GATED)
+        pending = self._series.gauge("scheduler_pending_pods")
+        pending.set(len(places.active), "active")
+        pending.set(len(places.backoff.refused) + len(places.backoff.failed), "backoff")
+        pending.set(len(places.unschedulable) - gated, "unschedulable")
+        pending.set(gated, "gated")
+
+    def _read_incoming(self) -> None:
+        incoming = self._series.counter("scheduler_queue_incoming_pods_total")
+        incoming.values.clear()
+        for (place, label), count in (self._queue.places.incoming - self._started_at).items():
+            incoming.add(_CONTAINER.get(place, place), label, by=count)
+
+    def _read_in_flight(self) -> None:
+        events = self._series.gauge("scheduler_inflight_events")
+        for labels in events.values:
+            events.values[labels] = 0
+        for event in self._queue.in_flight.events:
+            events.add(event.change.label)
+        events.set(len(self._queue.in_flight), "PodPopped")
+
+    def _read_rejectors(self) -> None:
+        rejectors = self._series.gauge("scheduler_unschedulable_pods")
+        # One that refuses nobody any more is 0, not gone.
+        for labels in rejectors.values:
+            rejectors.values[labels] = 0
+        for entry in self._queue.places.entries.values():
+            for plugin in entry.rejected_by:
+                rejectors.add(plugin, entry.pod.spec.scheduler_name)
+
+    def _read_cache(self) -> None:
+        size = self._series.gauge("scheduler_cache_size")
+        placed = [one.is_assumed for one in self._cache.pods()]
+        size.set(len(self._cache.table), "nodes")
+        size.set(len(placed), "pods")
+        size.set(sum(placed), "assumed_pods")
+
+
+def event_label(old: Any | None, new: Any | None) -> str:
+    """Return what upstream calls a change in its metrics, such as `AssignedPodDelete` or `NodeUpdate`."""
+    found = new if new is not None else old
+    action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
+    match found:
+        case Pod():
+            resource = changes.ASSIGNED_POD if found.node_name else changes.UNSCHEDULABLE_POD
+        case Node():
+            resource = changes.NODE
+        case _:
+            resource = changes.resource_of(found.kind) if found is not None else ""
+    return _label(resource, action)
+
+
+@cache
+def _label(resource: str, action: Action) -> str:
+    return Change(resource, action).label

@@ -118,7 +118,7 @@ def panel(field: Field, profile: Profile, pod: Pod) -> Panel:
     as_is = Nodes(table)
     nominated = {
         table.row_of[name]: [as_is.shape_of(other) for other in pods]
-        for name, pods in field.nominations.standing_before(pod).items()
+        for name, pods in field.nominations.ahead_of(pod).items()
         if name in table.row_of
     }
     if not nominated:

@@ -1,22 +1,26 @@
-"""Who waits in the queue, where, since when, why, and what will bring each back: a read that changes nothing."""
+"""Who waits in the queue, where, since when, why, and what will bring each back: a read that changes nothing.
+
+`spell` says in words what a plugin waits for: `Node: added, allocatable changed`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
-from stowplan.extender.questions import Question
+from stowplan.extender.chain import ExtenderQuestion
+from stowplan.framework.changes import ANYTHING, Action
 from stowplan.framework.contract import Awaited
 from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model.pod import Pod
-from stowplan.observe.awaited_text import spell
-from stowplan.observe.timeline import Heard, Timeline
-from stowplan.queue.backoff import SECOND, Limits
-from stowplan.queue.entry import POOLED, Place, QueuedPod, pod_id
+from stowplan.model.pod import Pod, pod_id
+from stowplan.observe.timeline import ExtenderRemark, Timeline
+from stowplan.queue.backoff import SECOND, QueueLimits
+from stowplan.queue.entry import POOLED, Place, QueuedPod
 from stowplan.queue.queue import SchedulingQueue
 
 #: The places in the order in which they are shown.
@@ -27,6 +31,25 @@ ORDER: Final = (
     Place.ERROR_BACKOFF,
     Place.UNSCHEDULABLE,
     Place.GATED,
+)
+
+
+_WORDS: Final[Mapping[Action, str]] = MappingProxyType(
+    {
+        Action.ADD: "added",
+        Action.DELETE: "deleted",
+        Action.UPDATE_NODE_ALLOCATABLE: "allocatable changed",
+        Action.UPDATE_NODE_LABEL: "labels changed",
+        Action.UPDATE_NODE_TAINT: "taints changed or uncordoned",
+        Action.UPDATE_NODE_CONDITION: "conditions changed",
+        Action.UPDATE_NODE_ANNOTATION: "annotations changed",
+        Action.UPDATE_NODE_DECLARED_FEATURE: "declared features changed",
+        Action.UPDATE_POD_LABEL: "labels changed",
+        Action.UPDATE_POD_SCALE_DOWN: "requests less",
+        Action.UPDATE_POD_TOLERATION: "tolerates more",
+        Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "last gate taken away",
+        Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "resource claims made",
+    }
 )
 
 
@@ -50,7 +73,7 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
     #: What each plugin that rejected it awaits, in words.
     woken_by: Mapping[str, tuple[str, ...]]
     #: What extenders said in its last attempt.
-    extenders: tuple[Heard, ...] = ()
+    extenders: tuple[ExtenderRemark, ...] = ()
 
 
 def counts(waiting: Iterable[Waiting]) -> dict[str, int]:
@@ -66,13 +89,13 @@ class QueueView:
     """The queue with what is needed to say why somebody is in it."""
 
     queue: SchedulingQueue
-    limits: Limits
+    limits: QueueLimits
     waiting_pods: WaitingPods
     timeline: Timeline
     #: What each plugin awaits, by scheduler name and plugin.
     awaited_by: Mapping[str, Mapping[str, tuple[Awaited, ...]]]
     #: What extenders have not answered yet about a pod.
-    questions_about: Callable[[Pod], tuple[Question, ...]] = lambda pod: ()
+    questions_about: Callable[[Pod], tuple[ExtenderQuestion, ...]] = lambda pod: ()
 
     def all(self) -> list[Waiting]:
         """Describe all pods that wait, those first that are tried soonest."""
@@ -143,3 +166,23 @@ class QueueView:
     def _woken_by(self, entry: QueuedPod, rejectors: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         awaited = self.awaited_by.get(entry.pod.spec.scheduler_name, {})
         return {name: spell(awaited[name]) for name in rejectors if name in awaited}
+
+
+def spell(awaited: Iterable[Awaited]) -> tuple[str, ...]:
+    """Say what is awaited, one text for each resource."""
+    actions: dict[str, Action] = {}
+    for one in awaited:
+        actions[one.resource] = actions.get(one.resource, Action(0)) | one.actions
+    return tuple(_spell(resource, found) for resource, found in actions.items())
+
+
+def _spell(resource: str, actions: Action) -> str:
+    if resource == ANYTHING:
+        return "anything"
+    if Action.ALL in actions:
+        return f"{resource}: any change"
+    words = []
+    if Action.UPDATE in actions:
+        words, actions = ["changed"], actions & ~Action.UPDATE
+    words = [word for action, word in _WORDS.items() if action in actions] + words
+    return f"{resource}: {', '.join(dict.fromkeys(words))}"

@@ -11,6 +11,7 @@ from stowplan.engine.ports import (
     ExtenderSaid,
     GangTried,
     GivenBack,
+    Listener,
     Permitted,
     Placed,
     Report,
@@ -66,3 +67,13 @@ class ReportLog:
             _log.error(report.message, "Error scheduling pod; retrying", pod=report.pod.key)
         else:
             _V2.info("Unable to schedule pod; no fit; waiting", pod=report.pod.key, err=report.message)
+
+
+def tell_all(*listeners: Listener) -> Listener:
+    """Return somebody who listens for several."""
+
+    def tell(report: Report) -> None:
+        for listener in listeners:
+            listener(report)
+
+    return tell

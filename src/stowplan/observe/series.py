@@ -14,7 +14,6 @@ import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.utils import floatToGoString
 
-Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
 Stability: TypeAlias = Literal["ALPHA", "BETA", "STABLE"]
 Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 Labels: TypeAlias = tuple[str, ...]
@@ -30,7 +29,6 @@ class Definition(msgspec.Struct, frozen=True):
     """A metric as it is published. `here` says what it counts in this scheduler, or why it never counts anything."""
 
     name: str
-    kind: Kind
     stability: Stability
     help: str
     labels: Labels = ()
@@ -38,6 +36,13 @@ class Definition(msgspec.Struct, frozen=True):
     here: str = ""
     #: The feature gate without which the metric does not exist.
     gate: str = ""
+
+    @property
+    def kind(self) -> Literal["counter", "gauge", "histogram"]:
+        """What is told by the name, as Prometheus has it, and by whether there are buckets."""
+        if self.buckets:
+            return "histogram"
+        return "counter" if self.name.endswith("_total") else "gauge"
 
     @property
     def text(self) -> str:
@@ -62,6 +67,8 @@ def _spelled(bound: float) -> str:
 class CounterSeries:
     """Numbers that only grow, by label values."""
 
+    _family: type[CounterMetricFamily | GaugeMetricFamily] = CounterMetricFamily
+
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
         self.values: dict[Labels, float] = {}
@@ -78,7 +85,7 @@ class CounterSeries:
 
     def family(self, rename: Rename) -> Family:
         definition = self.definition
-        family = CounterMetricFamily(definition.name, definition.text, labels=definition.labels)
+        family = self._family(definition.name, definition.text, labels=definition.labels)
         for labels, value in self._renamed(rename):
             family.add_metric(labels, value)
         return family
@@ -94,15 +101,10 @@ class CounterSeries:
 class GaugeSeries(CounterSeries):
     """Numbers that go up and down, by label values."""
 
+    _family = GaugeMetricFamily
+
     def set(self, value: float, *labels: str) -> None:
         self.values[labels] = value
-
-    def family(self, rename: Rename) -> Family:
-        definition = self.definition
-        family = GaugeMetricFamily(definition.name, definition.text, labels=definition.labels)
-        for labels, value in self._renamed(rename):
-            family.add_metric(labels, value)
-        return family
 
 
 class _Observed:
@@ -166,7 +168,7 @@ class HistogramSeries:
 
 Series: TypeAlias = CounterSeries | GaugeSeries | HistogramSeries
 
-_KINDS: Mapping[Kind, Callable[[Definition], Series]] = {
+_KINDS: Mapping[str, Callable[[Definition], Series]] = {
     "counter": CounterSeries,
     "gauge": GaugeSeries,
     "histogram": HistogramSeries,

@@ -8,7 +8,7 @@ from typing import Any
 
 from stowplan.framework.verdict import Rejection
 from stowplan.observe.explanation import TOP, Explanation, NodeReport, say
-from stowplan.observe.hearing import ExtenderReport
+from stowplan.observe.extender_reports import ExtenderReport
 
 
 def summary(explanation: Explanation, top: int = TOP) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def summary(explanation: Explanation, top: int = TOP) -> dict[str, Any]:
         "message": explanation.message,
         "failed": explanation.is_failed,
         "gate": None if explanation.gate is None else _rejection(explanation.gate),
-        "refusals": [_rejection(refusal) for refusal in explanation.refusals],
+        "refusals": [_rejection(one) for one in explanation.rejections],
         "feasibleNodes": len(explanation.feasible),
         "best": list(explanation.best[:top]),
         "runnerUp": explanation.runner_up,

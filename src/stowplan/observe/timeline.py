@@ -12,18 +12,17 @@ from typing import Final, Literal
 import msgspec
 
 from stowplan.engine.ports import Bound, Dropped, ExtenderSaid, GivenBack, Report
-from stowplan.model.pod import Pod
-from stowplan.queue.entry import pod_id
+from stowplan.model.pod import Pod, pod_id
 
 MOST_WAITING: Final = 20_000
 MOST_SETTLED: Final = 10_000
 #: The attempts remembered of one pod, the latest ones.
 MOST_TRIES: Final = 10
 
-Outcome = Literal["bound", "refused", "error", "dropped"]
+TryOutcome = Literal["bound", "refused", "error", "dropped"]
 
 
-class Heard(msgspec.Struct, frozen=True, gc=False):
+class ExtenderRemark(msgspec.Struct, frozen=True, gc=False):
     """What an extender said against a pod, or how it failed."""
 
     extender: str
@@ -34,7 +33,7 @@ class Heard(msgspec.Struct, frozen=True, gc=False):
 class Try(msgspec.Struct, frozen=True, gc=False):
     """One attempt to place a pod. Times are nanoseconds since the epoch; a pod that was dropped has no start."""
 
-    outcome: Outcome
+    outcome: TryOutcome
     started_at_ns: int
     ended_at_ns: int
     message: str = ""
@@ -43,7 +42,7 @@ class Try(msgspec.Struct, frozen=True, gc=False):
     #: Where it was bound to, or where room is made for it.
     node_name: str = ""
     #: What extenders said against it.
-    extenders: tuple[Heard, ...] = ()
+    extenders: tuple[ExtenderRemark, ...] = ()
 
 
 class Timeline:
@@ -54,7 +53,7 @@ class Timeline:
         self._waiting: dict[str, tuple[Try, ...]] = {}
         self._settled: dict[str, tuple[Try, ...]] = {}
         # What extenders said of pods whose attempt is under way.
-        self._heard: dict[str, tuple[Heard, ...]] = {}
+        self._heard: dict[str, tuple[ExtenderRemark, ...]] = {}
 
     def tries(self, pod: Pod) -> tuple[Try, ...]:
         """Return what is remembered of a pod's attempts, oldest first."""
@@ -74,7 +73,10 @@ class Timeline:
                 self._settle(report.pod, Try("dropped", 0, self._now_ns(), report.why))
             case ExtenderSaid():
                 key = pod_id(report.pod)
-                self._heard[key] = (*self._heard.get(key, ()), Heard(report.extender, report.verb, report.text))
+                self._heard[key] = (
+                    *self._heard.get(key, ()),
+                    ExtenderRemark(report.extender, report.verb, report.text),
+                )
 
     def _settle(self, pod: Pod, found: Try) -> None:
         key = pod_id(pod)

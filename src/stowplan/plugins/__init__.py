@@ -29,7 +29,7 @@ IN_TREE: Final = (
     "volumebinding.plugin:VolumeBinding",
     "volumezone:VolumeZone",
     "podtopologyspread.plugin:PodTopologySpread",
-    "interpodaffinity:InterPodAffinity",
+    "interpodaffinity.plugin:InterPodAffinity",
     # Before preemption: freeing an idle claim is kinder than evicting a pod.
     "dynamicresources.plugin:DynamicResources",
     "defaultpreemption.plugin:DefaultPreemption",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stowplan.framework.contract import Bind
 from stowplan.framework.handle import BindingHandle
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod
 

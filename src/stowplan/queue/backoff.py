@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stowplan.queue.entry import Place, QueuedPod
-from stowplan.queue.heap import PodHeap
+from stowplan.queue.entry import Place, PodHeap, QueuedPod
 
 SECOND: Final = 1_000_000_000
 
@@ -21,7 +20,7 @@ SortKey = Callable[[QueuedPod], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QueueLimits:
     """How long pods wait, in seconds."""
 
     initial_backoff_seconds: int = 1
@@ -37,10 +36,10 @@ class Limits:
         return SECOND if self.pops_early else 1
 
 
-class Backoff:
+class BackoffQueue:
     """The pods that back off."""
 
-    def __init__(self, limits: Limits, sort_key: SortKey, tickets: Iterator[int]) -> None:
+    def __init__(self, limits: QueueLimits, sort_key: SortKey, tickets: Iterator[int]) -> None:
         self._limits = limits
         self._sort_key = sort_key
         self.refused = PodHeap(tickets)
@@ -89,7 +88,7 @@ class Backoff:
         return entry.errors or entry.refusals
 
 
-def delay_seconds(attempts: int, limits: Limits) -> int:
+def delay_seconds(attempts: int, limits: QueueLimits) -> int:
     """Return how long a pod waits after so many failed attempts."""
     if attempts == 0:
         return 0

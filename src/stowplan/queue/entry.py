@@ -1,11 +1,22 @@
-"""A pod that waits, with what the queue has to remember about it."""
+"""A pod that waits, with what the queue has to remember about it; such pods in order; and those being tried.
+
+A pod that comes back refused is shown what happened while it was tried before it is put away: it may be just what it
+needs. One list of events serves all pods; each remembers where in the list it started, and events older than the oldest
+start are forgotten.
+"""
 
 from __future__ import annotations
 
+import heapq
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
+from typing import Any, Final
 
-from stowplan.model.pod import Pod
+from stowplan.framework.changes import Event
+from stowplan.model.pod import Pod, pod_id
 
 
 class Place(Enum):
@@ -25,6 +36,12 @@ POOLED = (Place.UNSCHEDULABLE, Place.GATED)
 
 #: A plugin of a profile: the scheduler name and the name of the plugin.
 Rejector = tuple[str, str]
+
+
+_Item = tuple[Any, int, "QueuedPod"]
+
+# Dead items that are never worth sweeping.
+FEW: Final = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -59,10 +76,11 @@ class QueuedPod:
     taken_at_ns: int = 0
     #: Marks its item in the heap it is in; an older item is dead.
     ticket: int = field(default=0, repr=False)
+    #: Of all versions of the pod.
+    id: str = field(init=False, repr=False)
 
-    @property
-    def id(self) -> str:
-        return pod_id(self.pod)
+    def __post_init__(self) -> None:
+        self.id = pod_id(self.pod)
 
     @property
     def was_flushed(self) -> bool:
@@ -81,6 +99,138 @@ class QueuedPod:
         return [(self.pod.spec.scheduler_name, name) for name in names]
 
 
-def pod_id(pod: Pod) -> str:
-    """Return what identifies a pod over its life: its uid, or its name where it has none."""
-    return pod.metadata.uid or pod.key
+class PodHeap:
+    """A priority queue of pods by a key given with each; the smallest key is first, among equals the earlier put.
+
+    What is taken out stays in the list, dead, until it surfaces or there is too much of it.
+    """
+
+    def __init__(self, tickets: Iterator[int]) -> None:
+        """Heaps that a pod may move between draw from the same `tickets`, so a dead item never comes alive again."""
+        self._tickets = tickets
+        self._items: list[_Item] = []
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        """Go through the pods, first to last."""
+        return (item[2] for item in sorted(filter(_is_alive, self._items), key=lambda item: item[:2]))
+
+    def put(self, entry: QueuedPod, key: Any) -> None:
+        """Put in a pod, or move one that is in."""
+        if not entry.ticket:
+            self._size += 1
+        entry.ticket = next(self._tickets)
+        heapq.heappush(self._items, (key, entry.ticket, entry))
+        if len(self._items) > FEW + 2 * self._size:
+            self._sweep()
+
+    def remove(self, entry: QueuedPod) -> None:
+        """Take out a pod that is in."""
+        entry.ticket = 0
+        self._size -= 1
+        if len(self._items) > FEW + 2 * self._size:
+            self._sweep()
+
+    def first(self) -> QueuedPod | None:
+        """Return the first pod; None if there is none."""
+        items = self._items
+        while items:
+            _, ticket, entry = items[0]
+            if ticket == entry.ticket:
+                return entry
+            heapq.heappop(items)
+        return None
+
+    def pop(self) -> QueuedPod | None:
+        """Take out the first pod; None if there is none."""
+        while self._items:
+            _, ticket, entry = heapq.heappop(self._items)
+            if ticket == entry.ticket:
+                entry.ticket = 0
+                self._size -= 1
+                return entry
+        return None
+
+    def _sweep(self) -> None:
+        self._items = list(filter(_is_alive, self._items))
+        heapq.heapify(self._items)
+
+
+def _is_alive(item: _Item) -> bool:
+    return item[1] == item[2].ticket
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """One pod under way."""
+
+    entry: QueuedPod
+    # How many events had been recorded, in all, when it was taken.
+    start: int
+    #: The newest version of the pod that the queue was told of, if any.
+    update: Pod | None = None
+    #: Whether it was deleted, or bound by another, meanwhile.
+    is_gone: bool = False
+
+
+class InFlightPods:
+    """The pods under way, in the order taken."""
+
+    def __init__(self) -> None:
+        #: By the ids of the pods; read by others, changed here.
+        self.flights: dict[str, Flight] = {}
+        self._events: deque[Event] = deque()
+        # How many events have been recorded, and how many of them forgotten.
+        self._recorded = 0
+        self._forgotten = 0
+
+    def __len__(self) -> int:
+        return len(self.flights)
+
+    def __iter__(self) -> Iterator[Flight]:
+        return iter(self.flights.values())
+
+    @property
+    def event_count(self) -> int:
+        """How many events are remembered."""
+        return len(self._events)
+
+    @property
+    def events(self) -> Iterator[Event]:
+        """The events that are remembered, oldest first."""
+        return iter(self._events)
+
+    def get(self, pod_id: str) -> Flight | None:
+        return self.flights.get(pod_id)
+
+    def start(self, entry: QueuedPod, now_ns: int) -> None:
+        """Note that a pod is being tried, from now on."""
+        entry.attempts += 1
+        entry.taken_at_ns = now_ns
+        entry.unschedulable_plugins = entry.pending_plugins = frozenset()
+        entry.place = Place.IN_FLIGHT
+        self.flights[entry.id] = Flight(entry, self._recorded)
+
+    def record(self, events: Iterable[Event]) -> None:
+        """Remember what happened, if anybody is under way who may want to know."""
+        if self.flights:
+            before = len(self._events)
+            self._events.extend(events)
+            self._recorded += len(self._events) - before
+
+    def since(self, flight: Flight) -> Iterator[Event]:
+        """Go through what happened since a pod was taken."""
+        return islice(self._events, flight.start - self._forgotten, None)
+
+    def finish(self, flight: Flight) -> None:
+        """Note that a pod is no longer being tried, and forget what only it wanted to know."""
+        del self.flights[flight.entry.id]
+        flight.entry.place = Place.GONE
+        oldest = next(iter(self.flights.values()), None)
+        keep_from = self._recorded if oldest is None else oldest.start
+        while self._forgotten < keep_from:
+            self._events.popleft()
+            self._forgotten += 1

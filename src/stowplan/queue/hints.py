@@ -11,8 +11,8 @@ import msgspec
 from stowplan.framework import plugin_faults
 from stowplan.framework.changes import Change, Event, is_covered
 from stowplan.framework.contract import Awaited
-from stowplan.model.pod import Pod
-from stowplan.queue.entry import QueuedPod, Rejector, pod_id
+from stowplan.model.pod import Pod, pod_id
+from stowplan.queue.entry import QueuedPod, Rejector
 
 Hint = Callable[[Pod, Any, Any], bool]
 #: What each plugin awaits, by scheduler name and plugin.
@@ -29,7 +29,7 @@ class HintTimer(msgspec.Struct, frozen=True):
     note: Callable[[str, str, str, int], None]
 
 
-class Strategy(Enum):
+class QueueingStrategy(Enum):
     """What to do with a pod that a change may concern."""
 
     SKIP = "leave it"
@@ -62,29 +62,31 @@ class Hints:
             known = self._by_change[change] = self._find(change)
         return known
 
-    def strategy(self, entry: QueuedPod, event: Event) -> Strategy:
+    def strategy(self, entry: QueuedPod, event: Event) -> QueueingStrategy:
         """Ask the plugins that rejected a pod whether the event may help it."""
         if not entry.rejected_by:
-            return Strategy.AFTER_BACKOFF
+            return QueueingStrategy.AFTER_BACKOFF
         if event.change.is_wildcard:
             is_for_another = event.new is not None and pod_id(event.new) != entry.id
-            return Strategy.SKIP if is_for_another else Strategy.AFTER_BACKOFF
+            return QueueingStrategy.SKIP if is_for_another else QueueingStrategy.AFTER_BACKOFF
         if any(self._helps(name, entry, event) for name in entry.pending_plugins):
-            return Strategy.IMMEDIATELY
+            return QueueingStrategy.IMMEDIATELY
         if any(self._helps(name, entry, event) for name in entry.unschedulable_plugins):
-            return Strategy.AFTER_BACKOFF
-        return Strategy.SKIP
+            return QueueingStrategy.AFTER_BACKOFF
+        return QueueingStrategy.SKIP
 
-    def best(self, entry: QueuedPod, events: Iterable[Event]) -> Strategy:
+    def best(self, entry: QueuedPod, events: Iterable[Event]) -> QueueingStrategy:
         """Return the most that any of several events is worth."""
         if not entry.rejected_by:
-            return Strategy.AFTER_BACKOFF
-        best = Strategy.SKIP
+            return QueueingStrategy.AFTER_BACKOFF
+        best = QueueingStrategy.SKIP
         for event in events:
             found = self.strategy(entry, event)
-            if found is not Strategy.SKIP:
+            if found is not QueueingStrategy.SKIP:
                 best = found
-            if best is Strategy.IMMEDIATELY or (best is Strategy.AFTER_BACKOFF and not entry.pending_plugins):
+            if best is QueueingStrategy.IMMEDIATELY or (
+                best is QueueingStrategy.AFTER_BACKOFF and not entry.pending_plugins
+            ):
                 return best
         return best
 

@@ -7,25 +7,26 @@ filtered.
 from __future__ import annotations
 
 from stowplan.model.meta import NamespacedMeta
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 
 
 class Nominations:
     """Pending pods by the node they are nominated to."""
 
     def __init__(self) -> None:
-        self._by_node: dict[str, dict[str, Pod]] = {}
+        #: The pods nominated to each node, by their ids; read by others, changed here.
+        self.by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._by_node)
+        return bool(self.by_node)
 
     def put(self, pod: Pod, node_name: str) -> None:
         """Nominate a pod, taking back any earlier nomination of it."""
         self.remove(pod)
         if node_name:
-            self._by_node.setdefault(node_name, {})[_id(pod)] = pod
-            self._node_of[_id(pod)] = node_name
+            self.by_node.setdefault(node_name, {})[pod_id(pod)] = pod
+            self._node_of[pod_id(pod)] = node_name
 
     def update(self, old: Pod, new: Pod) -> None:
         """Take in a new version of a pod; a nomination that is not yet written to the pod stays as it is."""
@@ -36,11 +37,11 @@ class Nominations:
 
     def remove(self, pod: Pod) -> None:
         """Take back the nomination of a pod, if it has one."""
-        node_name = self._node_of.pop(_id(pod), None)
+        node_name = self._node_of.pop(pod_id(pod), None)
         if node_name is not None:
-            del self._by_node[node_name][_id(pod)]
-            if not self._by_node[node_name]:
-                del self._by_node[node_name]
+            del self.by_node[node_name][pod_id(pod)]
+            if not self.by_node[node_name]:
+                del self.by_node[node_name]
 
     def hollow(self, pod: Pod) -> None:
         """Keep no more of a nominated pod than that it is one, without requests or priority: nobody queues it any more.
@@ -54,20 +55,16 @@ class Nominations:
             self.put(Pod(metadata=metadata), node_name)
 
     def node_of(self, pod: Pod) -> str:
-        return self._node_of.get(_id(pod), "")
+        return self._node_of.get(pod_id(pod), "")
 
     def on(self, node_name: str) -> list[Pod]:
         """Return the pods that are nominated to a node."""
-        return list(self._by_node.get(node_name, {}).values())
+        return list(self.by_node.get(node_name, {}).values())
 
-    def standing_before(self, pod: Pod) -> dict[str, list[Pod]]:
+    def ahead_of(self, pod: Pod) -> dict[str, list[Pod]]:
         """Return, by node, the nominated pods that `pod` must leave room for: others of at least its priority."""
         found = {
-            node: [other for key, other in pods.items() if other.priority >= pod.priority and key != _id(pod)]
-            for node, pods in self._by_node.items()
+            node: [other for key, other in pods.items() if other.priority >= pod.priority and key != pod_id(pod)]
+            for node, pods in self.by_node.items()
         }
         return {node: pods for node, pods in found.items() if pods}
-
-
-def _id(pod: Pod) -> str:
-    return pod.metadata.uid or pod.key

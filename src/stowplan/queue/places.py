@@ -13,15 +13,14 @@ from itertools import count
 from typing import Any
 
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.model.pod import Pod
-from stowplan.queue.backoff import Backoff, Limits
-from stowplan.queue.entry import BACKING_OFF, Place, QueuedPod, Rejector, pod_id
-from stowplan.queue.heap import PodHeap
-from stowplan.queue.hints import Strategy
+from stowplan.model.pod import Pod, pod_id
+from stowplan.queue.backoff import BackoffQueue, QueueLimits
+from stowplan.queue.entry import BACKING_OFF, Place, PodHeap, QueuedPod, Rejector
+from stowplan.queue.hints import QueueingStrategy
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class QueueRules:
     """What the profiles say about waiting pods."""
 
     #: Says who keeps a pod from being tried; None if nobody does.
@@ -35,12 +34,12 @@ class Rules:
 class Places:
     """All pods that wait, each in one place."""
 
-    def __init__(self, rules: Rules, limits: Limits) -> None:
+    def __init__(self, rules: QueueRules, limits: QueueLimits) -> None:
         self._rules = rules
         self._pops_early = limits.pops_early
         tickets = count(1)
         self.active = PodHeap(tickets)
-        self.backoff = Backoff(limits, self._key, tickets)
+        self.backoff = BackoffQueue(limits, self._key, tickets)
         self.unschedulable = Unschedulable()
         self.entries: dict[str, QueuedPod] = {}
         #: How often a pod came to a place, by the place's name and the label of what brought it there.
@@ -51,11 +50,11 @@ class Places:
 
     # A pod that is nowhere
 
-    def requeue(self, entry: QueuedPod, strategy: Strategy, label: str, now_ns: int) -> None:
+    def requeue(self, entry: QueuedPod, strategy: QueueingStrategy, label: str, now_ns: int) -> None:
         """Put a pod where a strategy wants it."""
-        if strategy is Strategy.SKIP:
+        if strategy is QueueingStrategy.SKIP:
             self._to_pool(entry, label)
-        elif strategy is Strategy.AFTER_BACKOFF and self.backoff.is_backing_off(entry, now_ns):
+        elif strategy is QueueingStrategy.AFTER_BACKOFF and self.backoff.is_backing_off(entry, now_ns):
             self._to_backoff(entry, label)
         else:
             self.to_active(entry, label, now_ns)
@@ -78,9 +77,10 @@ class Places:
         """Let a pod be tried that has passed the gate."""
         self.entries[entry.id] = entry
         entry.place = Place.ACTIVE
-        note_ready(entry, now_ns)
-        self.active.put(entry, self._key(entry))
-        self.count(Place.ACTIVE, label)
+        if entry.ready_at_ns is None:
+            entry.ready_at_ns = now_ns
+        self.active.put(entry, self._rules.sort_key(entry.pod, entry.queued_at_ns))
+        self.incoming["active", label] += 1
 
     # A pod that is somewhere
 
@@ -125,10 +125,6 @@ class Places:
         elif entry.place in BACKING_OFF:
             self.backoff.put(entry)
 
-    def pop_completed(self, now_ns: int) -> list[QueuedPod]:
-        """Take out the pods that need not back off any longer."""
-        return list(self.backoff.pop_completed(now_ns))
-
     def count(self, place: Place, label: str) -> None:
         self.incoming[place.value, label] += 1
 
@@ -150,7 +146,8 @@ class Places:
         entry.gated_by, entry.gate_reasons = (
             (rejection.plugin, rejection.reasons) if rejection is not None else ("", ())
         )
-        self._note_fault(entry, rejection)
+        if rejection is not None or entry.gate_fault:
+            self._note_fault(entry, rejection)
         if rejection is not None:
             entry.unschedulable_plugins |= {rejection.plugin}
         return rejection is not None

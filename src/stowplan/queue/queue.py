@@ -22,17 +22,18 @@ from typing import Final
 import msgspec
 
 from stowplan.framework import changes
-from stowplan.framework.changes import Action, Change, Event
-from stowplan.model.pod import Pod
-from stowplan.queue.backoff import SECOND, Limits
-from stowplan.queue.entry import BACKING_OFF, POOLED, Place, QueuedPod, pod_id
-from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, Strategy
-from stowplan.queue.in_flight import InFlight
+from stowplan.framework.changes import Action, Event
+from stowplan.model.pod import Pod, pod_id
+from stowplan.queue.backoff import SECOND, QueueLimits
+from stowplan.queue.entry import BACKING_OFF, POOLED, InFlightPods, Place, QueuedPod
+from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, QueueingStrategy
 from stowplan.queue.nominations import Nominations
-from stowplan.queue.places import Places, Rules, note_ready
+from stowplan.queue.places import Places, QueueRules, note_ready
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
+_ADDED: Final = changes.UNSCHEDULABLE_POD_ADD.label
+_UPDATED: Final = changes.UNSCHEDULABLE_POD_UPDATE.label
 #: So many errors in a row are no passing trouble.
 MANY_ERRORS: Final = 3
 
@@ -48,18 +49,18 @@ class SchedulingQueue:
 
     def __init__(
         self,
-        rules: Rules,
+        rules: QueueRules,
         awaited_by: AwaitedBy,
-        limits: Limits | None = None,
+        limits: QueueLimits | None = None,
         nominations: Nominations | None = None,
     ) -> None:
-        self._limits = limits if limits is not None else Limits()
+        self._limits = limits if limits is not None else QueueLimits()
         self._awaited_by = awaited_by
         self._hint_timer: HintTimer | None = None
         self._hints = Hints(awaited_by)
         self.nominations = nominations if nominations is not None else Nominations()
         self.places = Places(rules, self._limits)
-        self.in_flight = InFlight()
+        self.in_flight = InFlightPods()
 
     def use(self, awaited_by: AwaitedBy) -> None:
         """Ask other plugins whether a change helps, from now on."""
@@ -92,10 +93,11 @@ class SchedulingQueue:
 
     def add(self, pod: Pod, now_ns: int) -> None:
         """Take in a new pod."""
-        if self.places.get(pod) is not None or self.in_flight.get(pod_id(pod)) is not None:
+        identity = pod_id(pod)
+        if identity in self.places.entries or identity in self.in_flight.flights:
             self.update(pod, pod, now_ns)
         else:
-            self._take_in(pod, changes.UNSCHEDULABLE_POD_ADD, now_ns)
+            self._take_in(pod, _ADDED, now_ns)
 
     def update(self, old: Pod, new: Pod, now_ns: int) -> None:
         """Take in a new version of a pod; where it is refused, the change may bring it back."""
@@ -107,7 +109,7 @@ class SchedulingQueue:
             return
         entry = self.places.get(new)
         if entry is None:
-            self._take_in(new, changes.UNSCHEDULABLE_POD_UPDATE, now_ns)
+            self._take_in(new, _UPDATED, now_ns)
             return
         entry.pod = new
         self.nominations.update(old, new)
@@ -137,11 +139,11 @@ class SchedulingQueue:
         if entry is not None:
             self.places.take_out(entry)
 
-    def _take_in(self, pod: Pod, change: Change, now_ns: int) -> None:
-        entry = QueuedPod(pod, now_ns)
-        self.places.to_active(entry, change.label, now_ns)
-        if entry.place is Place.ACTIVE:
-            self.nominations.put(pod, pod.status.nominated_node_name)
+    def _take_in(self, pod: Pod, label: str, now_ns: int) -> None:
+        entry, nominated = QueuedPod(pod, now_ns), pod.status.nominated_node_name
+        self.places.to_active(entry, label, now_ns)
+        if entry.place is Place.ACTIVE and (nominated or self.nominations.by_node):
+            self.nominations.put(pod, nominated)
 
     # Pods are tried
 
@@ -152,7 +154,7 @@ class SchedulingQueue:
         """
         entry = self.places.pop(now_ns)
         if entry is not None:
-            self._start(entry, now_ns)
+            self.in_flight.start(entry, now_ns)
         return entry
 
     def take(self, pods: Iterable[Pod], now_ns: int) -> list[QueuedPod]:
@@ -161,21 +163,15 @@ class SchedulingQueue:
         found = [entry for entry in known if self.places.take_if_open(entry)]
         for entry in found:
             note_ready(entry, now_ns)
-            self._start(entry, now_ns)
+            self.in_flight.start(entry, now_ns)
         return found
-
-    def _start(self, entry: QueuedPod, now_ns: int) -> None:
-        entry.attempts += 1
-        entry.taken_at_ns = now_ns
-        entry.unschedulable_plugins = entry.pending_plugins = frozenset()
-        self.in_flight.start(entry)
 
     def done(self, pod: Pod) -> None:
         """Note that a pod has found its node, so nothing need be remembered for it; nothing happens if it is not tried.
 
         Should binding it fail after all, it can still be given back.
         """
-        flight = self.in_flight.get(pod_id(pod))
+        flight = self.in_flight.flights.get(pod_id(pod))
         if flight is not None:
             self.in_flight.finish(flight)
 
@@ -245,7 +241,7 @@ class SchedulingQueue:
 
     def flush_backoff(self, now_ns: int) -> None:
         """Let pods be tried whose wait is over. Called every second."""
-        for entry in self.places.pop_completed(now_ns):
+        for entry in list(self.places.backoff.pop_completed(now_ns)):
             self.places.leave_backoff(entry, BACKOFF_COMPLETE, now_ns)
 
     def flush_unschedulable(self, now_ns: int) -> None:
@@ -275,7 +271,7 @@ class SchedulingQueue:
     def _reconsider(self, entry: QueuedPod, event: Event, now_ns: int) -> None:
         """Ask whether an event helps a pod in the pool, and move it if so."""
         strategy = self._hints.strategy(entry, event)
-        if strategy is not Strategy.SKIP:
+        if strategy is not QueueingStrategy.SKIP:
             self.places.take_out(entry)
             self.places.requeue(entry, strategy, event.change.label, now_ns)
 

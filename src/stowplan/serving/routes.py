@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from aiohttp import web
 
-from stowplan.observe.health_metrics import HealthMetrics
+from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import CONTENT_TYPE
 from stowplan.serving import debugging, inspecting, statuses, zpages
 from stowplan.serving.health import Answer, Endpoint, NamedCheck

@@ -15,19 +15,18 @@ from typing import Any
 
 import msgspec
 
-from stowplan.engine.parts import Parts
+from stowplan.engine.event_handlers import EventHandlers
 from stowplan.engine.ports import Note
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.handle import ConflictError
-from stowplan.model.binding import Binding
-from stowplan.model.merge_patch import patched
+from stowplan.model.decode import patched
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
-from stowplan.model.pod import Pod
-from stowplan.model.pod_status import PodStatus
+from stowplan.model.pod import Pod, PodStatus
 
 #: Awaited with the verb and the pod before a write, and with the verb's past after it: "bind", then "bound".
 Fault = Callable[[str, str], Awaitable[None]]
-Told = Callable[[Parts, int], None]
+Told = Callable[[EventHandlers, int], None]
 
 #: The time on every deletion; only that there is one matters.
 DELETED_AT = datetime(2000, 1, 1, tzinfo=UTC)
@@ -51,12 +50,12 @@ class Notebook:
         self._lag_seconds = lag_seconds
         self._grace_seconds = grace_seconds
         self._versions = count(1)
-        self._watcher: tuple[Scheduler, Parts] | None = None
+        self._watcher: Scheduler | None = None
         self._late: deque[Told] = deque()
 
-    def connect(self, scheduler: Scheduler, parts: Parts) -> None:
+    def connect(self, scheduler: Scheduler) -> None:
         """Let a scheduler know everything there is, and from now on everything that happens."""
-        self._watcher = (scheduler, parts)
+        self._watcher = scheduler
         self._late.clear()
         for found in (*self.objects.values(), *self.pods.values()):
             self._send(_added(found))
@@ -78,7 +77,7 @@ class Notebook:
         """Replace an object by a new version, and return that."""
         old, new = self._find(found), self._stamped(found)
         self._put(new)
-        self._tell(lambda parts, now_ns: parts.intake.update(old, new, now_ns))
+        self._tell(lambda handlers, now_ns: handlers.update(old, new, now_ns))
         return new
 
     def delete(self, found: Any) -> None:
@@ -88,7 +87,7 @@ class Notebook:
         else:
             gone = self.objects.pop(_key(found), None)
         if gone is not None:
-            self._tell(lambda parts, now_ns: parts.intake.delete(gone, now_ns))
+            self._tell(lambda handlers, now_ns: handlers.delete(gone, now_ns))
 
     def terminate(self, pod: Pod) -> None:
         """Begin to delete a pod: it is marked, and stays."""
@@ -197,8 +196,8 @@ class Notebook:
 
     def _send(self, told: Told) -> None:
         if self._watcher is not None:
-            scheduler, parts = self._watcher
-            scheduler.submit(lambda now_ns: told(parts, now_ns))
+            handlers = self._watcher.event_handlers
+            self._watcher.submit(lambda now_ns: told(handlers, now_ns))
 
 
 class ObjectNotes:
@@ -227,7 +226,7 @@ class ObjectNotes:
 
 
 def _added(found: Any) -> Told:
-    return lambda parts, now_ns: parts.intake.add(found, now_ns)
+    return lambda handlers, now_ns: handlers.add(found, now_ns)
 
 
 def _key(found: Any) -> tuple[str, str]:

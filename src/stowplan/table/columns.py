@@ -1,6 +1,7 @@
 """The kinds of column: facts read off a node, coded facts, counts over the pods of a node, and their sums by domain.
 
-A column is built on first use and kept up to date by `table.Table`; plugins reach it only through `table.nodes.Nodes`.
+A column is built on first use and kept up to date by `table.table.Table`; plugins reach it only through
+`table.nodes.Nodes`.
 """
 
 from __future__ import annotations

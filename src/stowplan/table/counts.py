@@ -1,19 +1,31 @@
-"""The count columns: how many pods of each node a rule counts, kept up to date as pods come and go.
+"""What the pods of each node add up to, and what they hold, such as volumes: kept up to date as pods come and go.
 
-A shape remembers which columns it adds to, and how much, so a pod costs as much as the columns it matches, not as all.
+A count column has how many pods of each node a rule counts. A shape remembers which columns it adds to, and how much,
+so a pod costs as much as the columns it matches, not as all.
+
+A thing that several pods of a node hold is there once, so it cannot be counted pod by pod. What is kept is who has it;
+whoever reads it counts for himself, and again only for the rows that the journal names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Protocol
 
-from stowplan.model.namespace import Namespace
+import numpy as np
+
+from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.selectors import Selector
-from stowplan.table.columns import CountColumn, Counted, Uses
+from stowplan.table.columns import CountColumn, Counted, K, Uses
+from stowplan.table.hypothetical import Moves
+from stowplan.table.journal import Journal
 from stowplan.table.shape import PodShape
-from stowplan.table.terms import Term
+
+PodCounts = Mapping[Hashable, int]
+NOTHING: Final[PodCounts] = MappingProxyType({})
+NOWHERE: Final[Mapping[int, int]] = MappingProxyType({})
 
 
 class Counts:
@@ -75,37 +87,119 @@ class Counts:
             self._generation += 1
 
 
-#: In which namespaces (None: in all) pods with which labels are selected.
-Selection = tuple[frozenset[str] | None, Selector]
+class Held(Counted, Protocol):
+    """What is held: a hashable rule that names the things of one pod, and says how many (`amount`)."""
+
+    def things(self, pod: Pod) -> Sequence[Hashable]:
+        """Return what `pod` holds on its node; the same whenever asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedPods:
-    """Counts a pod that every one of the selections selects."""
+class Holding:
+    """What the pods of all nodes hold under one rule.
 
-    selections: tuple[Selection, ...]
-
-    def amount(self, pod: Pod) -> int:
-        return int(self.matches(pod))
-
-    def matches(self, pod: Pod) -> bool:
-        namespace, labels = pod.metadata.namespace, pod.metadata.labels
-        return all(
-            (namespaces is None or namespace in namespaces) and selector.matches(labels)
-            for namespaces, selector in self.selections
-        )
-
-
-def selection(term: Term, list_namespaces: Callable[[], Iterable[Namespace]]) -> Selection:
-    """Resolve the namespaces of a term among those known; one that holds without labels takes them all.
-
-    kube-scheduler 1.36 asks the selector about a pod's namespace as well, and as if that had no labels: one that only
-    says what must not be there (NotIn, DoesNotExist) takes every namespace, whatever its labels, like an empty one.
+    The journal is marked with every row where that changes, and with every row that becomes another node's.
     """
-    wanted = term.namespace_selector
-    if wanted.matches({}):
-        return None, term.selector
-    if wanted.is_nothing:
-        return term.namespaces, term.selector
-    selected = (namespace.name for namespace in list_namespaces() if wanted.matches(namespace.labels))
-    return term.namespaces.union(selected), term.selector
+
+    __slots__ = ("_held", "_nodes", "_on", "_where", "journal", "row_of")
+
+    def __init__(self, held: Held, nodes: Sequence[Node], row_of: Mapping[str, int]) -> None:
+        self.journal = Journal()
+        #: The rows of nodes by name, all that there are.
+        self.row_of = row_of
+        self._held = held
+        self._nodes = nodes
+        # By row, and by thing, how many pods hold it.
+        self._on: dict[int, dict[Hashable, int]] = {}
+        self._where: dict[Hashable, dict[int, int]] = {}
+
+    def node_name(self, row: int) -> str:
+        """Return the name of the node that has a row; empty if there is none (any more)."""
+        return self._nodes[row].metadata.name if row < len(self._nodes) else ""
+
+    def on(self, row: int) -> PodCounts:
+        """Return what the pods of a row hold, and how many of them each thing."""
+        return self._on.get(row, NOTHING)
+
+    def rows_with(self, thing: Hashable) -> Mapping[int, int]:
+        """Return the rows where a thing is held, and how many pods hold it there."""
+        return self._where.get(thing, NOWHERE)
+
+    def add(self, row: int, shape: PodShape, pods: int) -> None:
+        """Count so many more pods of a shape on a row, or less."""
+        things = self._held.things(shape.pod)
+        for thing in things:
+            _count(self._on.setdefault(row, {}), thing, pods)
+            _count(self._where.setdefault(thing, {}), row, pods)
+            if not self._on[row]:
+                del self._on[row]
+            if not self._where[thing]:
+                del self._where[thing]
+        if things:
+            self.journal.mark(row)
+
+    def move(self, source: int, target: int) -> None:
+        """Take over that a node has got another row."""
+        things = self._on.pop(source, None)
+        if things is not None:
+            self._on[target] = things
+            for thing in things:
+                rows = self._where[thing]
+                rows[target] = rows.pop(source)
+        self.journal.mark(target)
+
+
+class Holdings:
+    """All rules that were asked about, over the nodes and shapes that the table keeps."""
+
+    def __init__(
+        self, nodes: Sequence[Node], row_of: Mapping[str, int], shapes_on: Sequence[Mapping[PodShape, int]]
+    ) -> None:
+        self._nodes = nodes
+        self._row_of = row_of
+        self._shapes_on = shapes_on
+        self.by_rule: dict[Held, Holding] = {}
+
+    def find(self, held: Held) -> Holding:
+        """Return who holds what under a rule, found out from the placed pods the first time it is asked for."""
+        holding = self.by_rule.get(held)
+        if holding is None:
+            holding = self.by_rule[held] = Holding(held, self._nodes, self._row_of)
+            for row, shapes in enumerate(self._shapes_on):
+                for shape, pods in shapes.items():
+                    holding.add(row, shape, pods)
+        return holding
+
+    def add(self, row: int, shape: PodShape, pods: int) -> None:
+        """Count so many more pods of a shape on a row, or less."""
+        for holding in self.by_rule.values():
+            holding.add(row, shape, pods)
+
+    def move(self, source: int, target: int) -> None:
+        """Take over that a node has got another row."""
+        for holding in self.by_rule.values():
+            holding.move(source, target)
+
+    def mark(self, row: int) -> None:
+        """Take over that a row has become a node's, or nobody's."""
+        for holding in self.by_rule.values():
+            holding.journal.mark(row)
+
+
+def changes_of(moves: Moves, held: Held) -> dict[int, Counter[Hashable]]:
+    """Return, for the supposed rows where it changes, by how many pods more or less each thing would be held."""
+    changes: dict[int, Counter[Hashable]] = {}
+    entries = moves.entries_of(held)
+    positions = np.searchsorted(moves.offsets, entries, side="right") - 1
+    for entry, position in zip(entries.tolist(), positions.tolist(), strict=True):
+        change = changes.setdefault(position, Counter())
+        for thing in held.things(moves.shapes[moves.codes[entry]].pod):
+            change[thing] += int(moves.signs[entry])
+    return changes
+
+
+def _count(amounts: dict[K, int], key: K, pods: int) -> None:
+    left = amounts.get(key, 0) + pods
+    if left:
+        amounts[key] = left
+    else:
+        del amounts[key]

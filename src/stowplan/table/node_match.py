@@ -13,7 +13,7 @@ import numpy as np
 from stowplan.model import node_selector, selectors
 from stowplan.model.affinity import NodeSelector, Toleration
 from stowplan.model.node import Taint
-from stowplan.model.node_selector import CompiledNodeSelector, FieldRequirement, Term
+from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm, FieldRequirement
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Requirement
 from stowplan.model.tolerations import about, is_tolerated
@@ -58,7 +58,7 @@ def selected(selector: CompiledNodeSelector, nodes: Nodes) -> Mask:
     return admitted
 
 
-def holds(term: Term, nodes: Nodes) -> Mask:
+def holds(term: CompiledTerm, nodes: Nodes) -> Mask:
     """Say for which rows a term of a node selector holds; one that cannot be understood holds for none."""
     if term.errors:
         return np.zeros(len(nodes), dtype=bool)

@@ -17,13 +17,12 @@ from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
 from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, Counted, Mask, Rows, Scores, Summed
+from stowplan.table.counts import Held, Holding, changes_of
 from stowplan.table.facts import Images
-from stowplan.table.holdings import Held, Holding, changes_of
 from stowplan.table.hypothetical import Moves
 from stowplan.table.journal import Journal
-from stowplan.table.resources import Matrix
+from stowplan.table.resources import Derived, DerivedRule, Matrix
 from stowplan.table.shape import PodShape
-from stowplan.table.standing import Standing, StandingRule
 from stowplan.table.table import Table
 from stowplan.table.terms import CarriedTerm, PodTerms, TermKind
 
@@ -170,14 +169,14 @@ class Nodes:
             self._note(resources.requested_journal)
         return self._amounts
 
-    def standing(self, rule: StandingRule) -> Standing | None:
+    def derived(self, rule: DerivedRule) -> Derived | None:
         """Return what a rule derives of the amounts of every node; None if not all are given, as they are."""
         if self.rows is not None or self._moves is not None:
             return None
         resources = self._table.resources
         self._note(resources.allocatable_journal)
         self._note(resources.requested_journal)
-        return self._table.standings.find(rule, self._table.layout.position)
+        return self._table.derived.find(rule, self._table.layout.position)
 
     def resource(self, name: str) -> int:
         """Return the row of a resource in `allocatable` and `requested`; a row of zeros if nobody has or takes it."""
@@ -227,16 +226,16 @@ class Nodes:
         return np.concatenate(rows) if len(rows) != 1 else rows[0]
 
     def _labels(self, key: str) -> CodedColumn:
-        return self._table.coded(("label", key), lambda node: node.metadata.labels.get(key))
+        return self._table.facts.coded(("label", key), lambda node: node.metadata.labels.get(key))
 
     @property
     def taints(self) -> Coded:
         """The distinct sets of taints: each meaning is a tuple of `Taint`."""
-        return self._coded(self._table.coded("taints", _taints))
+        return self._coded(self._table.facts.coded("taints", _taints))
 
     def fact(self, key: Hashable, read: Callable[[Node], Any], dtype: DTypeLike = np.int64) -> NDArray[Any]:
         """Return a fact of your own: `read` runs once per node and again when the node changes."""
-        return self._values(self._table.fact(key, read, dtype))
+        return self._values(self._table.facts.fact(key, read, dtype))
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column that a plugin declared in its `columns`; raise if it could not be read off some node."""
@@ -248,7 +247,7 @@ class Nodes:
 
     def coded(self, key: Hashable, read: Callable[[Node], Hashable | None]) -> Coded:
         """Return a fact that is not a number, as codes."""
-        return self._coded(self._table.coded(key, read))
+        return self._coded(self._table.facts.coded(key, read))
 
     @property
     def images(self) -> Images:
@@ -263,7 +262,7 @@ class Nodes:
 
     def count(self, counted: Counted) -> Scores:
         """Return how many pods of each node a rule counts (as `Counted.amount` adds up)."""
-        column = self._table.count(counted)
+        column = self._table.counts.count(counted)
         counts = self._values(column)
         return counts if self._moves is None else counts + self._moves.sum_counted(counted)
 
@@ -273,7 +272,7 @@ class Nodes:
         By code of the label's value; the last entry, which code -1 finds, is 0. Nothing supposed is in it.
         """
         labels = self._labels(key)
-        column = counted.column if isinstance(counted, CarriedTerm) else self._table.count(counted)
+        column = counted.column if isinstance(counted, CarriedTerm) else self._table.counts.count(counted)
         self._note(labels.journal)
         self._note(column.journal)
         return column.sums_by(key, labels, self._table.layout.position)
@@ -355,7 +354,7 @@ class EmptyNodes(Nodes):
     def requested(self) -> Matrix:
         return np.zeros_like(super().requested)
 
-    def standing(self, rule: StandingRule) -> Standing | None:
+    def derived(self, rule: DerivedRule) -> Derived | None:
         return None
 
     def count(self, counted: Counted) -> Scores:

@@ -1,4 +1,4 @@
-"""The resource columns: what each node has to give and what its pods already take.
+"""The resource columns: what each node has to give, what its pods already take, and what rules derive of both.
 
 Two matrices of the same rows (resources) and columns (nodes). The first rows are fixed; every other resource that a
 node or a placed pod mentions gets the next one. A name nobody mentions reads as the row of zeros, so asking never
@@ -7,15 +7,15 @@ grows anything.
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.model.node import Node
 from stowplan.model.quantity import Quantity
-from stowplan.model.requests import Requests
-from stowplan.model.resource_names import is_scalar
+from stowplan.model.requests import Requests, is_scalar
 from stowplan.table.journal import Journal
 
 CPU: Final = 0
@@ -32,7 +32,12 @@ FIRST_SCALAR: Final = 7
 LARGEST: Final = np.iinfo(np.int64).max
 MOST_AMOUNTS: Final = 64
 
+# So many rows and all of them are as fast.
+MOST_PATCHED: Final = 16
+MOST_KEPT: Final = 16
+
 Matrix = NDArray[np.int64]
+DerivedLines = NDArray[np.float64]
 
 
 class Resources:
@@ -48,12 +53,9 @@ class Resources:
         # The same as plain integers, of the rows that were asked about last.
         self._amounts_of: dict[int, tuple[list[int], list[int]]] = {}
         self._rows = 0
+        # How many resources have a row.
+        self._names = FIRST_SCALAR
         self._show()
-
-    @property
-    def _names(self) -> int:
-        """How many rows are somebody's."""
-        return FIRST_SCALAR + len(self.index_of) - len(FIXED)
 
     def find(self, name: str) -> int:
         """Return the row of a resource; `NOWHERE` if no node has it and no placed pod takes it."""
@@ -66,8 +68,8 @@ class Resources:
     def intern(self, name: str) -> int:
         index = self.index_of.get(name)
         if index is None:
-            index = self._names
-            self.index_of[name] = index
+            index = self.index_of[name] = self._names
+            self._names += 1
             if index == len(self._allocatable):
                 # One pod may name tens of thousands, so there is room for half as many again as there are.
                 more = np.zeros((1 + index // 2, self._allocatable.shape[1]), dtype=np.int64)
@@ -128,7 +130,8 @@ class Resources:
         if amounts is None:
             if len(self._amounts_of) >= MOST_AMOUNTS:
                 self._amounts_of.clear()
-            has, taken = (each[: self._names, row].tolist() for each in (self._allocatable, self._requested))
+            names = self._names
+            has, taken = self._allocatable[:names, row].tolist(), self._requested[:names, row].tolist()
             amounts = self._amounts_of[row] = (has, taken)
         return amounts
 
@@ -160,3 +163,96 @@ class Resources:
 
 def _units(name: str, quantity: Quantity) -> int:
     return quantity.milli_value if name == "cpu" else quantity.value
+
+
+class DerivedRule(Protocol):
+    """A hashable rule that derives some numbers of each node, the same for one row and for many."""
+
+    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> DerivedLines:
+        """Return the numbers of some rows, given their amounts. # (lines, nodes), from (resources, nodes)"""
+
+    def of_row(self, has: list[int], taken: list[int]) -> list[float]:
+        """Return the numbers of one row."""
+
+    def __hash__(self) -> int: ...
+
+
+class Derived:
+    """The numbers of all rows under one rule: kept, and brought up to date where amounts moved. # (lines, nodes)
+
+    Scores begin with them, whatever the pod requests, so a pod like none before pays for what it changes alone.
+    """
+
+    __slots__ = ("_as_of", "_rule", "_values", "highest", "lines", "lowest")
+
+    def __init__(self, rule: DerivedRule) -> None:
+        self._rule = rule
+        self._as_of = (-1, -1, -1)
+        self._values: DerivedLines = np.empty((0, 0))
+        #: What readers see: read-only.
+        self.lines = self._values
+        #: By line, what no row exceeds, and what none is below.
+        self.highest: list[float] = []
+        self.lowest: list[float] = []
+
+    def bring_up(self, resources: Resources, layout: int) -> None:
+        """Take over what changed since the last time; `layout` tells when rows moved."""
+        as_of = (layout, resources.allocatable_journal.position, resources.requested_journal.position)
+        if as_of == self._as_of:
+            return
+        stale = self._stale(resources, layout)
+        if stale is None:
+            self._derive(resources)
+        else:
+            for row in stale:
+                self._patch(row, resources)
+        self._as_of = as_of
+
+    def _stale(self, resources: Resources, layout: int) -> set[int] | None:
+        """Return the rows whose amounts have moved; None for all."""
+        known_layout, allocatable_at, requested_at = self._as_of
+        if layout != known_layout:
+            return None
+        changed = resources.allocatable_journal.since(allocatable_at)
+        taken = resources.requested_journal.since(requested_at)
+        if changed is None or taken is None or len(changed) + len(taken) > MOST_PATCHED:
+            return None
+        return {*changed, *taken}
+
+    def _derive(self, resources: Resources) -> None:
+        self._values = self._rule.of_rows(resources.allocatable, resources.requested)
+        self.lines = self._values.view()
+        self.lines.flags.writeable = False
+        self.highest = self._values.max(axis=1, initial=-math.inf).tolist()
+        self.lowest = self._values.min(axis=1, initial=math.inf).tolist()
+
+    def _patch(self, row: int, resources: Resources) -> None:
+        numbers = self._rule.of_row(*resources.amounts(row))
+        self._values[:, row] = numbers
+        highest, lowest = self.highest, self.lowest
+        for line, number in enumerate(numbers):
+            if number > highest[line]:
+                highest[line] = number
+            if number < lowest[line]:
+                lowest[line] = number
+
+
+class DerivedColumns:
+    """The rules that were asked about lately, each with its numbers."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._by_rule: dict[DerivedRule, Derived] = {}
+
+    def rules(self) -> list[DerivedRule]:
+        return list(self._by_rule)
+
+    def find(self, rule: DerivedRule, layout: int) -> Derived:
+        """Return the numbers of a rule as of now; `layout` tells when rows moved."""
+        derived = self._by_rule.get(rule)
+        if derived is None:
+            if len(self._by_rule) >= MOST_KEPT:
+                del self._by_rule[next(iter(self._by_rule))]
+            derived = self._by_rule[rule] = Derived(rule)
+        derived.bring_up(self._resources, layout)
+        return derived

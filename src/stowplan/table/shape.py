@@ -10,8 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.model.pod import Container, Pod
-from stowplan.model.pod_status import PodStatus
+from stowplan.model.pod import Container, Pod, PodStatus
 from stowplan.model.volumes import ResourceRequirements, Volume
 from stowplan.table.columns import CountColumn
 from stowplan.table.terms import NO_TERMS, CarriedTerm, PodTerms
@@ -70,7 +69,7 @@ def _bare(container: Container) -> Container:
 
 
 def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[Container, ...]) -> tuple[object, ...]:
-    spec, meta = pod.spec, pod.metadata
+    spec, meta, status = pod.spec, pod.metadata, pod.status
     return (
         meta.namespace,
         meta.labels,
@@ -86,9 +85,9 @@ def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[C
         spec.resources,
         (spec.os, spec.host_network, spec.host_users, spec.restart_policy, spec.priority),
         spec.resource_claims,
-        _volumes(pod),
-        _resize(pod.status),
-        pod.status.node_allocatable_resource_claim_statuses,
+        _volumes(pod) if spec.volumes else [],
+        _resize(status) if status.container_statuses or status.init_container_statuses or status.resources else None,
+        status.node_allocatable_resource_claim_statuses,
     )
 
 
@@ -99,9 +98,7 @@ def _volumes(pod: Pod) -> list[object]:
 
 
 def _resize(status: PodStatus) -> object:
-    """What a resize under way changes about the weight of a placed pod."""
-    if not (status.container_statuses or status.init_container_statuses or status.resources):
-        return None
+    """What a resize under way changes about the weight of a placed pod, whose kubelet has reported on it."""
     held = [
         (container.name, container.allocated_resources, container.resources)
         for container in (*status.init_container_statuses, *status.container_statuses)

@@ -1,32 +1,29 @@
 """The cluster as columns: one row per node, changed by events, read by plugins through `table.nodes.Nodes`.
 
-`cache.Cache` is the only caller of the methods that change it, and only between scheduling cycles. Rows are dense:
-when a node goes, the last row moves into its place, and `layout` moves on so that answers kept by row are dropped.
+`cache.cache.Cache` is the only caller of the methods that change it, and only between scheduling cycles. Rows are
+dense: when a node goes, the last row moves into its place, and `layout` moves on so that answers kept by row are
+dropped.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 from weakref import WeakValueDictionary
 
 import msgspec
 import numpy as np
-from numpy.typing import DTypeLike
 
 from stowplan.model import requests
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
-from stowplan.table.columns import CodedColumn, Column, CountColumn, Counted, FactColumn, Rows
-from stowplan.table.counts import Counts
+from stowplan.table.columns import Column, Rows
+from stowplan.table.counts import Counts, Holdings
 from stowplan.table.facts import Facts, Images
-from stowplan.table.holdings import Holdings
 from stowplan.table.journal import Journal, Reads
-from stowplan.table.resources import Matrix, Resources
+from stowplan.table.resources import DerivedColumns, Matrix, Resources
 from stowplan.table.shape import PodShape, signature
-from stowplan.table.standing import Standings
 from stowplan.table.terms import TermBook, terms_of
 
 FIRST_CAPACITY = 64
@@ -35,7 +32,7 @@ FIRST_CAPACITY = 64
 class Table:
     """Rows, columns and what is needed to keep them true."""
 
-    def __init__(self, rules: requests.Rules = requests.USUAL) -> None:
+    def __init__(self, rules: requests.RequestRules = requests.USUAL) -> None:
         """Make an empty table; `rules` say how pods are weighed."""
         self.rules = rules
         self._own = msgspec.structs.replace(rules, device_claims=False)
@@ -45,7 +42,7 @@ class Table:
         self.nodes: list[Node] = []
         self.row_of: dict[str, int] = {}
         self.resources = Resources(FIRST_CAPACITY)
-        self.standings = Standings(self.resources)
+        self.derived = DerivedColumns(self.resources)
         self.images = Images()
         self.terms = TermBook()
         self.shapes_on: list[dict[PodShape, int]] = []
@@ -197,12 +194,15 @@ class Table:
 
     def add_pod(self, row: int, shape: PodShape) -> None:
         """Count one pod of this shape on a row."""
-        self.resources.add(row, self.amounts_of(shape))
+        self.resources.add(row, shape.amounts if shape.amounts is not None else self.amounts_of(shape))
         shape.rows[row] = self.shapes_on[row][shape] = shape.rows.get(row, 0) + 1
-        for column, amount in self.counts.deltas(shape):
-            column.add(row, amount)
-        self.holdings.add(row, shape, 1)
-        self._count_terms(row, shape, 1)
+        if self.counts.columns:
+            for column, amount in self.counts.deltas(shape):
+                column.add(row, amount)
+        if self.holdings.by_rule:
+            self.holdings.add(row, shape, 1)
+        if shape.terms:
+            self._count_terms(row, shape, 1)
 
     def remove_pod(self, row: int, shape: PodShape) -> None:
         """Take back `add_pod`."""
@@ -223,20 +223,6 @@ class Table:
             term.column.add(row, amount)
             if was_used != (term.column.total > 0):
                 self.terms.journal.mark_all()
-
-    # Columns
-
-    def fact(self, key: Hashable, read: Callable[[Node], Any], dtype: DTypeLike) -> FactColumn:
-        """Return the column of a fact."""
-        return self.facts.fact(key, read, dtype)
-
-    def coded(self, key: Hashable, read: Callable[[Node], Hashable | None]) -> CodedColumn:
-        """Return the column of a fact that is not a number, as codes."""
-        return self.facts.coded(key, read)
-
-    def count(self, counted: Counted) -> CountColumn:
-        """Return the count column of a rule."""
-        return self.counts.count(counted)
 
 
 _REGION = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")

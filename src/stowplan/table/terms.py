@@ -1,7 +1,7 @@
 """The (anti-)affinity terms that pods carry, interned, each with the count of its carriers per node.
 
-A pod that is to be placed meets the terms of those already there: InterPodAffinity looks at the distinct
-terms that ask for one of its labels, which are few, never at the pods. `domains.py` adds up what carries them.
+A pod that is to be placed meets the terms of those already there: InterPodAffinity looks at the distinct terms that ask
+for one of its labels, which are few, never at the pods. `plugins.interpodaffinity.domains` adds up what carries them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from stowplan.table.columns import CountColumn
 from stowplan.table.journal import Journal
 
 TermKind = Literal["affinity", "anti-affinity", "preferred"]
-TermKey = tuple[TermKind, int, "Term"]
+TermKey = tuple[TermKind, int, "AffinityTerm"]
 Label = tuple[str, str]
 
 FEW_BUCKETS = 256
 
 
-class Term:
+class AffinityTerm:
     """One affinity term as compiled: which pods it is about, and over which topology."""
 
     __slots__ = ("_hash", "namespace_selector", "namespaces", "selector", "topology_key")
@@ -54,7 +54,7 @@ class Term:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Term) and self._identity() == other._identity()
+        return isinstance(other, AffinityTerm) and self._identity() == other._identity()
 
 
 class CarriedTerm:
@@ -62,7 +62,7 @@ class CarriedTerm:
 
     __slots__ = ("__weakref__", "column", "kind", "term", "weight")
 
-    def __init__(self, kind: TermKind, weight: int, term: Term, column: CountColumn) -> None:
+    def __init__(self, kind: TermKind, weight: int, term: AffinityTerm, column: CountColumn) -> None:
         self.kind = kind
         self.weight = weight
         self.term = term
@@ -111,7 +111,7 @@ class TermBook:
     def all(self) -> list[CarriedTerm]:
         return list(self._terms.values())
 
-    def _intern(self, kind: TermKind, weight: int, term: Term, size: tuple[int, int]) -> CarriedTerm:
+    def _intern(self, kind: TermKind, weight: int, term: AffinityTerm, size: tuple[int, int]) -> CarriedTerm:
         key = (kind, weight, term)
         known = self._terms.get(key)
         if known is None:
@@ -155,7 +155,7 @@ def terms_of(pod: Pod) -> PodTerms:
     problems: list[str] = []
     for field, kind, weighted in _lists(affinity):
         try:
-            terms += [(kind, weight, Term(term, pod.namespace)) for weight, term in weighted]
+            terms += [(kind, weight, AffinityTerm(term, pod.namespace)) for weight, term in weighted]
         except SelectorError as error:
             problems.append(f"{field}: {error}")
     return PodTerms(tuple(terms), aggregate(tuple(problems)) if problems else "")

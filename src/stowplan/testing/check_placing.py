@@ -43,11 +43,11 @@ def _node_for(bench: Bench, pod: Pod) -> str | None:
     state = bench.pre_filter(pod)
     if isinstance(state, Rejection):
         return None
-    refused = [False] * len(bench.names)
+    rejected = [False] * len(bench.names)
     for plugin in () if isinstance(state, Skip) else bench.filters:
-        words = bench.words(plugin, pod, bench.all_nodes(), state)
-        refused = [before or word is not None for before, word in zip(refused, words, strict=True)]
-    return next((name for name, is_refused in zip(bench.names, refused, strict=True) if not is_refused), None)
+        rejections = bench.rejections(plugin, pod, bench.all_nodes(), state)
+        rejected = [before or rejection is not None for before, rejection in zip(rejected, rejections, strict=True)]
+    return next((name for name, is_rejected in zip(bench.names, rejected, strict=True) if not is_rejected), None)
 
 
 def _asked(bench: Bench) -> Iterator[Asked]:

@@ -26,10 +26,8 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.nodes import Nodes
-from stowplan.testing.bench import Bench
-from stowplan.testing.changes import changes
+from stowplan.testing.bench import Bench, changes, specimen_nodes, specimen_pods
 from stowplan.testing.check_placing import check_placing
-from stowplan.testing.specimens import specimen_nodes, specimen_pods
 
 OTHER_NAME = "another-name"
 READ_THROUGH = "read the cluster only through nodes and the handle, and normalize each row for itself"
@@ -101,31 +99,31 @@ def _check_filter(bench: Bench, plugin: Filter, pod: Pod) -> None:
     state = bench.pre_filter(pod)
     if isinstance(state, Skip | Rejection):
         return
-    words = bench.words(plugin, pod, bench.all_nodes(), state)
-    reasons: list[Any] = [reason for word in words if word is not None for reason in word.reasons]
+    rejections = bench.rejections(plugin, pod, bench.all_nodes(), state)
+    reasons: list[Any] = [reason for rejection in rejections if rejection is not None for reason in rejection.reasons]
     for reason in reasons:
         if not isinstance(reason, str) or not reason:
             bench.fail(pod, f"filter rejects with the reason {reason!r}; give a text that a user can act on")
-    _check_rows(bench, pod, "filter", words, lambda nodes: bench.words(plugin, pod, nodes, state))
-    _check_supposed(bench, plugin, pod, (words, state))
+    _check_rows(bench, pod, "filter", rejections, lambda nodes: bench.rejections(plugin, pod, nodes, state))
+    _check_supposed(bench, plugin, pod, (rejections, state))
 
 
 def _check_supposed(bench: Bench, plugin: Filter, pod: Pod, answer: tuple[list[Rejection | None], Any]) -> None:
     """Ask about rows as they would be: first with nothing supposed, then with the pod itself there already."""
-    words, state = answer
+    rejections, state = answer
     nodes = bench.all_nodes()
-    nothing: list[list[Any]] = [[] for _ in words]
-    same = bench.words(plugin, pod, nodes.suppose(nodes.all_rows, nothing, nothing), state)
-    _compare(bench, pod, words, same, "filter answers differently on hypothetical rows where nothing is supposed")
+    nothing: list[list[Any]] = [[] for _ in rejections]
+    same = bench.rejections(plugin, pod, nodes.suppose(nodes.all_rows, nothing, nothing), state)
+    _compare(bench, pod, rejections, same, "filter answers differently on hypothetical rows where nothing is supposed")
     shape = nodes.shape_of(pod)
-    bench.words(plugin, pod, nodes.suppose(nodes.all_rows, [[shape] for _ in words], nothing), state)
+    bench.rejections(plugin, pod, nodes.suppose(nodes.all_rows, [[shape] for _ in rejections], nothing), state)
 
 
 def _check_twins(bench: Bench, pod: Pod) -> None:
     """See that the array form and the per-node form of one plugin agree."""
     state = bench.pre_filter(pod)
     if len(bench.filters) > 1 and not isinstance(state, Skip | Rejection):
-        many, one = (bench.words(plugin, pod, bench.all_nodes(), state) for plugin in bench.filters)
+        many, one = (bench.rejections(plugin, pod, bench.all_nodes(), state) for plugin in bench.filters)
         _compare(bench, pod, many, one, "filter and filter_node disagree")
     if len(bench.scorers) > 1:
         feasible = np.ones(len(bench.names), dtype=bool)
@@ -210,7 +208,7 @@ def _answers(bench: Bench, pod: Pod) -> list[Sequence[Any]]:
     if isinstance(state, Skip | Rejection):
         found.append([state] * len(bench.names))
     else:
-        found += [bench.words(plugin, pod, bench.all_nodes(), state) for plugin in bench.filters]
+        found += [bench.rejections(plugin, pod, bench.all_nodes(), state) for plugin in bench.filters]
     scored = bench.pre_score(pod, np.ones(len(bench.names), dtype=bool))
     if not isinstance(scored, Skip):
         found += [bench.scores(plugin, pod, bench.all_nodes(), state=scored) for plugin in bench.scorers]
@@ -220,11 +218,11 @@ def _answers(bench: Bench, pod: Pod) -> list[Sequence[Any]]:
 def _decision(filtering: Filtering, ranking: Ranking, pod: Pod) -> tuple[Sequence[Any], Sequence[Any]]:
     filtering.refresh(pod)
     verdict = filtering.verdict()
-    words = [verdict.rejection(row) for row in range(len(verdict.names))]
+    rejections = [verdict.rejection(row) for row in range(len(verdict.names))]
     if verdict.pre_filter is not None or not filtering.feasible.any():
-        return words, [verdict.pre_filter] * len(words)
+        return rejections, [verdict.pre_filter] * len(rejections)
     ranking.refresh(pod, filtering.feasible)
-    return words, ranking.total.tolist()
+    return rejections, ranking.total.tolist()
 
 
 def _check_rows(

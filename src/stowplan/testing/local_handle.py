@@ -9,12 +9,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from stowplan.cache.groups import Groups
-from stowplan.cache.objects import Objects
+from stowplan.cache.objects import Groups, Objects
 from stowplan.config.feature_gates import DEFAULT_GATES
-from stowplan.model.binding import Binding
-from stowplan.model.kinds import ApiObject
-from stowplan.model.merge_patch import patched
+from stowplan.model.decode import patched
+from stowplan.model.kinds import Binding
+from stowplan.model.meta import ApiObject
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup

@@ -16,8 +16,7 @@ from typing import Any
 from aiohttp import web
 
 from stowplan.embedded.protobuf import reading as protobuf
-from stowplan.kube.identity import Credentials
-from stowplan.kube.tokens import Fixed
+from stowplan.kube.identity import Credentials, Fixed
 
 Json = dict[str, Any]
 Intercept = Callable[[web.Request], Awaitable[web.StreamResponse | None]]

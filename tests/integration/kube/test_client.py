@@ -12,15 +12,14 @@ from aiohttp import web
 
 from stowplan.kube.client import Client, ClientSettings, Exchange
 from stowplan.kube.errors import ApiError, RequestError, TransportError
-from stowplan.kube.identity import Credentials
-from stowplan.kube.pool import Request
-from stowplan.kube.tokens import Fixed, TokenFile
+from stowplan.kube.identity import Credentials, Fixed, TokenFile
+from stowplan.kube.transport import ApiRequest
 from stowplan.model.pod import Pod
 from tests.integration.kube import hurry
 from tests.integration.kube.fake_api import SECRET, FakeApi, Intercept, refusal, serving
 
 WEB = "/api/v1/namespaces/default/pods/web"
-GET = Request("GET", WEB)
+GET = ApiRequest("GET", WEB)
 SETTINGS = ClientSettings("stowplan/test", timeout_seconds=10)
 
 
@@ -39,7 +38,7 @@ def asking(work: Callable[[FakeApi, Client], Awaitable[Any]]) -> Any:
     return hurry.run(inside())
 
 
-def failure_of(request: Request, intercept: Intercept) -> tuple[RequestError, list[str]]:
+def failure_of(request: ApiRequest, intercept: Intercept) -> tuple[RequestError, list[str]]:
     """Send a request that fails; return how, and everything that was sent."""
 
     async def work(api: FakeApi, client: Client) -> tuple[RequestError, list[str]]:
@@ -83,7 +82,7 @@ def test_what_the_server_refuses_is_named_with_code_reason_and_request() -> None
     async def refuse(request: web.Request) -> web.Response:
         return refusal(403, "Forbidden", 'pods "web" is forbidden: exceeded quota')
 
-    error, sent = failure_of(Request("POST", f"{WEB}/binding", body=b"{}"), refuse)
+    error, sent = failure_of(ApiRequest("POST", f"{WEB}/binding", body=b"{}"), refuse)
     assert isinstance(error, ApiError)
     assert (error.code, error.reason, error.retry_after) == (403, "Forbidden", None)
     # Users read this in the events of their pod, so it is the server's text and nothing else.
@@ -121,7 +120,7 @@ def test_a_request_comes_back_when_a_busy_server_says(verb: str) -> None:
     async def work(api: FakeApi, client: Client) -> tuple[bytes, float]:
         api.intercept = busy
         started = asyncio.get_running_loop().time()
-        return await client.send(Request(verb, WEB)), asyncio.get_running_loop().time() - started
+        return await client.send(ApiRequest(verb, WEB)), asyncio.get_running_loop().time() - started
 
     body, seconds = asking(work)
     assert body == b"{}"
@@ -133,7 +132,7 @@ def test_a_server_that_stays_busy_is_given_up_after_ten_repeats() -> None:
     async def busy(request: web.Request) -> web.Response:
         return refusal(429, "TooManyRequests", "busy", **{"Retry-After": "1"})
 
-    error, sent = failure_of(Request("POST", WEB), busy)
+    error, sent = failure_of(ApiRequest("POST", WEB), busy)
     assert isinstance(error, ApiError)
     assert error.retry_after == 1
     assert len(sent) == 11
@@ -151,7 +150,7 @@ def test_faults_of_the_server(verb: str, headers: dict[str, str], count: int) ->
     async def fault(request: web.Request) -> web.Response:
         return refusal(503, "ServiceUnavailable", "down", **headers)
 
-    _, sent = failure_of(Request(verb, WEB), fault)
+    _, sent = failure_of(ApiRequest(verb, WEB), fault)
     assert len(sent) == count
 
 
@@ -173,7 +172,7 @@ def test_a_connection_that_breaks(verb: str, count: int) -> None:
             assert (await client.get(Pod, WEB)).name == "web"
         else:
             with pytest.raises(TransportError) as caught:
-                await client.send(Request("POST", "/api/v1/namespaces/default/pods"))
+                await client.send(ApiRequest("POST", "/api/v1/namespaces/default/pods"))
             assert caught.value.may_have_arrived
         assert len(api.requests) == count
 
@@ -210,7 +209,7 @@ def test_nobody_listening_means_that_nothing_arrived() -> None:
         async with serving() as api:
             client = Client(api.credentials, SETTINGS)
         with pytest.raises(TransportError) as caught:
-            await client.send(Request("POST", WEB))
+            await client.send(ApiRequest("POST", WEB))
         await client.close()
         return caught.value
 
@@ -340,7 +339,7 @@ def test_a_request_that_is_sent_again_says_how_it_went_before() -> None:
         async with serving() as api:
             api.intercept = busy
             client = Client(api.credentials, SETTINGS, heard.append)
-            await client.send(Request("POST", WEB, body=b"{}"))
+            await client.send(ApiRequest("POST", WEB, body=b"{}"))
             await client.close()
 
     hurry.run(work())

@@ -13,8 +13,7 @@ import pytest
 from aiohttp import web
 
 from stowplan.kube.client import Client, ClientSettings
-from stowplan.kube.contact import Contact
-from stowplan.kube.informer import Informer
+from stowplan.kube.informer import Informer, ServerContact
 from stowplan.kube.resources import PODS, RESOURCES, DynamicObject, Resource, dynamic
 from tests.examples import examples
 from tests.integration.kube import hurry
@@ -56,7 +55,7 @@ class Watching:
         self.ledger = Ledger()
         self.reports: list[str] = []
         self.client = Client(api.credentials, SETTINGS)
-        self.informer = Informer(self.client, resource, self.ledger, draw, Contact(self.reports.append))
+        self.informer = Informer(self.client, resource, self.ledger, draw, ServerContact(self.reports.append))
 
     async def in_step(self) -> None:
         """Wait until everything the server has is known here, and nothing else."""

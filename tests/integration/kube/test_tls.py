@@ -18,9 +18,8 @@ from aiohttp import web
 from stowplan.kube import credentials
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.errors import TransportError
-from stowplan.kube.identity import Credentials
-from stowplan.kube.pool import Request
-from stowplan.kube.tokens import Fixed
+from stowplan.kube.identity import Credentials, Fixed
+from stowplan.kube.transport import ApiRequest
 from tests.integration.kube import hurry
 from tests.integration.kube.fake_api import FakeApi, serving
 
@@ -51,7 +50,7 @@ async def ask_secure(
         path.write_text(yaml.safe_dump(config))
         client = Client(await credentials.load(str(path), {}, lambda: NOW), ClientSettings("t"))
         try:
-            return (await client.send(Request("GET", "/who"))).decode()
+            return (await client.send(ApiRequest("GET", "/who"))).decode()
         finally:
             await client.close()
 
@@ -131,7 +130,7 @@ def test_requests_go_through_a_proxy() -> None:
         proxy.intercept = answer
         async with serving(proxy):
             client = Client(Credentials("http://api.test", Fixed(""), proxy=proxy.address), ClientSettings("t"))
-            body = await client.send(Request("GET", "/api/v1/nodes"))
+            body = await client.send(ApiRequest("GET", "/api/v1/nodes"))
             await client.close()
             assert body == b'{"asked": "http://api.test/api/v1/nodes"}'
             return proxy.requests
@@ -145,7 +144,7 @@ def test_a_proxy_that_is_away_means_that_nothing_arrived() -> None:
             address = api.address
         client = Client(Credentials("http://api.test", Fixed(""), proxy=address), ClientSettings("t"))
         with pytest.raises(TransportError) as caught:
-            await client.send(Request("POST", "/x"))
+            await client.send(ApiRequest("POST", "/x"))
         await client.close()
         return caught.value
 

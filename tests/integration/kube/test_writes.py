@@ -11,12 +11,11 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
-from stowplan.kube.bindings import AlreadyBoundError, PodGoneError
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.errors import ApiError, RequestError, TransportError
-from stowplan.kube.writes import NotLeadingError, Writes
+from stowplan.kube.writes import AlreadyBoundError, NotLeadingError, PodGoneError, Writes
 from stowplan.model import decode
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod
 from tests.integration.kube import hurry

@@ -21,8 +21,8 @@ from stowplan.cache.validate import validate
 from stowplan.config import feature_gates
 from stowplan.config.errors import ConfigError
 from stowplan.engine.results import Chosen, Failed, Refused
-from stowplan.model.binding import Binding
 from stowplan.model.dra import ResourceClaim
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod, PodResourceClaim
 from stowplan.table import columns as columns_module

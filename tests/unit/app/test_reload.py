@@ -14,7 +14,7 @@ from stowplan.app.settings import installed_plugins, queue_limits, read_configur
 from stowplan.config.feature_gates import parse
 from stowplan.config.types import Configuration
 from stowplan.model.pod import Pod
-from stowplan.queue.backoff import Limits
+from stowplan.queue.backoff import QueueLimits
 from stowplan.testing import make_node, make_pod
 from tests.known_plugins import default_configuration
 from tests.limits import LIMIT_SECONDS
@@ -244,12 +244,14 @@ def test_a_text_from_the_command_line_is_what_it_was() -> None:
 @pytest.mark.parametrize(
     ("text", "gates", "limits"),
     [
-        pytest.param("", "", Limits(1, 10), id="the defaults"),
-        pytest.param("podInitialBackoffSeconds: 3\npodMaxBackoffSeconds: 60", "", Limits(3, 60), id="from the file"),
-        pytest.param("", "SchedulerPopFromBackoffQ=false", Limits(1, 10, pops_early=False), id="by a gate"),
+        pytest.param("", "", QueueLimits(1, 10), id="the defaults"),
+        pytest.param(
+            "podInitialBackoffSeconds: 3\npodMaxBackoffSeconds: 60", "", QueueLimits(3, 60), id="from the file"
+        ),
+        pytest.param("", "SchedulerPopFromBackoffQ=false", QueueLimits(1, 10, pops_early=False), id="by a gate"),
     ],
 )
-def test_how_long_pods_wait(text: str, gates: str, limits: Limits) -> None:
+def test_how_long_pods_wait(text: str, gates: str, limits: QueueLimits) -> None:
     assert queue_limits(read_configuration(HEAD + text), parse(gates)) == limits
 
 

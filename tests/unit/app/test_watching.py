@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import read_configuration
-from stowplan.app.watching import event_label, watched
+from stowplan.app.watching import watched
 from stowplan.config import feature_gates
 from stowplan.framework.contract import ScoreNode
 from stowplan.model.pod import Pod
 from stowplan.model.workload import Service
+from stowplan.observe.metrics import event_label
 from stowplan.testing import make_node, make_pod
 
 HEADING = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

@@ -77,7 +77,7 @@ def test_a_resize_under_way_holds_the_larger_amount() -> None:
     cache.add_pod(WEB.on("a").build())
     pod = WEB.on("a").build()
     resources = ResourceRequirements(requests={"cpu": Quantity.parse("5")})
-    from stowplan.model.pod_status import ContainerStatus, PodStatus
+    from stowplan.model.pod import ContainerStatus, PodStatus
 
     status = PodStatus(container_statuses=(ContainerStatus(name="main", resources=resources),))
     cache.update_pod(replace(pod, status=status))

@@ -30,8 +30,8 @@ def make_cache() -> Cache:
         cache.add_node(make_node(name).capacity(cpu=4).zone("x").build())
     cache.add_pod(make_pod("web").requests(cpu=1).anti_affinity("app", "web").on("a").build())
     Nodes(cache.table).label("topology.kubernetes.io/zone")
-    cache.table.count(EVERYBODY)
-    Nodes(cache.table).standing(FREE_CPU)
+    cache.table.counts.count(EVERYBODY)
+    Nodes(cache.table).derived(FREE_CPU)
     return cache
 
 
@@ -59,7 +59,7 @@ def misread_a_label(cache: Cache) -> None:
 
 
 def miscount_pods(cache: Cache) -> None:
-    cache.table.count(EVERYBODY).add(1, 1)
+    cache.table.counts.count(EVERYBODY).add(1, 1)
 
 
 def miscount_carriers(cache: Cache) -> None:
@@ -67,17 +67,17 @@ def miscount_carriers(cache: Cache) -> None:
 
 
 def misjudge_a_node(cache: Cache) -> None:
-    standing = Nodes(cache.table).standing(FREE_CPU)
-    assert standing is not None
-    lines = standing.lines.copy()
+    derived = Nodes(cache.table).derived(FREE_CPU)
+    assert derived is not None
+    lines = derived.lines.copy()
     lines[0, 1] = 7
-    standing.lines = lines
+    derived.lines = lines
 
 
 def misjudge_the_least(cache: Cache) -> None:
-    standing = Nodes(cache.table).standing(FREE_CPU)
-    assert standing is not None
-    standing.lowest[0] = 1_000_000
+    derived = Nodes(cache.table).derived(FREE_CPU)
+    assert derived is not None
+    derived.lowest[0] = 1_000_000
 
 
 def misplace_a_pod(cache: Cache) -> None:

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.cache.cache import Cache
-from stowplan.engine.event_handlers import Intake
+from stowplan.engine.event_handlers import EventHandlers
 from stowplan.framework.changes import Event
 from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.device_pool import DeviceTaint, DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
@@ -18,7 +18,7 @@ from stowplan.model.meta import ObjectMeta
 from stowplan.model.pod import Pod
 from stowplan.model.storage import StorageClass
 from stowplan.plugins.queuesort import PrioritySort
-from stowplan.queue.places import Rules
+from stowplan.queue.places import QueueRules
 from stowplan.queue.queue import Only, SchedulingQueue
 from stowplan.testing import make_node, make_pod
 from tests.unit.plugins.dynamicresources.claim_objects import slice_of
@@ -28,7 +28,7 @@ class ListeningQueue(SchedulingQueue):
     """A queue that writes down what it hears."""
 
     def __init__(self) -> None:
-        super().__init__(Rules(lambda pod: None, PrioritySort().sort_key), {})
+        super().__init__(QueueRules(lambda pod: None, PrioritySort().sort_key), {})
         self.heard: list[tuple[str, Any, Any]] = []
         self.only: Only | None = None
 
@@ -48,7 +48,7 @@ class Desk:
     def __init__(self) -> None:
         self.cache = Cache()
         self.queue = ListeningQueue()
-        self.intake = Intake(self.cache, self.queue, {"default-scheduler"})
+        self.intake = EventHandlers(self.cache, self.queue, {"default-scheduler"})
 
     def add(self, *objects: Any) -> None:
         for found in objects:

@@ -126,19 +126,19 @@ def give_back(why: Failure, *, is_deleted: bool = False) -> dict[str, Any]:
         stage.start()
         stage.book.create(POD)
         stage.scheduler.apply_changes()
-        entry = stage.parts.queue.try_pop(0)
+        entry = stage.scheduler.state.queue.try_pop(0)
         assert entry is not None
         if is_deleted:
-            stage.parts.queue.delete(POD)
-        work = failure.give_back(stage.parts, entry, why)
+            stage.scheduler.state.queue.delete(POD)
+        stage.scheduler.give_back(entry, why)
         seen: dict[str, Any] = {
             "place": entry.place.value,
-            "in memory": stage.parts.queue.nominations.node_of(POD),
+            "in memory": stage.scheduler.state.queue.nominations.node_of(POD),
             "known to the pod": entry.pod.status.nominated_node_name,
             "notes": [(note.type, note.reason, len(note.text.encode())) for note in stage.book.notes],
             "reports": [type(report) for _, report in stage.reports],
         }
-        await work
+        await stage.wait(0)
         status = stage.book.pods["default/p"].status
         seen["conditions"] = [(one.reason, one.message) for one in status.conditions]
         seen["in the cluster"] = status.nominated_node_name

@@ -11,11 +11,12 @@ import pytest
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.app.settings import read_configuration
+from stowplan.cache.cache import CachedPod
 from stowplan.cache.validate import validate as validate_cache
+from stowplan.engine import binding_cycle
 from stowplan.engine.failure import Failure
 from stowplan.engine.gang import GangCycle
-from stowplan.engine.gang_barrier import Parties
-from stowplan.framework import placing
+from stowplan.engine.gang_barrier import GangBarriers
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import QueuedPod
@@ -30,23 +31,25 @@ class Recorder:
 
     def __init__(self) -> None:
         cluster = Cluster(read_configuration(COSCHEDULING))
-        _, self.parts = assemble(cluster, Notebook(), lambda: 0)
+        self.scheduler = assemble(cluster, Notebook(), lambda: 0)
         self.profile = cluster.profiles["default-scheduler"]
-        self.cycle = GangCycle(self.parts, self, Parties(self.parts))
+        state = self.scheduler.state
+        barriers = GangBarriers(state.cache, state.waiting)
+        self.cycle = GangCycle(state, self.scheduler.policy, self.scheduler.environment, barriers, self)
         self.going: list[str] = []
         self.back: dict[str, Failure] = {}
 
     def add(self, *objects: Any) -> None:
         for found in objects:
-            self.parts.intake.add(found, 0)
+            self.scheduler.event_handlers.add(found, 0)
 
     def schedule(self) -> bool:
         """Pop one pod and hand it to the gang cycle; nobody may be left behind."""
-        entry = self.parts.queue.try_pop(0)
+        entry = self.scheduler.state.queue.try_pop(0)
         assert entry is not None
         is_taken = asyncio.run(self.cycle.schedule(self.profile, entry))
-        validate_cache(self.parts.cache)
-        validate_queue(self.parts.queue)
+        validate_cache(self.scheduler.state.cache)
+        validate_queue(self.scheduler.state.queue)
         return is_taken
 
     # The flow
@@ -56,14 +59,16 @@ class Recorder:
 
     def start_binding(self, profile: Profile, entry: QueuedPod, node_name: str, held: dict[str, float]) -> None:
         self.going.append(entry.pod.name)
-        self.parts.queue.done(entry.pod)
+        self.scheduler.state.queue.done(entry.pod)
 
-    def unreserve(self, profile: Profile, pod: Pod, node_name: str) -> None:
-        assert placing.run_unreserve(profile, pod, node_name) == placing.Unreserved([], [])
+    def undo(self, profile: Profile, pod: Pod, node_name: str) -> CachedPod | None:
+        undone = binding_cycle.undo(self.scheduler.state.cache, profile, pod, node_name)
+        assert (undone.problems, undone.errands) == ([], [])
+        return undone.placed
 
     def give_back(self, entry: QueuedPod, why: Failure) -> None:
         self.back[entry.pod.name] = why
-        self.parts.queue.give_back(entry, 0, why.plugins, why.pending)
+        self.scheduler.state.queue.give_back(entry, 0, why.plugins, why.pending)
 
 
 def flow(*objects: Any, nodes: int = 3) -> Recorder:
@@ -73,7 +78,7 @@ def flow(*objects: Any, nodes: int = 3) -> Recorder:
 
 
 def counted(recorder: Recorder) -> list[str]:
-    return sorted(placed.pod.name for placed in recorder.parts.cache.pods())
+    return sorted(placed.pod.name for placed in recorder.scheduler.state.cache.pods())
 
 
 def test_a_pod_without_a_group_goes_alone() -> None:
@@ -85,7 +90,7 @@ def test_a_gang_that_fits_is_placed_in_one_cycle() -> None:
     assert recorder.schedule() is True
     assert recorder.going == ["train-0", "train-1", "train-2"]
     assert counted(recorder) == ["train-0", "train-1", "train-2"]
-    assert recorder.parts.queue.try_pop(0) is None
+    assert recorder.scheduler.state.queue.try_pop(0) is None
 
 
 def test_members_are_tried_by_priority_first() -> None:
@@ -100,7 +105,7 @@ def test_a_gang_that_does_not_fit_leaves_nothing_in_the_table() -> None:
     recorder.schedule()
     assert recorder.going == []
     assert counted(recorder) == []
-    assert not recorder.parts.cache.table.resources.requested.any()
+    assert not recorder.scheduler.state.cache.table.resources.requested.any()
     assert sorted(recorder.back) == ["train-0", "train-1", "train-2", "train-3", "train-4"]
 
 
@@ -209,22 +214,22 @@ def test_members_must_name_one_scheduler() -> None:
 
 def test_a_group_that_is_gone_sends_its_pods_back() -> None:
     recorder = flow(group("train", 2), *members("train", 2))
-    recorder.parts.intake.delete(group("train", 2), 0)
+    recorder.scheduler.event_handlers.delete(group("train", 2), 0)
     recorder.schedule()
     assert recorder.back["train-1"].message == 'waiting for pod group "default/train" to be created'
 
 
 def test_a_fault_in_the_middle_leaves_nobody_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = flow(group("train", 3), *members("train", 3))
-    assume = recorder.parts.cache.assume
+    assume = recorder.scheduler.state.cache.assume
 
     def failing(pod: Pod, node_name: str, shape: Any = None) -> None:
         if pod.name == "train-1":
             raise RuntimeError("out of order")
         assume(pod, node_name, shape)
 
-    monkeypatch.setattr(recorder.parts.cache, "assume", failing)
-    entry = recorder.parts.queue.try_pop(0)
+    monkeypatch.setattr(recorder.scheduler.state.cache, "assume", failing)
+    entry = recorder.scheduler.state.queue.try_pop(0)
     assert entry is not None
     with pytest.raises(RuntimeError, match="out of order"):
         asyncio.run(recorder.cycle.schedule(recorder.profile, entry))

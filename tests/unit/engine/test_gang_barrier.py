@@ -11,7 +11,7 @@ import pytest
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.engine.failure import Failure
-from stowplan.engine.gang_barrier import Parties, Point
+from stowplan.engine.gang_barrier import GangBarriers, Point
 from stowplan.framework.gangs import Gang
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting_pods import WaitingPod
@@ -30,9 +30,9 @@ class Road:
 
     def __init__(self, **gangs: int) -> None:
         """Let gangs set out; `train=3` is one of three members, of whom three are needed."""
-        _, self.parts = assemble(Cluster(), Notebook(), lambda: 0)
-        self.parts.intake.add(make_node("n").capacity(cpu=99, pods=99).build(), 0)
-        self.parties = Parties(self.parts)
+        self.scheduler = assemble(Cluster(), Notebook(), lambda: 0)
+        self.scheduler.event_handlers.add(make_node("n").capacity(cpu=99, pods=99).build(), 0)
+        self.barriers = GangBarriers(self.scheduler.state.cache, self.scheduler.state.waiting)
         self.pods: dict[str, Pod] = {}
         self.going: dict[str, asyncio.Task[Failure | None]] = {}
         for name, count in gangs.items():
@@ -40,22 +40,22 @@ class Road:
 
     def set_out(self, which: Gang, *numbers: int) -> None:
         pods = [self.place(which.key.name, number) for number in numbers]
-        self.parties.set_out(which, pods)
+        self.barriers.set_out(which, pods)
 
     def place(self, name: str, number: int) -> Pod:
         pod = self.pods[f"{name}-{number}"] = member(name, number, cpu="1").build()
-        self.parts.intake.add(pod, 0)
-        self.parts.cache.assume(pod, "n")
+        self.scheduler.event_handlers.add(pod, 0)
+        self.scheduler.state.cache.assume(pod, "n")
         return pod
 
     def take_off(self, name: str) -> None:
         """Take a pod off its node."""
-        self.parts.cache.forget(self.pods[name])
+        self.scheduler.state.cache.forget(self.pods[name])
 
     async def arrive(self, point: Point, *names: str) -> None:
         """Let members come to a point, and everybody go on who can."""
         for name in names:
-            self.going[name] = asyncio.create_task(self.parties.meet(self.pods[name], point))
+            self.going[name] = asyncio.create_task(self.barriers.meet(self.pods[name], point))
         await self.settle()
 
     async def settle(self) -> None:
@@ -71,7 +71,7 @@ class Road:
         return self.going[name].result()
 
     def placed(self, name: str = "train") -> int:
-        return self.parties.placed(gang(name, 1))
+        return self.barriers.placed(gang(name, 1))
 
 
 def gang(name: str, needed: int) -> Gang:
@@ -125,10 +125,10 @@ def test_one_gang_does_not_wait_for_another() -> None:
 def test_a_pod_that_belongs_to_no_party_passes_every_point() -> None:
     async def story(road: Road) -> None:
         alone = make_pod("alone").build()
-        assert not road.parties.has(alone)
-        assert [await road.parties.meet(alone, point) for point in Point] == [None, None]
-        road.parties.part(alone)
-        road.parties.lose(alone, FULL)
+        assert not road.barriers.has(alone)
+        assert [await road.barriers.meet(alone, point) for point in Point] == [None, None]
+        road.barriers.part(alone)
+        road.barriers.lose(alone, FULL)
         assert road.placed() == 2
 
     on_the_road(story, train=2)
@@ -183,7 +183,7 @@ def test_too_few_are_left_so_the_others_turn_back(
 ) -> None:
     async def story(road: Road) -> None:
         await road.arrive(point, "train-1")
-        road.parties.lose(road.pods["train-0"], why)
+        road.barriers.lose(road.pods["train-0"], why)
         await road.arrive(point, "train-2")
         expected = Failure(message, plugins, nominated_node_name="", reason="Unschedulable")
         assert (road.told("train-1"), road.told("train-2")) == (expected, expected)
@@ -196,7 +196,7 @@ def test_enough_are_left_so_the_others_do_not_wait_for_the_lost_one() -> None:
         road.set_out(gang("train", 2), 0, 1, 2)
         await road.arrive(Point.PERMITTED, "train-1", "train-2")
         assert road.waiting() == {"train-1", "train-2"}
-        road.parties.lose(road.pods["train-0"], FULL)
+        road.barriers.lose(road.pods["train-0"], FULL)
         await road.settle()
         assert (road.told("train-1"), road.told("train-2")) == (None, None)
 
@@ -205,9 +205,9 @@ def test_enough_are_left_so_the_others_do_not_wait_for_the_lost_one() -> None:
 
 def test_once_one_is_bound_the_others_go_on_though_too_few_are_left() -> None:
     async def story(road: Road) -> None:
-        road.parties.part(road.pods["train-0"])
+        road.barriers.part(road.pods["train-0"])
         await road.arrive(Point.PREPARED, "train-1")
-        road.parties.lose(road.pods["train-2"], FULL)
+        road.barriers.lose(road.pods["train-2"], FULL)
         await road.settle()
         assert road.told("train-1") is None
 
@@ -216,7 +216,7 @@ def test_once_one_is_bound_the_others_go_on_though_too_few_are_left() -> None:
 
 def test_once_one_is_bound_the_others_go_on_though_it_is_deleted() -> None:
     async def story(road: Road) -> None:
-        road.parties.part(road.pods["train-0"])
+        road.barriers.part(road.pods["train-0"])
         road.take_off("train-0")
         assert road.placed() == 1
         await road.arrive(Point.PREPARED, "train-1")
@@ -243,8 +243,8 @@ def test_a_member_that_is_deleted_meanwhile_leaves_too_few() -> None:
 
 def test_the_first_objection_stands() -> None:
     async def story(road: Road) -> None:
-        road.parties.lose(road.pods["train-0"], FAULT)
-        road.parties.lose(road.pods["train-1"], FULL)
+        road.barriers.lose(road.pods["train-0"], FAULT)
+        road.barriers.lose(road.pods["train-1"], FULL)
         await road.arrive(Point.PERMITTED, "train-2")
         told = road.told("train-2")
         assert told is not None
@@ -260,8 +260,8 @@ def test_held_members_are_refused_in_the_name_of_their_gang_and_others_are_not()
         for name in ("train-1", "bus-0"):
             held = WaitingPod(road.pods[name], "n", {"Holds": 60.0})
             held.when_decided(partial(decided.__setitem__, name))
-            road.parts.waiting.add(held)
-        road.parties.lose(road.pods["train-0"], FULL)
+            road.scheduler.state.waiting.add(held)
+        road.barriers.lose(road.pods["train-0"], FULL)
         message = (
             'pod group "default/train": 1 of 2 needed members are left; member default/train-0 lost its node: '
             "0/1 nodes are available: 1 full"
@@ -278,10 +278,10 @@ def test_members_that_give_their_node_back_do_not_count_until_they_are_off_it() 
     async def story(road: Road) -> None:
         road.set_out(gang("train", 1), 0, 1, 2)
         assert road.placed() == 3
-        road.parties.lose(road.pods["train-0"], FULL)
+        road.barriers.lose(road.pods["train-0"], FULL)
         assert road.placed() == 2
         road.take_off("train-0")
-        road.parties.forget(road.pods["train-0"])
+        road.barriers.forget(road.pods["train-0"])
         assert road.placed() == 2
         road.place("train", 0)
         assert road.placed() == 3
@@ -291,7 +291,7 @@ def test_members_that_give_their_node_back_do_not_count_until_they_are_off_it() 
 
 def test_nobody_of_a_party_that_turns_back_counts() -> None:
     async def story(road: Road) -> None:
-        road.parties.lose(road.pods["train-0"], FULL)
+        road.barriers.lose(road.pods["train-0"], FULL)
         assert (road.placed("train"), road.placed("bus")) == (0, 2)
 
     on_the_road(story, train=3, bus=2)
@@ -299,7 +299,7 @@ def test_nobody_of_a_party_that_turns_back_counts() -> None:
 
 def test_members_that_wait_for_a_node_do_not_count() -> None:
     async def story(road: Road) -> None:
-        road.parts.intake.add(member("train", 7).build(), 0)
+        road.scheduler.event_handlers.add(member("train", 7).build(), 0)
         assert road.placed() == 2
 
     on_the_road(story, train=2)
@@ -311,26 +311,26 @@ def test_members_that_wait_for_a_node_do_not_count() -> None:
 def test_a_gang_is_under_way_until_its_last_member_is_bound_or_lost() -> None:
     async def story(road: Road) -> None:
         train = gang("train", 2)
-        seen = [road.parties.is_under_way(train), road.parties.is_under_way(gang("bus", 1))]
-        road.parties.part(road.pods["train-0"])
-        seen.append(road.parties.is_under_way(train))
-        assert not road.parties.has(road.pods["train-0"])
-        assert road.parties.has(road.pods["train-1"])
-        road.parties.lose(road.pods["train-1"], FULL)
-        assert [*seen, road.parties.is_under_way(train)] == [True, False, True, False]
+        seen = [road.barriers.is_under_way(train), road.barriers.is_under_way(gang("bus", 1))]
+        road.barriers.part(road.pods["train-0"])
+        seen.append(road.barriers.is_under_way(train))
+        assert not road.barriers.has(road.pods["train-0"])
+        assert road.barriers.has(road.pods["train-1"])
+        road.barriers.lose(road.pods["train-1"], FULL)
+        assert [*seen, road.barriers.is_under_way(train)] == [True, False, True, False]
 
     on_the_road(story, train=2)
 
 
 def test_those_who_set_out_after_a_gang_turned_back_are_a_party_of_their_own() -> None:
     async def story(road: Road) -> None:
-        road.parties.lose(road.pods["train-0"], FULL)
+        road.barriers.lose(road.pods["train-0"], FULL)
         road.set_out(gang("train", 2), 2, 3)
         await road.arrive(Point.PERMITTED, "train-2")
         assert road.waiting() == {"train-2"}
         # The one that is still turning back leaves its own party, not theirs.
-        road.parties.lose(road.pods["train-1"], FULL)
-        assert road.parties.is_under_way(gang("train", 2))
+        road.barriers.lose(road.pods["train-1"], FULL)
+        assert road.barriers.is_under_way(gang("train", 2))
         await road.arrive(Point.PERMITTED, "train-3")
         assert (road.told("train-2"), road.told("train-3")) == (None, None)
 

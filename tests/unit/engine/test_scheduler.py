@@ -57,14 +57,14 @@ def test_a_change_that_cannot_be_taken_in_is_told_and_the_next_is() -> None:
 def test_an_attempt_that_breaks_off_by_our_own_fault_gives_the_pod_back() -> None:
     async def main() -> None:
         stage = staged(NODE)
-        listen = stage.parts.tell
+        listen = stage.scheduler.environment.tell
 
         def broken(report: Report) -> None:
             listen(report)
             if isinstance(report, Placed) and len(stage.tried("default/p")) == 1:
                 raise KeyError("row 7")
 
-        stage.parts.tell = broken
+        stage.scheduler.environment.tell = broken
         stage.book.create(POD)
         await stage.wait(0)
         assert stage.places() == {"default/p": "error backoff"}
@@ -129,7 +129,7 @@ def test_a_pod_that_comes_again_while_it_is_bound_is_dropped() -> None:
         stage = staged(NODE, POD)
         stage.faults.append(Fault("bind", hang=5))
         await stage.wait(1)
-        stage.scheduler.submit(lambda now_ns: stage.parts.intake.add(POD, now_ns))
+        stage.scheduler.submit(lambda now_ns: stage.scheduler.event_handlers.add(POD, now_ns))
         await stage.wait(10)
         await stage.finish()
         kinds = [type(report) for _, report in stage.reports]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from stowplan.engine.results import Chosen, Failed, Refused, Result
-from stowplan.engine.scheduling_cycle import NO_NODES
+from stowplan.engine.scheduling_cycle import NO_NODES, RandomTie, Sampler, UpstreamOrder, nodes_to_find
 from stowplan.framework.contract import Filter, Reject, Score, reject
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.node import Node
@@ -188,3 +189,56 @@ def test_a_sample_is_ranked_by_itself() -> None:
     totals = [chosen(stand.choose(POD))[2] for _ in range(3)]
     assert 50 in totals
     assert np.max([total or 0 for total in totals]) == 50
+
+
+@pytest.mark.parametrize(
+    ("nodes", "percentage", "enough"),
+    [
+        pytest.param(99, 10, 99, id="all of a small cluster"),
+        pytest.param(1000, 100, 1000, id="all if all are asked for"),
+        pytest.param(1000, 0, 1000, id="all if nothing is asked for"),
+        pytest.param(1000, 30, 300, id="a percentage"),
+        pytest.param(1000, 5, 100, id="never fewer than a hundred"),
+        pytest.param(5001, 50, 2500, id="rounded down"),
+    ],
+)
+def test_how_many_nodes_are_enough(nodes: int, percentage: int, enough: int) -> None:
+    assert nodes_to_find(nodes, percentage) == enough
+
+
+def test_a_sample_goes_on_where_the_last_one_ended() -> None:
+    sampler, order = Sampler(), np.array([3, 1, 0, 2])
+    feasible = np.array([True, True, False, True])
+    assert np.flatnonzero(sampler.sample(order, feasible, 2)).tolist() == [1, 3]
+    assert sampler.order(order).tolist() == [0, 2, 3, 1]
+    assert np.flatnonzero(sampler.sample(order, feasible, 2)).tolist() == [0, 3]
+    assert sampler.order(order).tolist() == [1, 0, 2, 3]
+
+
+def test_a_walk_over_everything_starts_at_the_same_place_again() -> None:
+    sampler, order = Sampler(), np.array([0, 1, 2])
+    sampler.sample(order, np.array([True, False, True]), 2)
+    assert sampler.order(order).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("order", "best", "taken"),
+    [
+        pytest.param([4, 2, 7], [2, 4, 7], 4, id="all alike: the first found"),
+        pytest.param([4, 2, 7], [2, 7], 2, id="both children: the left one"),
+        pytest.param([9, 8, 7, 6, 5, 4, 3], [6, 7], 6, id="below the left child before the right child"),
+        pytest.param([9, 8, 7, 6, 5, 4, 3], [3, 5], 5, id="the left half first at every depth"),
+        pytest.param([9, 8, 7, 6, 5, 4, 3], [7, 4], 7, id="a parent before its child"),
+        pytest.param([5], [5], 5, id="one row"),
+    ],
+)
+def test_upstream_takes_the_first_of_a_walk_down_the_heap(order: list[int], best: list[int], taken: int) -> None:
+    assert UpstreamOrder().pick(np.array(sorted(best)), lambda: np.array(order)) == taken
+
+
+def test_the_same_seed_makes_the_same_choices() -> None:
+    best = np.arange(10)
+    first, second = (RandomTie(random.Random(7).randrange) for _ in range(2))
+    choices = [first.pick(best, lambda: best) for _ in range(20)]
+    assert choices == [second.pick(best, lambda: best) for _ in range(20)]
+    assert len(set(choices)) > 3

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from stowplan.config.types import ExtenderConfig, ExtenderManagedResource
-from stowplan.extender.client import HttpExtender
+from stowplan.extender.client import HttpExtender, connect
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extender import Filtered
 from stowplan.framework.handle import ExtenderError
@@ -39,6 +39,16 @@ def test_an_extender_has_the_verbs_it_is_configured_with() -> None:
     full, bare = extender(), HttpExtender(ExtenderConfig(), FakeTransport("{}"))
     assert (full.is_filter, full.is_prioritizer, full.is_binder, full.is_preemptor) == (True, True, True, True)
     assert (bare.is_filter, bare.is_prioritizer, bare.is_binder, bare.is_preemptor) == (False, False, False, False)
+
+
+def test_extenders_that_may_fail_come_after_all_others() -> None:
+    described = [
+        ExtenderConfig(url_prefix="http://one", ignorable=True),
+        ExtenderConfig(url_prefix="http://two"),
+        ExtenderConfig(url_prefix="http://three", ignorable=True),
+        ExtenderConfig(url_prefix="http://four"),
+    ]
+    assert [made.name for made in connect(described)] == ["http://two", "http://four", "http://one", "http://three"]
 
 
 # Interest

@@ -8,9 +8,7 @@ from typing import Any
 from stowplan.cache.cache import Cache
 from stowplan.engine import scheduling_cycle
 from stowplan.engine.results import Result
-from stowplan.engine.sampling import Sampler
-from stowplan.engine.scheduling_cycle import Field
-from stowplan.engine.ties import UpstreamOrder
+from stowplan.engine.scheduling_cycle import Field, Sampler, UpstreamOrder
 from stowplan.framework.contract import Filter, FilterNode, Plugin, PreFilter, PreScore, Score, ScoreNode
 from stowplan.framework.kept.memo import Memo
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
@@ -66,7 +64,7 @@ class Stand:
         self.field = Field(table, memo, Nominations(), UpstreamOrder(), Sampler())
 
     def choose(self, pod: Pod) -> Result:
-        return scheduling_cycle.choose(self.field, self.profile, pod, self.cache.table.shape_of(pod))
+        return scheduling_cycle.choose_at_once(self.field, self.profile, pod, self.cache.table.shape_of(pod))
 
     def verdict(self, pod: Pod) -> Verdict:
         """Return the filters' answer."""

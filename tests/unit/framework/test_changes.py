@@ -11,8 +11,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change
 from stowplan.model.meta import Condition
 from stowplan.model.node import Node
-from stowplan.model.pod import Pod
-from stowplan.model.pod_status import ExtendedResourceClaimStatus, PodResourceClaimStatus
+from stowplan.model.pod import ExtendedResourceClaimStatus, Pod, PodResourceClaimStatus
 from stowplan.testing import make_node, make_pod
 
 

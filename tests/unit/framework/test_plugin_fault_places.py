@@ -59,13 +59,13 @@ def cluster_with(path: Path, **arguments: int) -> Cluster:
 def told_by(cluster: Cluster) -> list[str]:
     """Put a scheduler together around a cluster; return what it tells from then on."""
     told: list[str] = []
-    _, parts = assemble(cluster, Notebook(), lambda: 0)
+    scheduler = assemble(cluster, Notebook(), lambda: 0)
 
     def hear(report: Report) -> None:
         if isinstance(report, Trouble):
             told.append(report.text)
 
-    parts.tell = hear
+    scheduler.environment.tell = hear
     return told
 
 

@@ -16,10 +16,8 @@ import trustme
 import yaml
 
 from stowplan.kube import credentials
-from stowplan.kube.identity import Credentials
-from stowplan.kube.proxies import from_environment
-from stowplan.kube.tls import CredentialsError, TlsFiles, Trust
-from stowplan.kube.tokens import TokenFile
+from stowplan.kube.credentials import proxy_from_environment
+from stowplan.kube.identity import Credentials, CredentialsError, TlsFiles, TokenFile, Trust
 from stowplan.simulate import virtual_time
 
 IN_POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
@@ -361,4 +359,4 @@ PROXY = {"HTTPS_PROXY": "http://proxy:3128"}
     ],
 )
 def test_which_proxy_is_used(server: str, environment: dict[str, str], expected: str) -> None:
-    assert from_environment(server, environment) == expected
+    assert proxy_from_environment(server, environment) == expected

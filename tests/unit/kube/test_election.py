@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from stowplan.kube.election import Callbacks, Candidate, Elector, Tenure, Timing
-from stowplan.kube.errors import ApiError, RequestError, Status, TransportError
+from stowplan.kube.errors import ApiError, ApiStatus, RequestError, TransportError
 from stowplan.simulate import virtual_time
 
 START = datetime(2026, 5, 4, tzinfo=UTC)
 LOST = TransportError(("PUT", "/lease"), "cut off", may_have_arrived=True, is_timeout=False)
-CONFLICT = ApiError("PUT", "/lease", Status(code=409, reason="Conflict", message="modified"))
+CONFLICT = ApiError("PUT", "/lease", ApiStatus(code=409, reason="Conflict", message="modified"))
 
 
 def seconds() -> float:

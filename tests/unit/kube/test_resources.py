@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stowplan.kube.resources import PODS, RESOURCES, Resource, dynamic
+from stowplan.model.json_values import MalformedObject
 from stowplan.model.kinds import KINDS
-from stowplan.model.malformed import MalformedObject
 
 
 @pytest.mark.parametrize(

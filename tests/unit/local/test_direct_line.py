@@ -13,9 +13,8 @@ from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.requests.incoming import Answer, Later
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.errors import ApiError
-from stowplan.kube.identity import Credentials
-from stowplan.kube.pool import Request
-from stowplan.kube.tokens import Fixed
+from stowplan.kube.identity import Credentials, Fixed
+from stowplan.kube.transport import ApiRequest
 from stowplan.local.direct_line import DirectLine
 
 
@@ -40,7 +39,9 @@ class Server:
 
 def test_the_server_sees_the_request_and_who_sends_it() -> None:
     server = Server(Answer(201, b"{}"))
-    request = Request("PATCH", "/api/v1/nodes/a", {"fieldManager": "me & you"}, b'{"x": 1}', "application/merge-patch")
+    request = ApiRequest(
+        "PATCH", "/api/v1/nodes/a", {"fieldManager": "me & you"}, b'{"x": 1}', "application/merge-patch"
+    )
     assert asyncio.run(server.client().send(request)) == b"{}"
     (asked,) = server.asked
     assert (asked.method, asked.target, asked.body) == (
@@ -66,14 +67,14 @@ def test_the_server_sees_the_request_and_who_sends_it() -> None:
 )
 def test_what_goes_wrong_is_raised_as_over_the_wire(answer: Exception, code: int) -> None:
     with pytest.raises(ApiError) as caught:
-        asyncio.run(Server(answer).client().send(Request("POST", "/api/v1/nodes", body=b"{}")))
+        asyncio.run(Server(answer).client().send(ApiRequest("POST", "/api/v1/nodes", body=b"{}")))
     assert caught.value.code == code
 
 
 def test_a_stream_that_is_refused_is_raised_too() -> None:
     async def story() -> None:
         client = Server(StatusError(403, "Forbidden", "not for you")).client()
-        async with client.stream(Request("GET", "/api/v1/nodes", {"watch": "true"})):
+        async with client.stream(ApiRequest("GET", "/api/v1/nodes", {"watch": "true"})):
             pass
 
     with pytest.raises(ApiError, match="not for you"):
@@ -85,4 +86,4 @@ def test_an_answer_that_comes_later_is_waited_for() -> None:
         await asyncio.sleep(0)
         return Answer(200, b'{"later": true}')
 
-    assert asyncio.run(Server(Later(work)).client().send(Request("GET", "/api/v1/nodes"))) == b'{"later": true}'
+    assert asyncio.run(Server(Later(work)).client().send(ApiRequest("GET", "/api/v1/nodes"))) == b'{"later": true}'

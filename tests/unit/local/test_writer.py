@@ -17,7 +17,7 @@ from stowplan.engine.ports import Note
 from stowplan.framework.handle import ObjectWriter
 from stowplan.local.writer import LocalWriter
 from stowplan.model import decode
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod
 

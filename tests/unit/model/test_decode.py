@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.model.decode import (
-    ApiObject,
     MalformedObject,
     UnknownObject,
     decode_as,
@@ -25,6 +24,7 @@ from stowplan.model.decode import (
 )
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.kinds import KINDS
+from stowplan.model.meta import ApiObject
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity

@@ -1,4 +1,4 @@
-"""JSON without a type: what numbers are read as, and that none of them takes long."""
+"""JSON without a type: what numbers are read as, that none of them takes long, and what a merge patch does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from stowplan.model import decode, json_values
+from stowplan.model.json_values import merge_patch
 from stowplan.model.pod import Pod
 
 
@@ -51,3 +52,27 @@ def test_an_object_is_an_object() -> None:
 def test_numbers_are_not_left_to_msgspec(decoder: msgspec.json.Decoder[Any]) -> None:
     # It takes 500 times as long for 1e308 as for 1e108.
     assert decoder.float_hook is json_values.number
+
+
+@pytest.mark.parametrize(
+    ("original", "patch", "expected"),
+    [
+        pytest.param({"a": "b"}, {"a": "c"}, {"a": "c"}, id="a member is replaced"),
+        pytest.param({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}, id="a member is added"),
+        pytest.param({"a": "b"}, {"a": None}, {}, id="a member is removed"),
+        pytest.param({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}, id="one of two members is removed"),
+        pytest.param({"a": ["b"]}, {"a": "c"}, {"a": "c"}, id="an array is replaced by a string"),
+        pytest.param({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}, id="a string is replaced by an array"),
+        pytest.param({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}, id="objects are merged"),
+        pytest.param({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}, id="arrays are not merged"),
+        pytest.param(["a", "b"], ["c", "d"], ["c", "d"], id="a root array is replaced"),
+        pytest.param({"a": "b"}, ["c"], ["c"], id="a root object is replaced by an array"),
+        pytest.param({"a": "foo"}, None, None, id="null replaces all"),
+        pytest.param({"a": "foo"}, "bar", "bar", id="a string replaces all"),
+        pytest.param({"e": None}, {"a": 1}, {"e": None, "a": 1}, id="a null of the original stays"),
+        pytest.param([1, 2], {"a": "b", "c": None}, {"a": "b"}, id="an array becomes an object"),
+        pytest.param({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}, id="nulls of a new object are left out"),
+    ],
+)
+def test_a_patch_is_laid_over(original: Any, patch: Any, expected: Any) -> None:
+    assert merge_patch(original, patch) == expected

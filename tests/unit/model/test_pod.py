@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from stowplan.model.meta import Condition, NamespacedMeta
-from stowplan.model.pod import Container, Pod, PodSpec
-from stowplan.model.pod_status import PodStatus
+from stowplan.model.pod import Container, Pod, PodSpec, PodStatus
 
 
 def test_a_pod_made_without_a_namespace_lives_in_default() -> None:

@@ -1,4 +1,4 @@
-"""What a pod weighs, before and after it is placed."""
+"""What a pod weighs, before and after it is placed; its quality of service; the families of resource names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from stowplan.model import requests
 from stowplan.model.decode import convert
 from stowplan.model.pod import Pod
-from stowplan.model.requests import Requests, Rules
+from stowplan.model.requests import RequestRules, Requests, is_extended, is_pod_level, is_scalar, qos_class
 
 MI = 1024 * 1024
 
@@ -180,12 +180,14 @@ RESIZED = pod(
 @pytest.mark.parametrize(
     ("rules", "milli_cpu", "non_zero"),
     [
-        pytest.param(Rules(), 12100, (12100, 200 * MI), id="as usual"),
-        pytest.param(Rules(pod_level_resize=False), 4100, (4100, 200 * MI), id="pod-level requests are not resized"),
-        pytest.param(Rules(pod_level=False), 1100, (1100, 200 * MI), id="pod-level requests do not count"),
+        pytest.param(RequestRules(), 12100, (12100, 200 * MI), id="as usual"),
+        pytest.param(
+            RequestRules(pod_level_resize=False), 4100, (4100, 200 * MI), id="pod-level requests are not resized"
+        ),
+        pytest.param(RequestRules(pod_level=False), 1100, (1100, 200 * MI), id="pod-level requests do not count"),
     ],
 )
-def test_rules_say_what_counts(rules: Rules, milli_cpu: int, non_zero: tuple[int, int]) -> None:
+def test_rules_say_what_counts(rules: RequestRules, milli_cpu: int, non_zero: tuple[int, int]) -> None:
     weight = requests.accounted(RESIZED, rules)
     assert weight.milli_cpu == milli_cpu
     assert (weight.non_zero_milli_cpu, weight.non_zero_memory) == non_zero
@@ -193,7 +195,7 @@ def test_rules_say_what_counts(rules: Rules, milli_cpu: int, non_zero: tuple[int
 
 def test_silent_containers_are_scored_as_usual_where_pod_level_requests_do_not_count() -> None:
     given = pod(container(), container("d"), resources={"requests": {"cpu": "4", "memory": "1Gi"}})
-    assert requests.incoming(given, Rules(pod_level=False)) == Requests(
+    assert requests.incoming(given, RequestRules(pod_level=False)) == Requests(
         non_zero_milli_cpu=200, non_zero_memory=400 * MI
     )
 
@@ -213,3 +215,51 @@ def test_pod_level_limits_replace_those_of_containers() -> None:
     limited = {"name": "c", "resources": {"limits": {"cpu": "1", "example.com/gpu": "1"}}}
     limits = requests.limit_list(pod(limited, resources={"limits": {"cpu": "3", "example.com/gpu": "9"}}))
     assert {name: str(limit) for name, limit in limits.items()} == {"cpu": "3", "example.com/gpu": "1"}
+
+
+FULL = {"cpu": "1", "memory": "1Gi"}
+GUARANTEED = {"requests": FULL, "limits": FULL}
+
+
+@pytest.mark.parametrize(
+    ("containers", "pod_level", "expected"),
+    [
+        pytest.param([{}], None, "BestEffort", id="nothing said"),
+        pytest.param([{"requests": {"example.com/gpu": "1"}}], None, "BestEffort", id="other resources do not count"),
+        pytest.param([{"requests": {"cpu": "0"}}], None, "BestEffort", id="zero is nothing"),
+        pytest.param([GUARANTEED, GUARANTEED], None, "Guaranteed", id="everything said and equal"),
+        pytest.param([GUARANTEED, {}], None, "Burstable", id="one silent container"),
+        pytest.param([{"limits": FULL}], None, "Burstable", id="limits without requests"),
+        pytest.param([{"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}], None, "Burstable", id="memory missing"),
+        pytest.param([{"requests": {"cpu": "1"}}], GUARANTEED, "Guaranteed", id="the pod speaks for its containers"),
+        pytest.param([GUARANTEED], {"requests": {"cpu": "1"}}, "Burstable", id="even when it says less"),
+    ],
+)
+def test_class(containers: list[dict[str, Any]], pod_level: dict[str, Any] | None, expected: str) -> None:
+    spec: dict[str, Any] = {"containers": [{"name": "c", "resources": resources} for resources in containers]}
+    if pod_level is not None:
+        spec["resources"] = pod_level
+    assert qos_class(convert(Pod, {"spec": spec})) == expected
+
+
+def test_init_containers_count() -> None:
+    spec = {"containers": [{"resources": GUARANTEED}], "initContainers": [{"resources": {}}]}
+    assert qos_class(convert(Pod, {"spec": spec})) == "Burstable"
+
+
+@pytest.mark.parametrize(
+    ("name", "extended", "scalar", "pod_level"),
+    [
+        pytest.param("cpu", False, False, True, id="cpu"),
+        pytest.param("ephemeral-storage", False, False, False, id="ephemeral storage is no scalar"),
+        pytest.param("example.com/gpu", True, True, False, id="a vendor's device"),
+        pytest.param("kubernetes.io/thing", False, True, False, id="Kubernetes' own domain"),
+        pytest.param("requests.example.com/gpu", False, False, False, id="what looks like a quota"),
+        pytest.param("example.com/" + "g" * 64, False, False, False, id="a name too long for quotas"),
+        pytest.param("hugepages-2Mi", False, True, True, id="huge pages"),
+        pytest.param("attachable-volumes-aws-ebs", False, True, False, id="attachable volumes"),
+        pytest.param("pods", False, False, False, id="pods"),
+    ],
+)
+def test_families(name: str, extended: bool, scalar: bool, pod_level: bool) -> None:
+    assert (is_extended(name), is_scalar(name), is_pod_level(name)) == (extended, scalar, pod_level)

@@ -2,7 +2,7 @@
 
 from stowplan.cache.cache import Cache
 from stowplan.observe import dump
-from stowplan.queue.places import Rules
+from stowplan.queue.places import QueueRules
 from stowplan.queue.queue import SchedulingQueue
 from stowplan.testing import make_node, make_pod
 
@@ -11,7 +11,7 @@ def make_state() -> tuple[Cache, SchedulingQueue]:
     cache = Cache()
     cache.add_node(make_node("n1").capacity(cpu="4").build())
     cache.assume(make_pod("placed").requests(cpu="1").build(), "n1")
-    queue = SchedulingQueue(Rules(lambda pod: None, lambda pod, queued_at_ns: queued_at_ns), {})
+    queue = SchedulingQueue(QueueRules(lambda pod: None, lambda pod, queued_at_ns: queued_at_ns), {})
     queue.add(make_pod("waiting").build(), 1)
     return cache, queue
 

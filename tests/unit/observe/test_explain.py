@@ -8,7 +8,8 @@ from stowplan.framework.contract import Filter, PreFilter, refuse
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
-from stowplan.observe.explain import PluginScore, ReasonCount, explain
+from stowplan.observe.explain import explain
+from stowplan.observe.explanation import PluginScore, ReasonCount
 from stowplan.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 TAINTED = Rejection(("node(s) had untolerated taint(s)",), Code.UNRESOLVABLE, "TaintToleration")
@@ -159,7 +160,7 @@ def test_every_refusal_of_the_pod_as_a_whole_is_kept() -> None:
     cluster = cluster_of(make_node("n"))
     explanation = explain(cluster.field, Profile("p", pre_filter=(RefusesAll(), RefusesToo())), make_pod().build())
     assert explanation.message == "0/1 nodes are available: not today."
-    assert [(refusal.plugin, refusal.reasons) for refusal in explanation.refusals] == [
+    assert [(refusal.plugin, refusal.reasons) for refusal in explanation.rejections] == [
         ("RefusesAll", ("not today",)),
         ("RefusesToo", ("not ever",)),
     ]

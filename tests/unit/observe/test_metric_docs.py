@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from stowplan.observe.health_metrics import CHECKS
+from stowplan.observe.component_metrics import CHECKS
 from stowplan.observe.metrics import ALL
 from stowplan.observe.series import Definition
 

@@ -13,7 +13,7 @@ from stowplan.model.pod import Pod
 from stowplan.observe.metric_list import SCHEDULER
 from stowplan.observe.metrics import Metrics, available
 from stowplan.observe.series import Shown
-from stowplan.queue.places import Rules
+from stowplan.queue.places import QueueRules
 from stowplan.queue.queue import SchedulingQueue
 from stowplan.testing import make_node, make_pod
 
@@ -251,7 +251,7 @@ def make_queue() -> SchedulingQueue:
     def gate(pod: Pod) -> Rejection | None:
         return Rejection(("gated",), Code.UNSCHEDULABLE, "SchedulingGates") if pod.name == "gated" else None
 
-    return SchedulingQueue(Rules(gate, lambda pod, queued_at_ns: queued_at_ns), {})
+    return SchedulingQueue(QueueRules(gate, lambda pod, queued_at_ns: queued_at_ns), {})
 
 
 def test_the_queue_is_read_when_asked() -> None:

@@ -9,9 +9,9 @@ from stowplan.engine.results import Chosen
 from stowplan.framework.contract import FilterNode
 from stowplan.framework.remedies import Need, RejectedRows, Remedy
 from stowplan.model.pod import Pod
-from stowplan.observe.explain import Explanation
+from stowplan.observe.explanation import Explanation
 from stowplan.testing import NodeBuilder, PodBuilder, make_node, make_pod
-from stowplan.testing.pod_builder import ZONE
+from stowplan.testing.builders import ZONE
 
 SMALL = make_node("small").capacity(cpu="4", memory="8Gi")
 WEB = make_pod("web-0").label("app", "web")

@@ -3,14 +3,14 @@
 from stowplan.framework.waiting_pods import WaitingPod, WaitingPods
 from stowplan.observe.queue_state import QueueView, Waiting, counts
 from stowplan.observe.timeline import Timeline
-from stowplan.queue.backoff import Limits
+from stowplan.queue.backoff import QueueLimits
 from stowplan.queue.validate import validate
 from tests.unit.queue.waiting_room import AWAITED, WaitingRoom, ns, pod
 
-LIMITS = Limits(initial_backoff_seconds=2, max_unschedulable_seconds=60)
+LIMITS = QueueLimits(initial_backoff_seconds=2, max_unschedulable_seconds=60)
 
 
-def view_of(room: WaitingRoom, waiting_pods: WaitingPods | None = None, limits: Limits = LIMITS) -> QueueView:
+def view_of(room: WaitingRoom, waiting_pods: WaitingPods | None = None, limits: QueueLimits = LIMITS) -> QueueView:
     held = waiting_pods if waiting_pods is not None else WaitingPods()
     return QueueView(room.queue, limits, held, Timeline(lambda: 0), {"default-scheduler": AWAITED})
 

@@ -3,9 +3,8 @@
 import pytest
 
 from stowplan.app.cluster import Cluster
-from stowplan.observe.explain import Explanation, render
+from stowplan.observe.explanation import Explanation, columns, render, some, wrapped
 from stowplan.observe.summary import summary
-from stowplan.observe.text_table import columns, some, wrapped
 from stowplan.testing import make_node, make_pod
 
 REFUSED = """\

@@ -3,7 +3,7 @@
 from stowplan.engine.ports import Bound, Dropped, ExtenderSaid, GivenBack, Placed, Trouble
 from stowplan.model.pod import Pod
 from stowplan.observe import timeline as remembering
-from stowplan.observe.timeline import Heard, Timeline, Try
+from stowplan.observe.timeline import ExtenderRemark, Timeline, Try
 from stowplan.testing import make_pod
 
 
@@ -78,7 +78,10 @@ def test_what_extenders_said_belongs_to_the_attempt_that_it_was_said_in() -> Non
     timeline(ExtenderSaid(pod, "http://one", "bind", "it is down", True, True))
     timeline(Bound(pod, "n1", 3, 30, 5, False))
     assert [one.extenders for one in timeline.tries(pod)] == [
-        (Heard("http://one", "filter", "it is down"), Heard("http://two", "filter", "rejects 1 node: 1 too hot")),
+        (
+            ExtenderRemark("http://one", "filter", "it is down"),
+            ExtenderRemark("http://two", "filter", "rejects 1 node: 1 too hot"),
+        ),
         (),
-        (Heard("http://one", "bind", "it is down"),),
+        (ExtenderRemark("http://one", "bind", "it is down"),),
     ]

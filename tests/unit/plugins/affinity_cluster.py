@@ -13,11 +13,11 @@ from stowplan.framework.contract import Skip
 from stowplan.framework.handle import Handle
 from stowplan.framework.verdict import Rejection
 from stowplan.model.affinity import Affinity, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from stowplan.model.kinds import Namespace
 from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
-from stowplan.model.namespace import Namespace
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, PodSpec
-from stowplan.plugins.interpodaffinity import InterPodAffinity, InterPodAffinityArgs
+from stowplan.plugins.interpodaffinity.plugin import InterPodAffinity, InterPodAffinityArgs
 from stowplan.table.columns import Rows
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table

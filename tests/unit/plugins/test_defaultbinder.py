@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import NamespacedMeta, ObjectReference
 from stowplan.plugins.defaultbinder import DefaultBinder
 from stowplan.table.journal import Reads

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from stowplan.plugins.queuesort import PrioritySort
-from stowplan.queue.backoff import SECOND, Backoff, Limits, delay_seconds
+from stowplan.queue.backoff import SECOND, BackoffQueue, QueueLimits, delay_seconds
 from stowplan.queue.entry import QueuedPod
 from tests.unit.queue.waiting_room import pod
 
@@ -24,7 +24,7 @@ from tests.unit.queue.waiting_room import pod
     ],
 )
 def test_the_wait_doubles_up_to_a_limit(attempts: int, seconds: int) -> None:
-    assert delay_seconds(attempts, Limits()) == seconds
+    assert delay_seconds(attempts, QueueLimits()) == seconds
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_only_pods_whose_wait_is_over_are_taken() -> None:
     assert len(backoff) == 1
 
 
-def make_backoff() -> Backoff:
-    return Backoff(Limits(), lambda entry: PrioritySort().sort_key(entry.pod, entry.queued_at_ns), count(1))
+def make_backoff() -> BackoffQueue:
+    return BackoffQueue(QueueLimits(), lambda entry: PrioritySort().sort_key(entry.pod, entry.queued_at_ns), count(1))
 
 
 def refused(name: str, priority: int, queued_at: float, refusals: int) -> QueuedPod:

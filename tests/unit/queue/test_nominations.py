@@ -13,8 +13,8 @@ def pod(name: str, priority: int = 0) -> Pod:
     return make_pod(name).priority(priority).build()
 
 
-def names(standing: dict[str, list[Pod]]) -> dict[str, list[str]]:
-    return {node: [one.name for one in pods] for node, pods in standing.items()}
+def names(found: dict[str, list[Pod]]) -> dict[str, list[str]]:
+    return {node: [one.name for one in pods] for node, pods in found.items()}
 
 
 def test_a_nomination_holds_until_it_is_taken_back() -> None:
@@ -32,7 +32,7 @@ def test_a_pod_waits_for_one_node_at_a_time() -> None:
     nominations = Nominations()
     nominations.put(pod("web"), "a")
     nominations.put(pod("web"), "b")
-    assert names(nominations.standing_before(pod("other"))) == {"b": ["web"]}
+    assert names(nominations.ahead_of(pod("other"))) == {"b": ["web"]}
 
 
 def test_a_nomination_to_no_node_takes_the_earlier_one_back() -> None:
@@ -65,7 +65,7 @@ def test_for_whom_room_is_left(asking: Pod, expected: dict[str, list[str]]) -> N
     nominations.put(pod("equal", 5), "a")
     nominations.put(pod("lower", 1), "b")
     nominations.put(pod("higher", 9), "a")
-    assert names(nominations.standing_before(asking)) == expected
+    assert names(nominations.ahead_of(asking)) == expected
 
 
 def test_of_a_pod_that_nobody_queues_any_more_only_the_name_counts() -> None:
@@ -73,9 +73,9 @@ def test_of_a_pod_that_nobody_queues_any_more_only_the_name_counts() -> None:
     web = make_pod("web").priority(5).requests(cpu="2").build()
     nominations.put(web, "a")
     nominations.hollow(web)
-    (known,) = nominations.standing_before(pod("other"))["a"]
+    (known,) = nominations.ahead_of(pod("other"))["a"]
     assert (known.name, known.priority, known.spec.containers) == ("web", 0, ())
-    assert nominations.standing_before(pod("higher", 1)) == {}
+    assert nominations.ahead_of(pod("higher", 1)) == {}
     nominations.remove(web)
     assert not nominations
 

@@ -6,7 +6,7 @@ import pytest
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
-from stowplan.queue.backoff import Limits
+from stowplan.queue.backoff import QueueLimits
 from stowplan.queue.queue import QueueError
 from stowplan.testing import make_node, make_pod
 from tests.unit.queue.waiting_room import NODE_ADDED, WaitingRoom, ns, pod, relabelled
@@ -131,7 +131,7 @@ def test_backing_off_pods_are_popped_when_nothing_else_is_there() -> None:
 
 
 def test_without_early_pops_backing_off_pods_wait_to_the_nanosecond() -> None:
-    room = WaitingRoom(Limits(pops_early=False))
+    room = WaitingRoom(QueueLimits(pops_early=False))
     room.refuse(pod("p"), "Roomy", at=0.4)
     room.happens(at=0.5)
     assert (room.pop(), room.queue.has_ready) == (None, False)
@@ -142,7 +142,7 @@ def test_without_early_pops_backing_off_pods_wait_to_the_nanosecond() -> None:
 
 
 def test_without_early_pops_the_gate_is_passed_after_the_wait() -> None:
-    room = WaitingRoom(Limits(pops_early=False))
+    room = WaitingRoom(QueueLimits(pops_early=False))
     room.refuse(pod("p"), "Roomy")
     room.shut.add("p")
     room.happens()
@@ -179,7 +179,7 @@ def test_errors_and_refusals_are_counted_apart() -> None:
 
 
 def test_limits_are_as_configured() -> None:
-    room = WaitingRoom(Limits(initial_backoff_seconds=5, max_backoff_seconds=6))
+    room = WaitingRoom(QueueLimits(initial_backoff_seconds=5, max_backoff_seconds=6))
     room.add(pod("p"))
     for wait in (5, 6, 6):
         room.pop(0)

@@ -30,7 +30,9 @@ def forget_who_refused(room: WaitingRoom) -> None:
 
 
 def take_without_an_attempt(room: WaitingRoom) -> None:
-    room.queue.in_flight.start(QueuedPod(pod("stranger"), 0))
+    entry = QueuedPod(pod("stranger"), 0)
+    room.queue.in_flight.start(entry, 0)
+    entry.attempts = 0
 
 
 def leak(room: WaitingRoom) -> None:

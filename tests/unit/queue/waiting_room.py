@@ -13,9 +13,9 @@ from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.plugins.queuesort import PrioritySort
-from stowplan.queue.backoff import SECOND, Limits
+from stowplan.queue.backoff import SECOND, QueueLimits
 from stowplan.queue.entry import Place, QueuedPod
-from stowplan.queue.places import Rules
+from stowplan.queue.places import QueueRules
 from stowplan.queue.queue import SchedulingQueue
 from stowplan.queue.validate import contents, validate
 from stowplan.testing import make_node, make_pod
@@ -34,9 +34,9 @@ AWAITED: dict[str, tuple[Awaited, ...]] = {
 class WaitingRoom:
     """A queue, asked and looked at by the names of pods; every step checks its invariants."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: QueueLimits | None = None) -> None:
         self.shut: set[str] = set()
-        rules = Rules(self._gate, PrioritySort().sort_key)
+        rules = QueueRules(self._gate, PrioritySort().sort_key)
         self.queue = SchedulingQueue(rules, {"default-scheduler": AWAITED}, limits)
         self.taken: dict[str, QueuedPod] = {}
 

@@ -13,7 +13,7 @@ import pytest
 from multidict import CIMultiDict
 
 from stowplan.app.release import VERSION
-from stowplan.observe.health_metrics import HealthMetrics
+from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import Metrics
 from stowplan.serving.authentication import Authenticator
 from stowplan.serving.authorization import Authorizer

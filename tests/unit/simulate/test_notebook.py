@@ -10,11 +10,10 @@ import pytest
 
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
-from stowplan.engine.parts import Parts
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.handle import ConflictError
 from stowplan.model import decode
-from stowplan.model.binding import Binding
+from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolume
@@ -33,14 +32,14 @@ def binding(pod: Pod, node_name: str) -> Binding:
     return Binding(metadata=meta, target=ObjectReference(kind="Node", name=node_name))
 
 
-def watched(book: Notebook) -> tuple[Scheduler, Parts]:
+def watched(book: Notebook) -> Scheduler:
     """Let a scheduler watch that does not run: what it is told is applied by hand."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualTimeLoop)
-    scheduler, parts = assemble(Cluster(), book, loop.now_ns)
-    book.connect(scheduler, parts)
+    scheduler = assemble(Cluster(), book, loop.now_ns)
+    book.connect(scheduler)
     scheduler.apply_changes()
-    return scheduler, parts
+    return scheduler
 
 
 def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -50,11 +49,11 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 def test_a_binding_comes_back_as_a_bound_pod() -> None:
     async def main() -> None:
         book = Notebook()
-        scheduler, parts = watched(book)
+        scheduler = watched(book)
         book.create(make_pod("p").nominated_to("n").build())
         await book.bind(binding(POD, "n"))
         scheduler.apply_changes()
-        placed = parts.cache.placed(POD)
+        placed = scheduler.state.cache.placed(POD)
         assert placed is not None
         assert (placed.node_name, placed.is_assumed) == ("n", False)
         assert book.bindings == [("default/p", "n")]
@@ -155,15 +154,15 @@ def test_evicting_who_is_gone_is_no_fault() -> None:
 def test_events_may_come_late_but_in_order() -> None:
     async def main() -> None:
         book = Notebook(lag_seconds=5)
-        scheduler, parts = watched(book)
+        scheduler = watched(book)
         for number in range(20):
             book.create(make_node(f"n{number:02}").build())
         await asyncio.sleep(4.9)
         scheduler.apply_changes()
-        assert parts.cache.table.names() == []
+        assert scheduler.state.cache.table.names() == []
         await asyncio.sleep(0.2)
         scheduler.apply_changes()
-        assert parts.cache.table.names() == [f"n{number:02}" for number in range(20)]
+        assert scheduler.state.cache.table.names() == [f"n{number:02}" for number in range(20)]
 
     run(main)
 
@@ -174,10 +173,10 @@ def test_whoever_connects_is_told_everything_there_is() -> None:
         book.create(make_node("n").build())
         book.create(make_pod("bound").on("n").build())
         book.create(POD)
-        _, parts = watched(book)
-        assert parts.cache.table.names() == ["n"]
-        assert [placed.pod.name for placed in parts.cache.pods()] == ["bound"]
-        assert [entry.pod.name for entry in parts.queue.places.entries.values()] == ["p"]
+        scheduler = watched(book)
+        assert scheduler.state.cache.table.names() == ["n"]
+        assert [placed.pod.name for placed in scheduler.state.cache.pods()] == ["bound"]
+        assert [entry.pod.name for entry in scheduler.state.queue.places.entries.values()] == ["p"]
 
     run(main)
 

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from stowplan.model.decode import convert
 from stowplan.model.meta import Condition
-from stowplan.model.pod import Pod, PodResourceClaim
-from stowplan.model.pod_status import ContainerStatus, PodStatus
+from stowplan.model.pod import ContainerStatus, Pod, PodResourceClaim, PodStatus
 from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import ResourceRequirements, Volume
 from stowplan.table.shape import signature

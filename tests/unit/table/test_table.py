@@ -40,7 +40,7 @@ def place(table: Table, name: str, *apps: str) -> None:
 
 def test_the_last_row_moves_into_the_place_of_a_node_that_goes() -> None:
     table = table_of("a", "b", "c")
-    counts = table.count(App("web"))
+    counts = table.counts.count(App("web"))
     place(table, "c", "web", "web")
     table.remove_node("a")
     assert table.names() == ["c", "b"]
@@ -57,7 +57,7 @@ def test_a_moved_row_is_still_taken_back_from() -> None:
     table.remove_node("a")
     table.remove_pod(0, table.shape_of(make_pod().label("app", "web").build()))
     assert table.shapes_on == [{}]
-    assert table.count(App("web")).view.tolist() == [0]
+    assert table.counts.count(App("web")).view.tolist() == [0]
 
 
 def test_a_node_with_pods_is_not_dropped() -> None:
@@ -99,7 +99,7 @@ def test_an_update_that_changes_nothing_marks_nothing() -> None:
 
 def test_columns_grow_with_the_table() -> None:
     table = table_of("first")
-    counts, label = table.count(App("web")), Nodes(table).label("place")
+    counts, label = table.counts.count(App("web")), Nodes(table).label("place")
     shape = table.shape_of(make_pod().anti_affinity("app", "web").build())
     for number in range(FIRST_CAPACITY):
         table.add_node(make_node(f"n{number}").label("place", "far").build())
@@ -115,26 +115,26 @@ def test_a_count_is_built_from_the_pods_that_are_there() -> None:
     table = table_of("a", "b")
     place(table, "a", "web", "db", "web")
     place(table, "b", "db")
-    assert table.count(App("web")).view.tolist() == [2, 0]
-    assert table.count(App("db")).view.tolist() == [1, 1]
-    assert table.count(App("web")) is table.count(App("web"))
+    assert table.counts.count(App("web")).view.tolist() == [2, 0]
+    assert table.counts.count(App("db")).view.tolist() == [1, 1]
+    assert table.counts.count(App("web")) is table.counts.count(App("web"))
 
 
 def test_counts_that_are_not_used_are_dropped_and_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "KEPT_COLUMNS", 4)
     table = table_of("a", "b")
-    web = table.count(App("web"))
+    web = table.counts.count(App("web"))
     position = web.journal.position
     for app in ("one", "two", "three"):
-        table.count(App(app))
+        table.counts.count(App(app))
     place(table, "a", "web")
-    table.count(App("four"))
+    table.counts.count(App("four"))
     assert web.journal.since(position) is None, "who read it must read again"
     place(table, "b", "web", "four")
-    again = table.count(App("web"))
+    again = table.counts.count(App("web"))
     assert again is not web
     assert again.view.tolist() == [1, 1]
-    assert table.count(App("four")).view.tolist() == [0, 1]
+    assert table.counts.count(App("four")).view.tolist() == [0, 1]
     assert len(list(table.counts.columns)) <= 4
 
 
@@ -152,17 +152,17 @@ def test_facts_that_are_not_used_are_dropped_and_built_again(monkeypatch: pytest
 def test_a_column_in_use_outlives_those_that_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "KEPT_COLUMNS", 4)
     table = table_of("a")
-    web = table.count(App("web"))
+    web = table.counts.count(App("web"))
     for number in range(20):
-        table.count(App(f"other-{number}"))
-        assert table.count(App("web")) is web
+        table.counts.count(App(f"other-{number}"))
+        assert table.counts.count(App("web")) is web
 
 
 def test_a_number_is_not_asked_for_as_a_code() -> None:
     table = table_of("a")
-    table.fact("size", lambda node: 1, np.int64)
+    table.facts.fact("size", lambda node: 1, np.int64)
     with pytest.raises(TypeError, match="column 'size' holds numbers, not codes; use another key"):
-        table.coded("size", lambda node: "x")
+        table.facts.coded("size", lambda node: "x")
 
 
 def test_a_declared_column_is_known_by_name() -> None:

@@ -14,7 +14,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod, PodSpec
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
-from stowplan.table.terms import Term, TermBook, TermKey, terms_of
+from stowplan.table.terms import AffinityTerm, TermBook, TermKey, terms_of
 
 
 def requires(operator: str, *values: str) -> LabelSelector:
@@ -107,16 +107,16 @@ TEAM = LabelSelector(match_labels={"team": "red"})
 )
 def test_which_pods_a_term_is_about(term: PodAffinityTerm, matches: bool) -> None:
     pod = Pod(metadata=NamespacedMeta(namespace="home", labels={"app": "web"}))
-    assert Term(term, "home").matches(pod, {"team": "red"}) is matches
+    assert AffinityTerm(term, "home").matches(pod, {"team": "red"}) is matches
 
 
 def test_terms_are_equal_by_what_they_mean() -> None:
     by_expression = make_term(label_selector=requires("In", "web"), namespaces=("b", "a"))
     again = make_term(label_selector=requires("In", "web"), namespaces=("a", "b"))
-    assert Term(by_expression, "x") == Term(again, "y")
-    assert hash(Term(by_expression, "x")) == hash(Term(again, "y"))
-    assert Term(make_term(), "x") != Term(make_term(), "y")
-    assert Term(make_term(key="zone"), "x") != Term(make_term(key="host"), "x")
+    assert AffinityTerm(by_expression, "x") == AffinityTerm(again, "y")
+    assert hash(AffinityTerm(by_expression, "x")) == hash(AffinityTerm(again, "y"))
+    assert AffinityTerm(make_term(), "x") != AffinityTerm(make_term(), "y")
+    assert AffinityTerm(make_term(key="zone"), "x") != AffinityTerm(make_term(key="host"), "x")
 
 
 # Finding

@@ -9,9 +9,8 @@ from typing import Any, Final
 from stowplan.embedded.objects.resource import Object
 from stowplan.model import decode
 from stowplan.model.pod import Pod
-from stowplan.model.qos import BEST_EFFORT, BURSTABLE, qos_class
 from stowplan.model.quantity import Quantity
-from stowplan.model.resource_names import CPU, MEMORY
+from stowplan.model.requests import BEST_EFFORT, BURSTABLE, CPU, MEMORY, qos_class
 from stowplan.model.timestamps import format_time
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -15,7 +15,7 @@ from stowplan.embedded.objects.errors import forbidden
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.stored import Stored
 from stowplan.model.quantity import Quantity
-from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
+from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, MEMORY
 
 _COMPUTE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 _QUOTAS: Final = "resourcequotas"

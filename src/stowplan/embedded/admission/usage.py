@@ -10,7 +10,7 @@ from stowplan.model import decode, requests
 from stowplan.model.meta import ResourceList
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
-from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, is_extended
+from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, is_extended
 
 Usage = dict[str, Quantity]
 

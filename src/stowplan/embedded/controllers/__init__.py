@@ -1,5 +1,6 @@
-"""The controllers of a small but true cluster, one file each; `all` starts them together.
+"""The controllers of a small but true cluster, one file each by the names of kube-controller-manager.
 
-Each follows the API in process (`stowplan.embedded.following`), is told keys, and brings the object of a key to where
-its spec says. Nothing here runs containers: the kubelet stand-in reports what a kubelet would.
+`start` starts them together. Each has informers and a queue (`stowplan.embedded.informers.controller`), and brings the
+object of a key to where its spec says. Those that own pods are built on `workload` and `pod_control`. Nothing here runs
+containers: `stowplan.embedded.kubelet` reports what a kubelet would.
 """

@@ -5,70 +5,55 @@ The finalizers that see to it come with the objects; here they are taken off.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
-
-from stowplan.embedded.following import resources
-from stowplan.embedded.following.claiming_pods import ClaimingPod, ClaimingPods
-from stowplan.embedded.following.follower import Key
-from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.following.storage import KnownClaim, KnownVolume, Storage
-from stowplan.embedded.following.work import Worker, WorkQueue
+from stowplan.embedded.informers.claims import ClaimingPod
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.metadata import ObjectKey, remove_finalizer
+from stowplan.embedded.informers.volumes import KnownClaim, KnownVolume
 from stowplan.embedded.objects.resource import Resource
 
 _CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 _VOLUME_FINALIZER = "kubernetes.io/pv-protection"
 
 
-class VolumeProtection:
+class VolumeProtectionController(Controller):
     """Lets go of deleted claims and volumes. Its queue holds claims, and volumes without a namespace."""
 
-    def __init__(self, setting: Setting, storage: Storage, pods: ClaimingPods) -> None:
-        self._api = setting.api
-        self._storage, self._pods = storage, pods
-        self._claims = resources.find(setting.api, "v1", "PersistentVolumeClaim")
-        self._volumes = resources.find(setting.api, "v1", "PersistentVolume")
-        self._queue = WorkQueue()
-        self._failures = setting.failures_at("pv-protection-controller", self._locate)
-        storage.claims.tell(self._on_claim)
-        storage.volumes.tell(self._on_volume)
-        pods.follower.tell(self._on_pod)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context, "pv-protection-controller", context.volumes.claims.resource)
+        self._volumes = context.volumes
+        for informer in context.volumes.informers:
+            self._watch(informer)
+        context.volumes.claims.add_event_handler(self._on_change)
+        context.volumes.volumes.add_event_handler(self._on_change)
+        self._watch(context.claiming_pods, self._on_pod)
 
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        followers = (*self._storage.followers, self._pods.follower)
-        return [Worker(self._queue, self.reconcile, followers, self._failures).run()]
-
-    def reconcile(self, key: Key) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Take the finalizer off a deleted object that nobody uses."""
         if not key[0]:
-            volume = self._storage.volume(key[1])
+            volume = self._volumes.volume(key[1])
             if volume is not None and volume.is_terminating and volume.phase != "Bound":
-                self._let_go(self._volumes, key, _VOLUME_FINALIZER)
-            return None
-        claim = self._storage.claim(key)
+                self._let_go(key, _VOLUME_FINALIZER)
+            return
+        claim = self._volumes.claims.get(key)
         if claim is not None and claim.is_terminating and not self._is_used(claim):
-            self._let_go(self._claims, key, _CLAIM_FINALIZER)
-        return None
+            self._let_go(key, _CLAIM_FINALIZER)
 
-    def _locate(self, key: Key) -> tuple[Resource, str, str]:
-        return (self._claims if key[0] else self._volumes, *key)
+    def _locate(self, key: ObjectKey) -> tuple[Resource, str, str]:
+        return (self._resource if key[0] else self._volumes.volumes.resource, *key)
 
     def _is_used(self, claim: KnownClaim) -> bool:
         """Whether a pod that has a node names the claim; a pod that is not placed yet will not be started with it."""
-        return any(pod.node and pod.uses(claim.name) for pod in self._pods.using(claim.key))
+        return any(
+            pod.node and pod.uses(claim.name) for pod in self._context.claiming_pods.by_volume_claim.find(claim.key)
+        )
 
-    def _let_go(self, resource: Resource, key: Key, finalizer: str) -> None:
-        obj = self._api.get(resource, *key)
-        finalizers = obj["metadata"].get("finalizers") or []
-        if finalizer in finalizers:
-            obj["metadata"]["finalizers"] = [each for each in finalizers if each != finalizer]
-            self._api.update(resource, *key, obj)
+    def _let_go(self, key: ObjectKey, finalizer: str) -> None:
+        place = self._locate(key)
+        obj = self._api.get(*place)
+        if remove_finalizer(obj, finalizer):
+            self._api.update(*place, obj)
 
-    def _on_claim(self, _: KnownClaim | None, after: KnownClaim | None) -> None:
-        if after is not None and after.is_terminating:
-            self._queue.add(after.key)
-
-    def _on_volume(self, _: KnownVolume | None, after: KnownVolume | None) -> None:
+    def _on_change(self, _: KnownClaim | KnownVolume | None, after: KnownClaim | KnownVolume | None) -> None:
         if after is not None and after.is_terminating:
             self._queue.add(after.key)
 

@@ -25,7 +25,7 @@ _TIMES: Final = ("date-time", "date", "duration")
 _NAMES: Final = {"integer": "int", "number": "double", "boolean": "bool", "string": "string", "array": "list"}
 
 
-def reads_times(schema: Object, parsed: tree.Node, text: str, *, is_root: bool) -> bool:
+def reads_times(schema: Object, parsed: tree.Expr, text: str, *, is_root: bool) -> bool:
     """Say whether a rule reads a time or a duration inside an object, which the library cannot be given.
 
     Raise ExpressionError for a rule that reads what values of the schema cannot have.
@@ -35,20 +35,20 @@ def reads_times(schema: Object, parsed: tree.Node, text: str, *, is_root: bool) 
     return reader.has_times or (reader.is_unsure and not set(re.findall(r"\w+", text)).isdisjoint(_time_names(schema)))
 
 
-def loops(node: tree.Node) -> int:
+def loops(node: tree.Expr) -> int:
     """Return how deep the loops of an expression are nested."""
     below = max(map(loops, node.parts), default=0)
     # `cel.bind` is a loop over nothing.
     return below + (node.does == tree.LOOP and node.name != "#unused" and bool(node.parts))
 
 
-def items(node: tree.Node) -> int:
+def items(node: tree.Expr) -> int:
     """Return how many items the longest list has that an expression makes itself."""
     own = _MOST_ITEMS if node.does == "lists.Range" else len(node.parts) if node.does == "list" else 0
     return max([own, *map(items, node.parts)])
 
 
-def loops_around(node: tree.Node, names: Collection[str]) -> int:
+def loops_around(node: tree.Expr, names: Collection[str]) -> int:
     """Return how many loops there are around a call of one of the functions, at most; -1 if none is called."""
     inside = node.does == tree.LOOP and node.name != "#unused"
     # What is looped over is worked out once.
@@ -60,7 +60,7 @@ def loops_around(node: tree.Node, names: Collection[str]) -> int:
     return max([0 if node.does in names else -1, *below])
 
 
-def growth(node: tree.Node) -> int:
+def growth(node: tree.Expr) -> int:
     """Return how many times longer than what it reads something can become by being added up."""
     below = [growth(part) for part in node.parts]
     # `map` and `filter` collect what they find by adding it to a result.
@@ -97,7 +97,7 @@ class _Reader:
         #: Whether a field is read of something of which the schema is not known.
         self.is_unsure = False
 
-    def read(self, node: tree.Node, scope: dict[str, Any]) -> Any:
+    def read(self, node: tree.Expr, scope: dict[str, Any]) -> Any:
         """Return the schema of what a node yields; None if it is not known."""
         match node.does:
             case "" if node.name:
@@ -112,13 +112,13 @@ class _Reader:
             return self._noted(found[0].get("items") or found[0].get("additionalProperties"))
         return None
 
-    def _loop(self, node: tree.Node, scope: dict[str, Any]) -> None:
+    def _loop(self, node: tree.Expr, scope: dict[str, Any]) -> None:
         ranged = self.read(node.parts[0], scope)
         items = self._noted(ranged.get("items")) if isinstance(ranged, dict) and ranged.get("type") == "array" else None
         for part in node.parts[1:]:
             self.read(part, {**scope, node.name: items})
 
-    def _select(self, node: tree.Node, schema: Any) -> Any:
+    def _select(self, node: tree.Expr, schema: Any) -> Any:
         if not isinstance(schema, dict) or schema.get("x-kubernetes-int-or-string") is True:
             self.is_unsure = True
             return None

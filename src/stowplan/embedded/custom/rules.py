@@ -157,7 +157,7 @@ class Typing:
 @dataclass(frozen=True, slots=True)
 class _Compiled:
     program: Any
-    parsed: tree.Node
+    parsed: tree.Expr
     uses_old: bool
     loops: int
 

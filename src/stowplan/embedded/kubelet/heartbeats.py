@@ -11,17 +11,16 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any
 
-from stowplan.embedded.following import conditions, resources
-from stowplan.embedded.following.follower import Key
-from stowplan.embedded.following.nodes import KnownNode
-from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.following.work import Worker, WorkQueue
+from stowplan.embedded.informers import conditions
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.metadata import ObjectKey, find_resource
+from stowplan.embedded.informers.nodes import KnownNode
 from stowplan.embedded.objects import addresses
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.parts import STATUS
 from stowplan.embedded.requests.request import TRUSTED, Target
-from stowplan.model.timestamps import format_micro_time, format_time
+from stowplan.model.timestamps import format_micro_time
 
 LEASE_NAMESPACE = "kube-node-lease"
 _TICK_SECONDS = 1.0
@@ -39,33 +38,27 @@ _HEALTH = (
 )
 
 
-class Heartbeats:
+class Heartbeats(Controller):
     """The heartbeats of all nodes. A Ready condition that somebody else has written stays as it is."""
 
-    def __init__(self, setting: Setting, interval_seconds: float) -> None:
-        self._setting = setting
+    def __init__(self, context: ControllerContext, interval_seconds: float) -> None:
+        super().__init__(context, "kubelet", context.nodes.resource)
         self._interval_seconds = interval_seconds
-        self._leases = resources.find(setting.api, "coordination.k8s.io/v1", "Lease")
-        self._queue = WorkQueue()
-        self._failures = setting.failures("kubelet", resources.nodes(setting.api))
+        self._leases = find_resource(context.api, "coordination.k8s.io/v1", "Lease")
         self._round: deque[str] = deque()
-        setting.nodes.follower.tell(self._on_node)
+        self._watch(context.nodes, self._on_node)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        return [
-            Worker(self._queue, self.register, (self._setting.nodes.follower,), self._failures).run(),
-            self._renew_leases(),
-        ]
+        return [*super().work(), self._renew_leases()]
 
-    def register(self, key: Key) -> float | None:
+    def reconcile(self, key: ObjectKey) -> None:
         """Complete a node that has just come, and give it a lease."""
-        node = self._setting.nodes.get(key[1])
+        node = self._context.nodes.get(key)
         if node is None:
-            return None
+            return
         if "Ready" not in node.conditions or not node.address:
             self._complete(node)
         self._renew(node)
-        return None
 
     async def _renew_leases(self) -> None:
         """Renew some leases at each tick, in turn."""
@@ -73,7 +66,7 @@ class Heartbeats:
             await asyncio.sleep(_TICK_SECONDS)
             for _ in range(self._renewals_per_tick()):
                 name = self._round.popleft()
-                node = self._setting.nodes.get(name)
+                node = self._context.nodes.named(name)
                 # A node that is gone leaves the round here; one that came is added when it registers.
                 if node is not None:
                     self._round.append(name)
@@ -96,50 +89,42 @@ class Heartbeats:
             return
         except Exception as error:
             # The lease of one node, whatever is in it, keeps no other from being renewed.
-            self._failures.tell(("", node.name), error)
+            self._failures.tell(node.key, error)
 
     def _renew(self, node: KnownNode) -> None:
-        stored = self._setting.api.store.get(self._leases, LEASE_NAMESPACE, node.name)
+        stored = self._api.store.get(self._leases, LEASE_NAMESPACE, node.name)
         spec: Object = {
             "holderIdentity": node.name,
             "leaseDurationSeconds": self._lease_seconds(),
-            "renewTime": format_micro_time(self._setting.now()),
+            "renewTime": format_micro_time(self._now()),
         }
         if stored is None:
-            self._setting.api.insert(Target(self._leases, LEASE_NAMESPACE), self._lease(node, spec), TRUSTED)
+            owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
+            meta = {"name": node.name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}
+            self._api.insert(Target(self._leases, LEASE_NAMESPACE), {"metadata": meta, "spec": spec}, TRUSTED)
             return
         lease = stored.object
         lease["spec"] = {**(lease.get("spec") or {}), **spec}
-        self._setting.api.replace(Target(self._leases, LEASE_NAMESPACE, node.name), lease, TRUSTED)
-
-    def _lease(self, node: KnownNode, spec: Object) -> Object:
-        owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
-        return {
-            "apiVersion": self._leases.api_version,
-            "kind": self._leases.kind,
-            "metadata": {"name": node.name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
-            "spec": spec,
-        }
+        self._api.replace(Target(self._leases, LEASE_NAMESPACE, node.name), lease, TRUSTED)
 
     def _complete(self, node: KnownNode) -> None:
         """Write what a kubelet reports when it registers, where the node does not say it already."""
-        resource = resources.nodes(self._setting.api)
-        obj = self._setting.api.get(resource, "", node.name)
+        obj = self._api.get(self._resource, "", node.name)
         status = obj.setdefault("status", {})
-        moment = format_time(self._setting.now())
+        moment = self._moment()
         if conditions.find(status, "Ready") is None:
-            for kind, value, reason, message in _HEALTH:
-                if conditions.find(status, kind) is None:
-                    conditions.put(status, _condition((kind, value, reason, message), moment))
+            for what in _HEALTH:
+                if conditions.find(status, what[0]) is None:
+                    conditions.put(status, conditions.make(what, moment, lastHeartbeatTime=moment))
         if not node.address:
-            address = {"type": "InternalIP", "address": addresses.of_node(self._setting.api.store.version)}
+            address = {"type": "InternalIP", "address": addresses.of_node(self._api.store.version)}
             others = [each for each in status.get("addresses") or [] if each.get("type") != "InternalIP"]
             names = [] if others else [{"type": "Hostname", "address": node.name}]
             status["addresses"] = [address, *others, *names]
         info = status.get("nodeInfo") or {}
         if not info.get("kubeletVersion"):
             status["nodeInfo"] = {**_NODE_INFO, **{key: value for key, value in info.items() if value}}
-        self._setting.api.replace(Target(resource, "", node.name, STATUS), obj, TRUSTED)
+        self._api.replace(Target(self._resource, "", node.name, STATUS), obj, TRUSTED)
 
     def _on_node(self, before: KnownNode | None, after: KnownNode | None) -> None:
         if after is None:
@@ -147,19 +132,7 @@ class Heartbeats:
         if before is None:
             self._round.append(after.name)
         if before is None or before.uid != after.uid or "Ready" not in after.conditions:
-            self._queue.add(("", after.name))
-
-
-def _condition(what: tuple[str, str, str, str], moment: str) -> Object:
-    kind, value, reason, message = what
-    return {
-        "type": kind,
-        "status": value,
-        "lastHeartbeatTime": moment,
-        "lastTransitionTime": moment,
-        "reason": reason,
-        "message": message,
-    }
+            self._queue.add(after.key)
 
 
 _NODE_INFO = {

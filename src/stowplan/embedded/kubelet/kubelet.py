@@ -2,40 +2,38 @@
 
 Nothing is run. The annotations `stowplan.dev/duration` (such as "30s") and `stowplan.dev/exit-code` say how long a pod
 runs and how it ends; without them it runs for ever, those of Jobs aside. One queue holds the timers of all pods.
+`pod_status` makes what is reported.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from stowplan.embedded.following import resources
-from stowplan.embedded.following.follower import Key
-from stowplan.embedded.following.nodes import KnownNode
-from stowplan.embedded.following.pods import DURATION, EXIT_CODE, KnownPod
-from stowplan.embedded.following.setting import Setting
-from stowplan.embedded.following.work import Worker, WorkQueue
-from stowplan.embedded.kubelet import pod_needs, pod_statuses
-from stowplan.embedded.kubelet.pod_needs import Need
-from stowplan.embedded.kubelet.pod_statuses import Addresses
-from stowplan.embedded.objects import addresses
+from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.metadata import ObjectKey
+from stowplan.embedded.informers.nodes import KnownNode
+from stowplan.embedded.informers.pods import DURATION, EXIT_CODE, KnownPod
+from stowplan.embedded.kubelet import pod_status
+from stowplan.embedded.kubelet.pod_status import Addresses
+from stowplan.embedded.objects import addresses, reading
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.parts import STATUS
 from stowplan.embedded.requests.request import TRUSTED, Target
 from stowplan.model import duration
-from stowplan.model.timestamps import format_time
 
 _FIRST_BACKOFF_SECONDS = 10.0
 _LAST_BACKOFF_SECONDS = 300.0
 _KILLED = 137
+#: How often to look again for what a pod cannot be started without: volumes that are bound, devices reserved for it.
+_LOOK_AGAIN_SECONDS = 0.3
 #: Timers are never early, sums of floats may be.
 _TOLERANCE_SECONDS = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class KubeletTiming:
     """How long things take that take no time here."""
 
     #: From being bound to running.
@@ -60,28 +58,20 @@ class _Life:
     restart: float | None = None
 
 
-class Kubelet:
+class Kubelet(Controller):
     """The kubelets of all nodes."""
 
-    def __init__(self, setting: Setting, timing: Timing) -> None:
-        self._setting = setting
+    def __init__(self, context: ControllerContext, timing: KubeletTiming) -> None:
+        super().__init__(context, "kubelet", context.pods.resource)
         self._timing = timing
-        self._pods = resources.pods(setting.api)
-        self._queue = WorkQueue()
-        self._failures = setting.failures("kubelet", self._pods)
-        self._lives: dict[Key, _Life] = {}
-        self._recorder = setting.recorder("kubelet")
-        setting.pods.follower.tell(self._on_pod)
-        setting.nodes.follower.tell(self._on_node)
+        self._lives: dict[ObjectKey, _Life] = {}
+        self._watch(context.pods, self._on_pod)
+        self._watch(context.nodes, self._on_node)
 
-    def work(self) -> list[Coroutine[Any, Any, None]]:
-        followers = (self._setting.pods.follower, self._setting.nodes.follower)
-        return [Worker(self._queue, self.attend, followers, self._failures).run()]
-
-    def attend(self, key: Key) -> float | None:
+    def reconcile(self, key: ObjectKey) -> float | None:
         """Do what a kubelet does next with a pod; return when there is more to do."""
-        pod = self._setting.pods.get(key)
-        node = self._setting.nodes.get(pod.node) if pod is not None and pod.node else None
+        pod = self._context.pods.get(key)
+        node = self._context.nodes.named(pod.node) if pod is not None and pod.node else None
         if pod is None or node is None:
             self._lives.pop(key, None)
             return None
@@ -100,15 +90,16 @@ class Kubelet:
         left = life.bound + self._timing.start_seconds - _time()
         if left > _TOLERANCE_SECONDS:
             return left
-        obj = self._setting.api.get(self._pods, *pod.key)
-        need = pod_needs.missing(self._setting.api, obj)
-        if need is not None:
-            self._hold(obj, node, need)
-            return pod_needs.LOOK_AGAIN_SECONDS
-        is_on_host = bool(obj["spec"].get("hostNetwork"))
+        obj = self._api.get(self._resource, *pod.key)
+        missing = self._missing(obj)
+        if missing is not None:
+            if pod_status.hold(obj, node.address, self._moment()):
+                self._write(obj)
+                self._warning(obj, *missing)
+            return _LOOK_AGAIN_SECONDS
         # The version of the store is never the same twice, so neither is the address.
-        own = node.address if is_on_host else addresses.of_pod(self._setting.api.store.version)
-        pod_statuses.start(obj, Addresses(own, node.address), self._moment(), node.is_ready)
+        own = node.address if obj["spec"].get("hostNetwork") else addresses.of_pod(self._api.store.version)
+        pod_status.start(obj, Addresses(own, node.address), self._moment(), node.is_ready)
         self._write(obj)
         self._tell_start(obj)
         life.began = _time()
@@ -125,16 +116,10 @@ class Kubelet:
         if exit_text and _exit_code_of(exit_text) is None:
             problem = f"{exit_text!r} is no exit code; write a number from 0 to 255; until then it is 0"
             told.append(("InvalidExitCode", f"annotation {EXIT_CODE}: {problem}"))
-        stored = self._setting.api.store.get(self._pods, *pod.key) if told else None
+        stored = self._api.store.get(self._resource, *pod.key) if told else None
         if stored is not None:
             for reason, message in told:
-                self._recorder.warning(self._pods, stored.object, reason, message)
-
-    def _hold(self, obj: Object, node: KnownNode, need: Need) -> None:
-        """Say, once, that a pod was taken on and what it still waits for."""
-        if pod_statuses.hold(obj, node.address, self._moment()):
-            self._write(obj)
-            self._recorder.warning(self._pods, obj, need.reason, need.message)
+                self._warning(stored.object, reason, message)
 
     def _carry_on(self, pod: KnownPod, node: KnownNode) -> float | None:
         """Keep the readiness of a running pod, and end it when its time has come."""
@@ -142,46 +127,42 @@ class Kubelet:
         if life.restart is not None:
             return self._await_restart(pod, life)
         if not pod.is_ready:
-            self._refresh_readiness(pod, node)
+            self._report(pod, lambda obj: pod_status.refresh_readiness(obj, self._moment(), node.is_ready))
         seconds = self._seconds(pod)
         if seconds is None:
             self._lives.pop(pod.key, None)
             return None
         if life.began is None:
-            life.began = _time() - max(0.0, self._setting.now().timestamp() - pod.started)
+            life.began = _time() - max(0.0, self._now().timestamp() - pod.started)
         left = life.began + seconds - _time()
         return left if left > _TOLERANCE_SECONDS else self._end(pod, life)
 
     def _end(self, pod: KnownPod, life: _Life) -> float | None:
         """Finish a pod, or start its containers again if it asks for that; after the first time only with a wait."""
-        obj = self._setting.api.get(self._pods, *pod.key)
+        obj = self._api.get(self._resource, *pod.key)
         exit_code = _exit_code(pod)
         policy = obj["spec"].get("restartPolicy", "Always")
         if policy == "Never" or (policy == "OnFailure" and exit_code == 0):
-            pod_statuses.finish(obj, exit_code, self._moment())
+            pod_status.finish(obj, exit_code, self._moment())
             self._write(obj)
             self._lives.pop(pod.key, None)
             return None
         if pod.restarts == 0:
-            pod_statuses.restart(obj, exit_code, self._moment())
-            life.began = _time()
-            self._write(obj)
-            return self._seconds(pod)
+            return self._restart(pod, life)
         containers = max(1, len(obj["spec"]["containers"]))
         wait: float = min(_FIRST_BACKOFF_SECONDS * 2 ** min(pod.restarts // containers - 1, 10), _LAST_BACKOFF_SECONDS)
-        pod_statuses.crash(obj, exit_code, self._moment(), wait)
+        pod_status.crash(obj, exit_code, self._moment(), wait)
         life.restart = _time() + wait
         self._write(obj)
         return wait
 
     def _await_restart(self, pod: KnownPod, life: _Life) -> float | None:
         left = (life.restart or 0.0) - _time()
-        if left > _TOLERANCE_SECONDS:
-            return left
-        obj = self._setting.api.get(self._pods, *pod.key)
-        pod_statuses.restart(obj, _exit_code(pod), self._moment())
+        return left if left > _TOLERANCE_SECONDS else self._restart(pod, life)
+
+    def _restart(self, pod: KnownPod, life: _Life) -> float | None:
+        self._report(pod, lambda obj: pod_status.restart(obj, _exit_code(pod), self._moment()))
         life.restart, life.began = None, _time()
-        self._write(obj)
         return self._seconds(pod)
 
     def _stop(self, pod: KnownPod) -> float | None:
@@ -194,18 +175,54 @@ class Kubelet:
         if left > _TOLERANCE_SECONDS and not pod.is_finished:
             return left
         if pod.finalizers and not pod.is_finished:
-            obj = self._setting.api.get(self._pods, *pod.key)
-            pod_statuses.finish(obj, _KILLED, self._moment())
-            self._write(obj)
-        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}}
-        self._setting.api.delete(self._pods, *pod.key, options)
+            self._report(pod, lambda obj: pod_status.finish(obj, _KILLED, self._moment()))
+        self._api.delete(self._resource, *pod.key, {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}})
         self._lives.pop(pod.key, None)
         return None
 
-    def _refresh_readiness(self, pod: KnownPod, node: KnownNode) -> None:
-        obj = self._setting.api.get(self._pods, *pod.key)
-        if pod_statuses.refresh_readiness(obj, self._moment(), node.is_ready):
-            self._write(obj)
+    def _missing(self, pod: Object) -> tuple[str, str] | None:
+        """Find what a pod that is bound to a node cannot be started without, as reason and message of an event."""
+        volume = self._missing_volume(pod)
+        if volume:
+            return "FailedMount", f"Unable to attach or mount volumes: {volume}"
+        devices = self._missing_devices(pod)
+        if devices:
+            return "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {devices}"
+        return None
+
+    def _missing_volume(self, pod: Object) -> str:
+        meta, resource = pod["metadata"], self._context.volumes.claims.resource
+        for volume in reading.entries(pod, "spec", "volumes"):
+            name = reading.text(volume, "persistentVolumeClaim", "claimName")
+            if "ephemeral" in volume:
+                name = f"{meta['name']}-{volume['name']}"
+            if not name:
+                continue
+            stored = self._api.store.get(resource, meta["namespace"], name)
+            if stored is None:
+                return f'persistentvolumeclaim "{name}" not found'
+            if reading.text(stored.object, "status", "phase") != "Bound":
+                return f'persistentvolumeclaim "{name}" is not bound'
+        return ""
+
+    def _missing_devices(self, pod: Object) -> str:
+        statuses = reading.entries(pod, "status", "resourceClaimStatuses")
+        made = {each.get("name"): reading.text(each, "resourceClaimName") for each in statuses}
+        for entry in reading.entries(pod, "spec", "resourceClaims"):
+            name = reading.text(entry, "resourceClaimName") or made.get(entry.get("name"))
+            if name is None:
+                return f'resource claim of entry "{entry.get("name")}" has not been made'
+            if name and not self._is_reserved(pod, name):
+                return f'resourceclaim "{name}" is not allocated and reserved for the pod'
+        return ""
+
+    def _is_reserved(self, pod: Object, name: str) -> bool:
+        meta = pod["metadata"]
+        stored = self._api.store.get(self._context.resource_claims.resource, meta["namespace"], name)
+        claim = stored.object if stored is not None else {}
+        consumers = reading.entries(claim, "status", "reservedFor")
+        is_allocated = bool(reading.mapping(claim, "status", "allocation"))
+        return is_allocated and any(each.get("uid") == meta["uid"] for each in consumers)
 
     def _tell_start(self, obj: Object) -> None:
         if not self._timing.tells_starts:
@@ -217,7 +234,7 @@ class Kubelet:
                 ("Created", f"Container created: {name}"),
                 ("Started", f"Container started: {name}"),
             ):
-                self._recorder.normal(self._pods, obj, reason, message)
+                self._normal(obj, reason, message)
 
     def _seconds(self, pod: KnownPod) -> float | None:
         """How long a pod runs; None for ever."""
@@ -232,13 +249,16 @@ class Kubelet:
             life = self._lives[pod.key] = _Life(pod.uid, _time())
         return life
 
+    def _report(self, pod: KnownPod, change: Callable[[Object], bool | None]) -> None:
+        """Read a pod, and write its status as `change` makes it, unless that says that nothing changed."""
+        obj = self._api.get(self._resource, *pod.key)
+        if change(obj) is not False:
+            self._write(obj)
+
     def _write(self, obj: Object) -> None:
         """Report the status of an object that was read for that, and is nobody else's."""
         meta = obj["metadata"]
-        self._setting.api.replace(Target(self._pods, meta["namespace"], meta["name"], STATUS), obj, TRUSTED)
-
-    def _moment(self) -> str:
-        return format_time(self._setting.now())
+        self._api.replace(Target(self._resource, meta["namespace"], meta["name"], STATUS), obj, TRUSTED)
 
     def _on_pod(self, before: KnownPod | None, after: KnownPod | None) -> None:
         if after is None:
@@ -252,8 +272,7 @@ class Kubelet:
     def _on_node(self, before: KnownNode | None, after: KnownNode | None) -> None:
         """A node came, or came back: its pods have a kubelet again."""
         if after is not None and (before is None or (after.is_ready and not before.is_ready)):
-            for pod in self._setting.pods.on_node(after.name):
-                self._queue.add(pod.key)
+            self._enqueue_all(self._context.pods.by_node.find(after.name))
 
 
 def _turn(pod: KnownPod) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ import sys
 from typing import BinaryIO, Final
 
 from stowplan.model import manifests
-from stowplan.model.malformed import MalformedObject
+from stowplan.model.json_values import MalformedObject
 
 #: The length of what follows.
 LENGTH: Final = struct.Struct(">I")

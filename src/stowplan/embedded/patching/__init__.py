@@ -29,7 +29,7 @@ from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATC
 from stowplan.embedded.patching.plain import as_object, copied, describe, read_json, read_yaml, tidied, without_nulls
 from stowplan.embedded.patching.server_side_apply import Application, applied
 from stowplan.embedded.patching.shapes import Shape
-from stowplan.model import merge_patch
+from stowplan.model import json_values
 
 __all__ = [
     "APPLY_PATCH",
@@ -149,7 +149,7 @@ def _patched(current: Object, patch: Patch, shape: Shape) -> Any:
         case "application/json-patch+json":
             return json_patch.patched(copied(current), wanted)
         case "application/merge-patch+json":
-            return merge_patch.merged(copied(current), as_object(wanted))
+            return json_values.merge_patch(copied(current), as_object(wanted))
         case _:
             if wanted is None:
                 return copied(current)

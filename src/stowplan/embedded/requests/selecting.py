@@ -8,7 +8,7 @@ from typing import Final
 from stowplan.embedded.objects.errors import bad_request
 from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.storage.stored import Stored, fields_of
-from stowplan.model import selector_text
+from stowplan.model import selectors
 from stowplan.model.selectors import EVERYTHING, Selector, SelectorError
 
 _NAME: Final = "metadata.name"
@@ -70,7 +70,7 @@ def _parse_labels(text: str) -> Selector:
     if not text:
         return EVERYTHING
     try:
-        return selector_text.parse(text)
+        return selectors.parse_selector(text)
     except SelectorError as error:
         raise bad_request(str(error)) from None
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stowplan.framework.contract import Filter
 from stowplan.framework.kept.asking import NO_MARKS, Watch, ask_filter, union
-from stowplan.framework.kept.incremental import FEW_ROWS, Amounts, FitsAmounts, Successive
+from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, RowAmounts, Successive
 from stowplan.framework.kept.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict, Vocabulary, Words
@@ -70,7 +70,7 @@ class Filtering:
         self.feasible_count = 0
         #: The rows that the last refresh asked about again, if few; what was gathered of them serves scoring too.
         self.few: Nodes | None = None
-        self.few_amounts: dict[int, Amounts] = {}
+        self.few_amounts: dict[int, RowAmounts] = {}
         self._words: Words = np.zeros(len(table), dtype=np.int32)
         self._refused_by: Refusers = np.zeros(len(table), dtype=np.int16)
         self._table = table
@@ -163,11 +163,18 @@ class Filtering:
 
     def _reevaluate(self, pod: Pod, marked: Mapping[int, list[int] | None]) -> None:
         is_restated = any(len(step.changed) for step in self._active)
-        stale = [self._stale(index, marked.get(step.index, NO_MARKS)) for index, step in enumerate(self._active)]
+        stale = [
+            self._stale(index, marked.get(step.index, NO_MARKS))
+            if step.index in marked or step.is_new or len(step.changed)
+            else NO_ROWS
+            for index, step in enumerate(self._active)
+        ]
         if any(rows is None for rows in stale):
             self._walk(pod, None, stale)
             return
-        rows = _union([some for some in stale if some is not None and len(some)])
+        some = [rows for rows in stale if rows is not None and len(rows)]
+        # A row that is in two of them may come twice.
+        rows = np.concatenate(some) if len(some) > 1 else some[0] if some else NO_ROWS
         # Where a state says that its answer has changed, it has.
         if len(rows) and (is_restated or not self._still_pass(pod, rows, stale)):
             self._walk(pod, rows, stale)
@@ -279,11 +286,6 @@ class Filtering:
 
 def _changed_rows(before: Any, now: Any, nodes: Nodes) -> Rows | None:
     return now.changed_rows(before, nodes) if isinstance(now, Successive) and type(before) is type(now) else None
-
-
-def _union(stale: list[Rows]) -> Rows:
-    """Return the rows of several; a row that is in two of them may come twice."""
-    return np.concatenate(stale) if len(stale) > 1 else stale[0] if stale else NO_ROWS
 
 
 def _positions(rows: Rows | None, stale: Rows, count: int) -> Mask:

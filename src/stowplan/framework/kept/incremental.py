@@ -17,7 +17,7 @@ from stowplan.table.columns import Rows
 from stowplan.table.nodes import Nodes
 
 #: What a node has and what is taken of it, by row of `table.resources`.
-Amounts = tuple[list[int], list[int]]
+RowAmounts = tuple[list[int], list[int]]
 
 #: Up to so many rows are faster one by one than as arrays.
 FEW_ROWS = 8

@@ -6,14 +6,13 @@ the total is patched there; only the search for the maximum is new work for a po
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from stowplan.framework.contract import MAX_SCORE, Normalize, PreScore, Score, Skip
 from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, Watch, ask_normalize, ask_score, union
-from stowplan.framework.kept.incremental import FEW_ROWS, Amounts, ScoresAmounts
+from stowplan.framework.kept.incremental import FEW_ROWS, RowAmounts, ScoresAmounts
 from stowplan.framework.plugin_faults import Blame, PluginError
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
@@ -22,7 +21,7 @@ from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
-AmountsOf = dict[int, Amounts]
+AmountsOf = dict[int, RowAmounts]
 
 INFEASIBLE = -1
 # So low that no scores bring it up to 0.
@@ -80,7 +79,7 @@ class Ranking:
         self._restated: set[int] = set()
         # Who changes scores from pod to pod, and what all others add up to, out of reach where infeasible.
         self._moving: frozenset[int] = frozenset()
-        self._standing: Scores | None = None
+        self._unmoved: Scores | None = None
 
     @property
     def skipped(self) -> frozenset[str]:
@@ -103,12 +102,18 @@ class Ranking:
         `few` and `amounts`: rows that were looked at just before, to be used again if they are the ones needed here.
         """
         self.nodes.feasible_rows = self.nodes.asked = self._scored.asked = feasible
-        flipped = self._flipped()
+        has_flipped = self._feasible_position != self._feasible_journal.position
+        flipped = self._flipped() if has_flipped else NO_MARKS
         self._refresh_states(pod)
-        stale = self._stale(is_whole=flipped is None)
+        # By plugin, the rows whose scores are void; None for all.
+        stale = self._scores_watch.stale()
+        stale.update(dict.fromkeys(range(len(self._steps)) if flipped is None else self._restated))
+        self._restated.clear()
         if not stale and flipped == NO_MARKS:
             return
-        self._move(stale.keys(), is_flipped=flipped is not NO_MARKS)
+        # Note which plugins are going to change some of their scores.
+        if flipped is not NO_MARKS or not self._moving.issuperset(stale):
+            self._moving, self._unmoved = frozenset(stale), None
         whole = [index for index, marks in stale.items() if marks is None]
         is_whole = flipped is None
         for index in whole:
@@ -137,8 +142,6 @@ class Ranking:
 
     def _flipped(self) -> list[int] | None:
         """Return the rows that have become or ceased to be feasible; None the first time."""
-        if self._feasible_position == self._feasible_journal.position:
-            return NO_MARKS
         return None if self._feasible_position < 0 else self._feasible_journal.since(self._feasible_position)
 
     def _refresh_states(self, pod: Pod) -> None:
@@ -158,13 +161,6 @@ class Ranking:
         blame = (plugin.name, "PreScore", pod)
         return self._states_watch.ask(index, blame, plugin.pre_score, pod, self.nodes)
 
-    def _stale(self, *, is_whole: bool) -> dict[int, list[int] | None]:
-        """Return, by plugin, the rows whose scores are void; None for all."""
-        stale = self._scores_watch.stale()
-        stale.update(dict.fromkeys(range(len(self._steps)) if is_whole else self._restated))
-        self._restated.clear()
-        return stale
-
     def _patch(self, stale: dict[int, list[int] | None], closed: list[int], feasible: Mask, amounts: AmountsOf) -> bool:
         """See to rows of which only amounts have changed, and to rows that ceased to be feasible, if that is all."""
         rows: set[int] = set()
@@ -175,7 +171,7 @@ class Ranking:
                 return False
             rows.update(marks)
             steps.append((step.by_amounts, step.state, step.weight, step.weighted))
-        if len(rows) > FEW_ROWS or not self._keeps_extents(closed, feasible):
+        if len(rows) > FEW_ROWS or (closed and not self._keeps_extents(closed, feasible)):
             return False
         for row in rows:
             has, taken = amounts.get(row) or self._resources.amounts(row)
@@ -191,8 +187,6 @@ class Ranking:
 
     def _keeps_extents(self, flipped: list[int], feasible: Mask) -> bool:
         """Say whether some rows only ceased to be feasible, and none of them had the lowest or highest score alone."""
-        if not flipped:
-            return True
         if feasible[flipped].any():
             return False
         raws = [(step.raw, step.extent) for step in self._steps if step.raw is not None]
@@ -235,17 +229,12 @@ class Ranking:
         details = (step.normalizer, pod, scores, extent, step.state)
         return rows, self._scores_watch.ask(index, blame, ask_normalize, *details)
 
-    def _move(self, indices: Collection[int], *, is_flipped: bool) -> None:
-        """Note which plugins are going to change some of their scores."""
-        if is_flipped or not self._moving.issuperset(indices):
-            self._moving, self._standing = frozenset(indices), None
-
     def _sum_all(self, feasible: Mask) -> None:
         """Add up the scores of all rows; those of the plugins that do not move were added up before."""
-        if self._standing is None:
+        if self._unmoved is None:
             others = [step.weighted for index, step in enumerate(self._steps) if index not in self._moving]
-            self._standing = sum((some for some in others if some is not None), np.where(feasible, 0, OUT_OF_REACH))
-        total = self._standing
+            self._unmoved = sum((some for some in others if some is not None), np.where(feasible, 0, OUT_OF_REACH))
+        total = self._unmoved
         for index in self._moving:
             weighted = self._steps[index].weighted
             if weighted is not None:

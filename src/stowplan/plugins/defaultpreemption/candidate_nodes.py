@@ -16,9 +16,8 @@ import numpy as np
 from stowplan.framework.contract import Preemption
 from stowplan.framework.handle import PlacedPod
 from stowplan.framework.verdict import Code, Rejection, Verdict, Words
-from stowplan.model.importance import importance, started
 from stowplan.model.label_syntax import aggregate
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, importance, started
 from stowplan.plugins.defaultpreemption.dry_run import DryRun, Evictable
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.hypothetical import sum_rows

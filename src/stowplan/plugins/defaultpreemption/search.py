@@ -100,7 +100,7 @@ class VictimSearch:
 
 def _nominated(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> NominatedByRow:
     """Return, by row, the nominated pods that must fit beside `pod`."""
-    nominated = handle.nominations.standing_before(pod)
+    nominated = handle.nominations.ahead_of(pod)
     if not nominated:
         return {}
     rows = {name: row for row, name in enumerate(attempt.verdict.names) if name in nominated}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from stowplan.cel import versions
-from stowplan.cel.values import Carrier, of_version
-from stowplan.cel.versions import VersionError
+from stowplan.cel import values
+from stowplan.cel.values import Carrier, VersionError, of_version
 from stowplan.model.device_pool import DeviceAttribute
 
 
@@ -28,6 +27,6 @@ def of_attribute(attribute: DeviceAttribute, has_lists: bool) -> Any:
 
 def _version_of(text: str) -> Carrier:
     try:
-        return of_version(versions.parse(text))
+        return of_version(values.parse_version(text))
     except VersionError as error:
         raise ValueError(f"parse semantic version: {error}") from error

@@ -75,7 +75,7 @@ class Runtime:
         # Names of one length, so that nothing else of the message changes.
         return Program(compiled, environment.deserialize(message.replace(tree.EQUALS, STRICT_EQUALS)))
 
-    def _check(self, text: str, parsed: tree.Node, *, has_lists: bool) -> None:
+    def _check(self, text: str, parsed: tree.Expr, *, has_lists: bool) -> None:
         found = tree.problem(parsed, self._functions, has_lists)
         if found is not None:
             raise ExpressionError(f"compilation failed: {at(text, *found)}")

@@ -22,9 +22,8 @@ from stowplan.model.dra import (
     ResourceClaimSpec,
 )
 from stowplan.model.meta import NamespacedMeta, OwnerReference
-from stowplan.model.pod import Container, Pod
-from stowplan.model.pod_status import ExtendedResourceRequest
-from stowplan.model.resource_names import is_extended
+from stowplan.model.pod import Container, ExtendedResourceRequest, Pod
+from stowplan.model.requests import is_extended
 
 #: Marks a claim that was made for the extended resources of a pod.
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.handle import Listers
-from stowplan.model.device_pool import ResourceSlice
-from stowplan.model.device_taint_rules import TaintedSlices
+from stowplan.model.device_pool import ResourceSlice, TaintedSlices
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration
 from stowplan.plugins.dynamicresources import extended

@@ -19,10 +19,9 @@ from stowplan.model import requests
 from stowplan.model.device_pool import NodeAllocatableResourceMapping, ResourceSlice
 from stowplan.model.dra import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
 from stowplan.model.meta import ResourceList
-from stowplan.model.pod import Pod
-from stowplan.model.pod_status import NodeAllocatableResourceClaimStatus
+from stowplan.model.pod import NodeAllocatableResourceClaimStatus, Pod
 from stowplan.model.quantity import Quantity
-from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY
+from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY
 from stowplan.plugins.dynamicresources.asks import AllocationError
 from stowplan.table import resources
 from stowplan.table.columns import Mask
@@ -120,7 +119,7 @@ class NodeAllocatable:
         nodes.incoming(pod)
         demand = requests.request_list(pod, self._rules, beside)
         if self._rules.pod_level and pod.spec.resources is not None and pod.spec.resources.requests:
-            sums = requests.request_list(pod, requests.Rules(pod_level=False), beside)
+            sums = requests.request_list(pod, requests.RequestRules(pod_level=False), beside)
             for name in sorted(demand):
                 if name in sums and sums[name] > demand[name]:
                     text = "is insufficient to cover the aggregated container and node-allocatable DRA requests"

@@ -32,7 +32,7 @@ from stowplan.plugins.noderesources.allocation import (
 from stowplan.plugins.noderesources.arguments import NodeResourcesBalancedAllocationArgs
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
-from stowplan.table.standing import Lines
+from stowplan.table.resources import DerivedLines
 
 # Half of the range is for nodes that the pod tilts, half for those that it evens out, from 50 to 100.
 NEUTRAL = 75
@@ -92,7 +92,7 @@ class Evenness(msgspec.Struct, frozen=True):
     first: int
     second: int
 
-    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> Lines:
+    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> DerivedLines:
         rows = [self.first, self.second]
         taken, has = requested[rows].astype(np.float64), allocatable[rows].astype(np.float64)
         has[:, (has == 0).any(axis=0)] = math.inf
@@ -110,15 +110,15 @@ class Evenness(msgspec.Struct, frozen=True):
 
 def _improvement_of_all(counted: tuple[Share, ...], nodes: Nodes) -> Scores | None:
     """Return the score of every row, starting from how it stands; None where only the general rule is exact."""
-    standing = nodes.standing(Evenness(counted[0].row, counted[1].row)) if len(counted) == 2 else None
-    if standing is None or any(standing.highest[i] + share.amount >= EXACT for i, share in enumerate(counted)):
+    derived = nodes.derived(Evenness(counted[0].row, counted[1].row)) if len(counted) == 2 else None
+    if derived is None or any(derived.highest[i] + share.amount >= EXACT for i, share in enumerate(counted)):
         return None
-    lines = standing.lines
-    used: Lines = lines[:2] + np.array([[float(share.amount)] for share in counted])
+    lines = derived.lines
+    used: DerivedLines = lines[:2] + np.array([[float(share.amount)] for share in counted])
     np.minimum(used, lines[2:4], out=used)
     used /= lines[2:4]
     # To halve and to double is exact, so this is what `_balance` gives, in fewer passes over the rows.
-    balance: Lines = np.subtract(used[0], used[1], out=used[0])
+    balance: DerivedLines = np.subtract(used[0], used[1], out=used[0])
     np.abs(balance, out=balance)
     np.subtract(2.0, balance, out=balance)
     balance *= MAX_SCORE / 2

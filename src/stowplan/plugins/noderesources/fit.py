@@ -21,8 +21,7 @@ from stowplan.framework.remedies import Need, RejectedRows
 from stowplan.framework.verdict import WordedError
 from stowplan.model import requests
 from stowplan.model.pod import Pod
-from stowplan.model.requests import USUAL, Requests
-from stowplan.model.resource_names import is_extended
+from stowplan.model.requests import USUAL, Requests, is_extended
 from stowplan.plugins.dynamicresources.handle import ClaimsHandle
 from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts
 from stowplan.plugins.noderesources import arguments, hints
@@ -45,8 +44,7 @@ from stowplan.plugins.noderesources.arguments import LEAST_ALLOCATED, NodeResour
 from stowplan.plugins.shape_score import MAX_UTILIZATION, UtilizationShapePoint, curve_of
 from stowplan.table.columns import NO_ROWS, Rows, Scores
 from stowplan.table.nodes import Nodes
-from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS
-from stowplan.table.standing import Lines
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS, DerivedLines
 
 DEFAULT_ARGS = NodeResourcesFitArgs()
 
@@ -261,7 +259,7 @@ class FreeRoom(msgspec.Struct, frozen=True):
     rows: tuple[int, ...]
     weights: tuple[int, ...]
 
-    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> Lines:
+    def of_rows(self, allocatable: NDArray[np.int64], requested: NDArray[np.int64]) -> DerivedLines:
         rows = list(self.rows)
         has = allocatable[rows]
         free = (has - requested[rows]) * float(MAX_SCORE)
@@ -281,21 +279,21 @@ class FreeRoom(msgspec.Struct, frozen=True):
 def score_all(shares: tuple[Share, ...], nodes: Nodes) -> Scores | None:
     """Return the score of every row, for a pod that adds these shares; None where only the general rule is exact."""
     rule = FreeRoom(tuple([share.row for share in shares]), tuple([share.weight for share in shares]))
-    standing = nodes.standing(rule) if shares else None
+    derived = nodes.derived(rule) if shares else None
     count = len(shares)
     # Up to here floats hold what is divided, and no quotient is rounded up to the next whole number. Less than nothing
     # may be off, and comes to nothing.
-    if standing is None or max(*standing.highest[:count], MAX_SCORE * max(standing.highest[count:-1])) >= EXACT:
+    if derived is None or max(*derived.highest[:count], MAX_SCORE * max(derived.highest[count:-1])) >= EXACT:
         return None
-    lines, amounts = standing.lines, [float(share.amount) * MAX_SCORE for share in shares]
+    lines, amounts = derived.lines, [float(share.amount) * MAX_SCORE for share in shares]
     parts = lines[:count] - np.array([amounts]).T
-    if any(map(gt, amounts, standing.lowest)):
+    if any(map(gt, amounts, derived.lowest)):
         np.maximum(parts, 0.0, out=parts)
     parts /= lines[count:-1]
     np.floor(parts, out=parts)
     if set(rule.weights) != {1}:
         parts *= np.array([rule.weights]).T
-    total: Lines = parts[0]
+    total: DerivedLines = parts[0]
     for part in parts[1:]:
         total += part
     total /= lines[-1]

@@ -16,14 +16,13 @@ from stowplan.model.dra import DEVICE_CLASS_PREFIX, DeviceClass
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
-from stowplan.model.requests import USUAL, Rules
-from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, USUAL, RequestRules
 
 #: Lists the device classes that there are.
 List = Callable[[], Iterable[DeviceClass]]
 
 
-def awaited(device_classes: List | None, rules: Rules = USUAL) -> tuple[Awaited, ...]:
+def awaited(device_classes: List | None, rules: RequestRules = USUAL) -> tuple[Awaited, ...]:
     """Return the changes that a pod without room waits for; `rules` say how pods are weighed.
 
     Without a list of device classes, none serves an extended resource.
@@ -39,10 +38,10 @@ def awaited(device_classes: List | None, rules: Rules = USUAL) -> tuple[Awaited,
     return (*room, Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE, is_schedulable_after_device_class_event))
 
 
-def is_schedulable_after_pod_event(pod: Pod, old: Pod, new: Pod | None, rules: Rules = USUAL) -> bool:
+def is_schedulable_after_pod_event(pod: Pod, old: Pod, new: Pod | None, rules: RequestRules = USUAL) -> bool:
     """Any pod that leaves its node helps; one that shrinks, if it shrinks in something that `pod` requests."""
     # Here upstream counts what is set on the pod itself, whether that counts otherwise or not.
-    rules = Rules(pod_level_resize=rules.pod_level_resize)
+    rules = RequestRules(pod_level_resize=rules.pod_level_resize)
     if new is None:
         return changes.counts_on_a_node(old)
     if changes.is_same(pod, new):
@@ -55,7 +54,7 @@ def is_schedulable_after_pod_event(pod: Pod, old: Pod, new: Pod | None, rules: R
 
 
 def is_schedulable_after_node_change(
-    device_classes: List, pod: Pod, old: Node | None, new: Node, rules: Rules = USUAL
+    device_classes: List, pod: Pod, old: Node | None, new: Node, rules: RequestRules = USUAL
 ) -> bool:
     """A node helps if it could take the pod when empty and, where it was there before, now has more of what counts.
 

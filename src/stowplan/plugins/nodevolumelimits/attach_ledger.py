@@ -19,7 +19,7 @@ from stowplan.plugins.nodevolumelimits.attach_references import Attachment, Clai
 from stowplan.plugins.nodevolumelimits.attach_resolutions import Resolutions
 from stowplan.plugins.nodevolumelimits.attach_resolving import Resolution
 from stowplan.plugins.volumes.csi_migration import Attachable
-from stowplan.table.holdings import Holding
+from stowplan.table.counts import Holding
 
 NO_LIMIT: Final = 1 << 62
 CSI_NODE: Final = "CSINode"

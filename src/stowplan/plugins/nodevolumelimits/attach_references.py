@@ -43,7 +43,7 @@ Reference = Claim | Disk | Attachment
 
 @dataclass(frozen=True, slots=True)
 class PodVolumes:
-    """Names the claims and disks of a pod, in their order (`table.holdings.Held`)."""
+    """Names the claims and disks of a pod, in their order (`table.counts.Held`)."""
 
     def things(self, pod: Pod) -> list[Claim | Disk]:
         found = (_reference(pod, volume) for volume in pod.spec.volumes)

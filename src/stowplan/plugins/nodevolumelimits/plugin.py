@@ -17,7 +17,7 @@ from stowplan.plugins.nodevolumelimits.attach_room import Room
 from stowplan.plugins.nodevolumelimits.attach_wanted import Wanted, WantedBy, wanted_by
 from stowplan.plugins.volumes import hints
 from stowplan.table.columns import Mask
-from stowplan.table.holdings import Holding
+from stowplan.table.counts import Holding
 from stowplan.table.nodes import Nodes
 
 LIMIT_REASON: Final = "node(s) exceed max volume count"

@@ -9,7 +9,7 @@ import numpy as np
 
 from stowplan.framework.handle import Listers
 from stowplan.model.label_syntax import SelectorError
-from stowplan.model.node_selector import CompiledNodeSelector, Term
+from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm
 from stowplan.model.selectors import compile_label_selector
 from stowplan.model.storage import CSIStorageCapacity
 from stowplan.plugins.volumebinding.reach import Reach
@@ -114,4 +114,4 @@ def _segment(report: CSIStorageCapacity) -> CompiledNodeSelector:
         selector = compile_label_selector(report.node_topology)
     except SelectorError:
         return CompiledNodeSelector()
-    return CompiledNodeSelector(() if selector.is_nothing else (Term(labels=selector.requirements),))
+    return CompiledNodeSelector(() if selector.is_nothing else (CompiledTerm(labels=selector.requirements),))

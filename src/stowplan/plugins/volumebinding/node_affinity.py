@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from stowplan.model.affinity import NodeSelector
-from stowplan.model.node_selector import CompiledNodeSelector, Term, compile_node_selector
+from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm, compile_node_selector
 from stowplan.model.storage import PersistentVolume
 from stowplan.table import node_match
 from stowplan.table.columns import Mask
@@ -27,7 +27,7 @@ def required(volume: PersistentVolume) -> CompiledNodeSelector | None:
 def by_labels(selector: NodeSelector) -> CompiledNodeSelector:
     """Compile a node selector to be asked of nothing but labels; equal ones share the result."""
     terms = compile_node_selector(selector).terms
-    return CompiledNodeSelector(tuple(Term(labels=term.labels, errors=term.errors) for term in terms))
+    return CompiledNodeSelector(tuple(CompiledTerm(labels=term.labels, errors=term.errors) for term in terms))
 
 
 def admitted(selector: CompiledNodeSelector | None, nodes: Nodes) -> Mask:

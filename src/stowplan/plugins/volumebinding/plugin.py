@@ -29,7 +29,7 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.handle import PreparingHandle
 from stowplan.framework.verdict import Code, Rejection, WordedError
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 from stowplan.plugins.shape_score import UtilizationShapePoint, curve_of, shape_faults
 from stowplan.plugins.volumebinding import scoring
 from stowplan.plugins.volumebinding.completion import Completion, CompletionError, key_of
@@ -183,18 +183,18 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         if reasons or not len(node):
             self._fail("assume")
             return refuse(*reasons or (f'node "{node_name}" not found',))
-        plan = self._plans[_identity(pod)] = outlook.plan(0, node_name)
+        plan = self._plans[pod_id(pod)] = outlook.plan(0, node_name)
         for change in plan.changes():
             self._handle.assumptions.assume(change.wanted)
         return None
 
     def unreserve(self, pod: Pod, node_name: str) -> None:
-        plan = self._plans.pop(_identity(pod), None)
+        plan = self._plans.pop(pod_id(pod), None)
         for change in plan.changes() if plan is not None else ():
             self._handle.assumptions.restore(*key_of(change.found))
 
     def pre_bind_pre_flight(self, pod: Pod, node_name: str) -> Skip | None:
-        return None if _identity(pod) in self._plans else SKIP
+        return None if pod_id(pod) in self._plans else SKIP
 
     async def pre_bind(self, pod: Pod, node_name: str) -> Rejection | None:
         with self._stage("bind"):
@@ -204,7 +204,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         return rejection
 
     async def _bind(self, pod: Pod) -> Rejection | None:
-        plan = self._plans.get(_identity(pod))
+        plan = self._plans.get(pod_id(pod))
         if plan is None:
             return None
         completion = Completion(self._handle, self._search.migrations, pod, plan)
@@ -216,7 +216,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
             return Rejection((f"binding volumes: {error}",), Code.ERROR)
         if not is_in_time:
             return Rejection((f"binding volumes: {TOO_LATE}",), Code.ERROR)
-        self._plans.pop(_identity(pod), None)
+        self._plans.pop(pod_id(pod), None)
         return None
 
     # What goes wrong is counted by stage
@@ -238,7 +238,3 @@ def _objections(outlook: Outlook) -> Iterator[tuple[Mask, str]]:
     yield outlook.lacks_volume, NO_VOLUME_REASON
     yield outlook.lacks_space, NO_SPACE_REASON
     yield outlook.lacks_bound, MISSING_REASON
-
-
-def _identity(pod: Pod) -> str:
-    return pod.uid or pod.key

@@ -9,7 +9,7 @@ import numpy as np
 from stowplan.framework.handle import Listers
 from stowplan.model import selectors
 from stowplan.model.label_syntax import SelectorError
-from stowplan.model.node_selector import CompiledNodeSelector, Term
+from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm
 from stowplan.model.storage import PersistentVolumeClaim, StorageClass, TopologySelectorTerm
 from stowplan.plugins.volumebinding.capacities import Capacities, Reports
 from stowplan.plugins.volumebinding.reach import NOTHING, Ranks
@@ -73,13 +73,13 @@ def _room(
     return Room(reports, reports.with_room(request_of(claim).value))
 
 
-def _term(topology: TopologySelectorTerm) -> Term:
+def _term(topology: TopologySelectorTerm) -> CompiledTerm:
     """Compile an allowed topology; one without conditions, or that nobody understands, allows nothing."""
     conditions = topology.match_label_expressions
     if not conditions:
-        return Term(errors=("a topology without labels allows no node",))
+        return CompiledTerm(errors=("a topology without labels allows no node",))
     try:
         made = (selectors.make_requirement(each.key, selectors.IN, each.values or None) for each in conditions)
-        return Term(labels=selectors.select(made).requirements)
+        return CompiledTerm(labels=selectors.select(made).requirements)
     except SelectorError as error:
-        return Term(errors=error.messages)
+        return CompiledTerm(errors=error.messages)

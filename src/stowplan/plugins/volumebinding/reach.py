@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.model import selectors
-from stowplan.model.node_selector import CompiledNodeSelector, Term
+from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm
 from stowplan.model.selectors import Requirement
 from stowplan.table import node_match
 from stowplan.table.columns import MISSING, Mask
@@ -123,7 +123,7 @@ def _split(
     telling = max(by_value, key=lambda requirement: variety[requirement.key])
     rest = tuple(requirement for requirement in selector.terms[0].labels if requirement is not telling)
     values = tuple(dict.fromkeys(telling.values))
-    return telling.key, values, CompiledNodeSelector((Term(labels=rest),)) if rest else None
+    return telling.key, values, CompiledNodeSelector((CompiledTerm(labels=rest),)) if rest else None
 
 
 def _by_value(selector: CompiledNodeSelector) -> list[Requirement]:

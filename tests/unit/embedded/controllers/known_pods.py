@@ -1,6 +1,6 @@
 """A pod as the controllers know it, for tests to vary."""
 
-from stowplan.embedded.following.pods import KnownPod
+from stowplan.embedded.informers.pods import KnownPod
 
 PLAIN = KnownPod(
     namespace="default",

@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from stowplan.embedded.controllers.all import Options, start_all
-from stowplan.embedded.kubelet.kubelet import Timing
+from stowplan.embedded.controllers.start import ControllerOptions, start_all
+from stowplan.embedded.kubelet.kubelet import KubeletTiming
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
@@ -36,8 +36,8 @@ class SmallCluster:
 
     def __init__(self, store: Store | None = None, **settings: Any) -> None:
         self.api = Api(store or Store(), Catalogue(), self.now, random.Random(7).getrandbits)
-        timing = settings.pop("timing", Timing(start_seconds=0.5))
-        self._options = replace(Options(now=self.now, timing=timing), **settings)
+        timing = settings.pop("timing", KubeletTiming(start_seconds=0.5))
+        self._options = replace(ControllerOptions(now=self.now, timing=timing), **settings)
         self._tasks: list[asyncio.Task[None]] = []
 
     def now(self) -> datetime:

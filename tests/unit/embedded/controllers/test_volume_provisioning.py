@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.controllers import volume_topology
+from stowplan.embedded.controllers import volume_provisioning
 from stowplan.embedded.controllers.volume_provisioning import standard_class
 from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import STATEFUL_SETS, SmallCluster, ready_count, tell, template
@@ -201,7 +201,7 @@ def test_a_stateful_set_runs_on_volumes_of_the_default_class() -> None:
     ],
 )
 def test_volumes_without_a_consumer_are_spread(topologies: Any, claims: list[str], expected: list[Object]) -> None:
-    chosen = [volume_topology.spread({"allowedTopologies": topologies}, claim) for claim in claims]
+    chosen = [volume_provisioning.spread({"allowedTopologies": topologies}, claim) for claim in claims]
     assert chosen == expected
 
 
@@ -216,4 +216,4 @@ def test_volumes_without_a_consumer_are_spread(topologies: Any, claims: list[str
     ],
 )
 def test_where_a_class_allows_volumes(topologies: Any, labels: dict[str, str], expected: bool) -> None:
-    assert volume_topology.allows({"allowedTopologies": topologies}, labels) is expected
+    assert volume_provisioning.allows({"allowedTopologies": topologies}, labels) is expected

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.kubelet.kubelet import Timing
+from stowplan.embedded.kubelet.kubelet import KubeletTiming
 from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import SmallCluster, condition, ready_count, tell, template
 from tests.unit.embedded.controllers.storage_objects import add_claim, add_volume
@@ -213,7 +213,7 @@ def test_a_deleted_pod_goes_after_the_time_that_stopping_takes_but_within_its_gr
         await cluster.pass_time(15)
         assert not cluster.exists(PODS, "slow")
 
-    tell(story, timing=Timing(stop_seconds=20.0))
+    tell(story, timing=KubeletTiming(stop_seconds=20.0))
 
 
 def test_a_deleted_pod_that_somebody_holds_is_reported_as_ended() -> None:
@@ -251,4 +251,4 @@ def test_starts_are_told_where_wished() -> None:
         await cluster.pass_time(2)
         assert cluster.events("Started") == ["Container started: main"]
 
-    tell(story, timing=Timing(tells_starts=True))
+    tell(story, timing=KubeletTiming(tells_starts=True))

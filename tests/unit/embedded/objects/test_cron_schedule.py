@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stowplan.embedded.controllers.cron_jobs import latest_between
+from stowplan.embedded.controllers.cronjob import latest_between
 from stowplan.embedded.objects.cron_schedule import ScheduleError, parse
 
 # A Thursday.

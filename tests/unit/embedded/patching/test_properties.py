@@ -22,7 +22,7 @@ from stowplan.embedded.patching import (
 )
 from stowplan.embedded.patching.owning import MalformedValueError, difference
 from stowplan.embedded.patching.plain import without_nulls
-from stowplan.model import merge_patch
+from stowplan.model import json_values
 from tests.examples import examples
 from tests.unit.embedded.patching.resources import DEPLOYMENT, POD, WIDGET, applying, make, owners
 
@@ -148,8 +148,8 @@ def test_whoever_applies_nothing_any_more_owns_nothing(first: Object, second: Ob
 
 @given(DOCUMENTS)
 def test_merging_a_value_into_nothing_leaves_no_nulls_in_objects(value: Any) -> None:
-    merged = merge_patch.merged({}, {"a": value})
-    assert merge_patch.merged(merged, {"a": value}) == merged
+    merged = json_values.merge_patch({}, {"a": value})
+    assert json_values.merge_patch(merged, {"a": value}) == merged
 
 
 @given(MEMBERS)

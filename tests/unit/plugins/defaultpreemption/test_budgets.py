@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from stowplan.cache.cache import Placed
+from stowplan.cache.cache import CachedPod
 from stowplan.model.meta import LabelSelector, LabelSelectorRequirement, NamespacedMeta
 from stowplan.model.pod import Pod
 from stowplan.model.workload import PodDisruptionBudget, PodDisruptionBudgetSpec
@@ -28,7 +28,7 @@ WEB = (web("w1"), web("w2"), web("w3"))
 def violated(budgets: list[PodDisruptionBudget], pods: tuple[Pod, ...]) -> list[bool]:
     table = Table()
     known = Budgets(budgets)
-    return known.violated_by([Placed(pod, table.shape_of(pod), "a", is_assumed=False) for pod in pods])
+    return known.violated_by([CachedPod(pod, table.shape_of(pod), "a", is_assumed=False) for pod in pods])
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,5 @@ def test_a_wrong_selector_is_about_nobody() -> None:
 
 def test_every_node_starts_with_the_whole_budget() -> None:
     table, known = Table(), Budgets([budget("b", 1, app="web")])
-    pods = [Placed(pod, table.shape_of(pod), "a", is_assumed=False) for pod in WEB]
+    pods = [CachedPod(pod, table.shape_of(pod), "a", is_assumed=False) for pod in WEB]
     assert [known.violated_by(pods[:1]), known.violated_by(pods[1:])] == [[False], [False, True]]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stowplan.framework.contract import Attempt
 from stowplan.framework.handle import PlacedPod, PlacedPods
 from stowplan.framework.verdict import Words
-from stowplan.model.kinds import ApiObject
+from stowplan.model.meta import ApiObject
 from stowplan.model.pod import Pod
 from stowplan.plugins.defaultpreemption.search import VictimSearch
 from stowplan.table.nodes import Nodes

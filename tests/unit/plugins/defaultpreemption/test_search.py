@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stowplan.framework.contract import refuse
-from stowplan.model.kinds import ApiObject
+from stowplan.model.meta import ApiObject
 from stowplan.model.pod import Pod
 from stowplan.plugins.defaultpreemption.plugin import DefaultPreemptionArgs
 from stowplan.plugins.defaultpreemption.search import VictimSearch

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from stowplan.model.dra import AllocationResult, ResourceClaim, ResourceClaimStatus
 from stowplan.model.meta import NamespacedMeta, OwnerReference
-from stowplan.model.pod import Pod, PodResourceClaim
-from stowplan.model.pod_status import PodResourceClaimStatus
+from stowplan.model.pod import Pod, PodResourceClaim, PodResourceClaimStatus
 from stowplan.plugins.dynamicresources import hints
 from stowplan.testing import make_pod
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.model import decode
-from stowplan.model.device_pool import Device, DeviceTaint, DeviceTaintRule, ResourceSlice
-from stowplan.model.device_taint_rules import TaintedSlices, changed_by
+from stowplan.model.device_pool import Device, DeviceTaint, DeviceTaintRule, ResourceSlice, TaintedSlices, changed_by
 from tests.unit.plugins.dynamicresources.offers import DRIVER, make_slice
 
 SLICE = make_slice("s", Device(name="a", taints=(DeviceTaint(key="own"),)), Device(name="b"))

@@ -10,7 +10,7 @@ from stowplan.model.dra import DeviceClass, DeviceClassSpec
 from stowplan.model.meta import ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.requests import Rules
+from stowplan.model.requests import RequestRules
 from stowplan.plugins.noderesources import hints
 from stowplan.testing import make_node, make_pod
 
@@ -47,13 +47,16 @@ SET_ON_POD = decode.convert(Pod, {"spec": {"containers": [{"name": "c"}], "resou
 
 def test_what_is_set_on_the_pod_itself_counts_by_the_rules() -> None:
     assert hints.is_schedulable_after_node_change(tuple, SET_ON_POD, None, NODE.build()) is False
-    assert hints.is_schedulable_after_node_change(tuple, SET_ON_POD, None, NODE.build(), Rules(pod_level=False)) is True
+    assert (
+        hints.is_schedulable_after_node_change(tuple, SET_ON_POD, None, NODE.build(), RequestRules(pod_level=False))
+        is True
+    )
 
 
 def test_a_neighbour_that_shrinks_is_weighed_with_what_is_set_on_it_whatever_the_rules() -> None:
     shrunk = replace(SET_ON_POD, spec=replace(SET_ON_POD.spec, resources=None, node_name="n"))
     neighbour = replace(SET_ON_POD, spec=replace(SET_ON_POD.spec, node_name="n"))
-    assert hints.is_schedulable_after_pod_event(WAITING, neighbour, shrunk, Rules(pod_level=False)) is True
+    assert hints.is_schedulable_after_pod_event(WAITING, neighbour, shrunk, RequestRules(pod_level=False)) is True
 
 
 @pytest.mark.parametrize(

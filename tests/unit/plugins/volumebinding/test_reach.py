@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stowplan.model.node_selector import CompiledNodeSelector, Term
+from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm
 from stowplan.model.selectors import Requirement
 from stowplan.plugins.volumebinding.reach import NOTHING, Reach
 from stowplan.table.nodes import Nodes
@@ -18,7 +18,7 @@ def needs(*conditions: str) -> CompiledNodeSelector:
     for condition in conditions:
         key, operator, *values = condition.split()
         requirements.append(Requirement(key, operator, tuple(values)))
-    return CompiledNodeSelector((Term(labels=tuple(requirements)),))
+    return CompiledNodeSelector((CompiledTerm(labels=tuple(requirements)),))
 
 
 def either(*selectors: CompiledNodeSelector) -> CompiledNodeSelector:
@@ -59,7 +59,9 @@ def found(wanted: list[CompiledNodeSelector | None], among: str = "", taken: tup
         pytest.param([either(needs("host in n1"), needs("zone in west"))], "0-0-", id="one of two terms"),
         pytest.param([CompiledNodeSelector()], "----", id="what nobody reaches"),
         pytest.param([needs()], "0000", id="a term without conditions"),
-        pytest.param([CompiledNodeSelector((Term(errors=("?",)),))], "----", id="a term that nobody understands"),
+        pytest.param(
+            [CompiledNodeSelector((CompiledTerm(errors=("?",)),))], "----", id="a term that nobody understands"
+        ),
         pytest.param([needs("host in elsewhere")], "----", id="a value that no node has"),
     ],
 )

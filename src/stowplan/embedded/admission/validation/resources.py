@@ -10,7 +10,7 @@ from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.problems import NOT_NEGATIVE, Problems
 from stowplan.embedded.objects.resource import Object
 from stowplan.model.quantity import Quantity, QuantityError
-from stowplan.model.resource_names import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, NATIVE_DOMAIN, is_extended
+from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, NATIVE_DOMAIN, is_extended
 
 _OF_CONTAINERS: Final = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
 #: Standard, though no container can have them.

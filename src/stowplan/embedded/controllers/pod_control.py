@@ -1,0 +1,232 @@
+"""The pods of a workload: claimed by controller reference and selector, made from its template, deleted.
+
+Which of too many pods go first is decided here too. `workload` says when a workload is looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from stowplan.embedded.informers.controller import ControllerContext
+from stowplan.embedded.informers.event_recorder import EventRecorder
+from stowplan.embedded.informers.metadata import controller_of, controller_reference, is_terminating, remove_owner
+from stowplan.embedded.informers.pods import DELETION_COST, KnownPod, matching
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.registry.api import Api
+from stowplan.model.selectors import Selector
+
+#: What the API server leaves of a name to put five random characters behind.
+_LONGEST_PREFIX = 58
+_PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
+#: They spell no words.
+_HASH_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
+_HASH_LENGTH = 10
+
+
+@dataclass(slots=True)
+class WorkloadObject:
+    """An object that controls pods by a selector, as it was read to be changed."""
+
+    resource: Resource
+    obj: Object
+    selector: Selector
+    uid: str = field(init=False)
+    namespace: str = field(init=False)
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        meta = self.obj["metadata"]
+        self.uid, self.namespace, self.name = meta["uid"], meta["namespace"], meta["name"]
+
+    @property
+    def spec(self) -> Object:
+        spec: Object = self.obj["spec"]
+        return spec
+
+    @property
+    def status(self) -> Object:
+        """What was reported last; not to be changed where nothing was."""
+        return self.obj.get("status") or {}
+
+    @property
+    def generation(self) -> int:
+        generation: int = self.obj["metadata"].get("generation", 1)
+        return generation
+
+    @property
+    def is_terminating(self) -> bool:
+        return is_terminating(self.obj)
+
+    @property
+    def reference(self) -> Object:
+        return controller_reference(self.resource, self.obj)
+
+    def save_status(self, api: Api) -> None:
+        """Write the status; what comes after works on what the API made of the object."""
+        saved = api.update(self.resource, self.namespace, self.name, self.obj, subresource="status")
+        self.obj.clear()
+        self.obj.update(saved)
+
+
+class PodControl:
+    """Claims, makes and deletes the pods of one controller, with the events that tell of it."""
+
+    def __init__(self, context: ControllerContext, recorder: EventRecorder) -> None:
+        self._api, self._informer = context.api, context.pods
+        self._recorder = recorder
+
+    def claim(self, workload: WorkloadObject, may_adopt: Callable[[KnownPod], bool] | None = None) -> list[KnownPod]:
+        """Adopt orphans, release pods that no longer match, and list those that the workload has then."""
+        owned = self._informer.by_owner.find(workload.uid)
+        own = matching(workload.selector, owned)
+        if workload.is_terminating:
+            return own
+        orphans = self._informer.orphans(workload.namespace, workload.selector)
+        adopted = [pod for pod in orphans if pod.is_active and (may_adopt is None or may_adopt(pod))]
+        for pod in adopted:
+            self._change(pod, lambda obj: _adopt(obj, workload))
+        if len(own) < len(owned):
+            kept = {pod.key for pod in own}
+            for pod in owned:
+                if pod.key not in kept and not pod.is_terminating:
+                    self._change(pod, lambda obj: remove_owner(obj, workload.uid))
+        if not adopted:
+            return own
+        self._informer.catch_up()
+        return matching(workload.selector, self._informer.by_owner.find(workload.uid))
+
+    def create(self, workload: WorkloadObject, pod: Object) -> None:
+        """Create a pod for its owner; if the API refuses, say so on the owner and raise the refusal."""
+        try:
+            created = self._api.create(self._informer.resource, workload.namespace, pod)
+        except StatusError as error:
+            # A namespace on its way out refuses everything, and everybody in it goes too.
+            if not _is_namespace_terminating(error):
+                message = f"Error creating: {error.message}"
+                self._recorder.warning(workload.resource, workload.obj, "FailedCreate", message)
+            raise
+        message = f"Created pod: {created['metadata']['name']}"
+        self._recorder.normal(workload.resource, workload.obj, "SuccessfulCreate", message)
+
+    def delete(self, workload: WorkloadObject, pod: KnownPod) -> None:
+        """Delete a pod of its owner; one that is gone already is fine."""
+        try:
+            self._api.delete(self._informer.resource, *pod.key, {"preconditions": {"uid": pod.uid}})
+        except StatusError as error:
+            if error.code in (404, 409):
+                return
+            self._recorder.warning(workload.resource, workload.obj, "FailedDelete", f"Error deleting: {error.message}")
+            raise
+        self._recorder.normal(workload.resource, workload.obj, "SuccessfulDelete", f"Deleted pod: {pod.name}")
+
+    def _change(self, pod: KnownPod, edit: Callable[[Object], None]) -> None:
+        try:
+            obj = self._api.get(self._informer.resource, *pod.key)
+            if obj["metadata"]["uid"] == pod.uid:
+                edit(obj)
+                self._api.update(self._informer.resource, *pod.key, obj)
+        except StatusError as error:
+            # Gone, or changed meanwhile: the next look decides anew.
+            if error.code not in (404, 409):
+                raise
+
+
+def _adopt(pod: Object, workload: WorkloadObject) -> None:
+    if controller_of(pod) is None:
+        pod["metadata"].setdefault("ownerReferences", []).append(workload.reference)
+
+
+def _is_namespace_terminating(error: StatusError) -> bool:
+    """Whether the API refused because the namespace is being deleted."""
+    causes = (error.details or {}).get("causes", [])
+    return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
+
+
+@dataclass(slots=True)
+class PodNaming:
+    """How a pod made from a template is called, and what is added to the template's labels and annotations."""
+
+    name: str = ""
+    prefix: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
+def pod_from_template(template: Object, workload: WorkloadObject, naming: PodNaming | None = None) -> Object:
+    """Make a pod from a template, whose parts it shares; without a name of its own it is called after its owner."""
+    naming = naming or PodNaming()
+    meta = template.get("metadata") or {}
+    prefix = naming.prefix or workload.name
+    named = {"name": naming.name} if naming.name else {"generateName": f"{prefix[:_LONGEST_PREFIX]}-"}
+    return {
+        "metadata": {
+            **named,
+            "namespace": workload.namespace,
+            "labels": {**(meta.get("labels") or {}), **naming.labels},
+            "annotations": {**(meta.get("annotations") or {}), **naming.annotations},
+            "finalizers": list(meta.get("finalizers") or []),
+            "ownerReferences": [workload.reference],
+        },
+        "spec": dict(template.get("spec") or {}),
+    }
+
+
+def compute_hash(template: Any, collision_count: int = 0) -> str:
+    """Name a pod template: equal ones have equal names; the collision count tells apart others that would too."""
+    canonical = msgspec.json.encode([template, collision_count], order="sorted")
+    number = int.from_bytes(hashlib.sha256(canonical).digest()[:8])
+    characters = []
+    for _ in range(_HASH_LENGTH):
+        number, digit = divmod(number, len(_HASH_CHARACTERS))
+        characters.append(_HASH_CHARACTERS[digit])
+    return "".join(characters)
+
+
+def create_hashed(api: Api, resource: Resource, workload: WorkloadObject, make: Callable[[int], Object]) -> Object:
+    """Create what is named after a template hash; `make` is given the count of names that were taken by others."""
+    collisions: int = workload.status.get("collisionCount", 0)
+    while True:
+        try:
+            return api.create(resource, workload.namespace, make(collisions))
+        except StatusError as error:
+            if error.reason != "AlreadyExists":
+                raise
+        collisions += 1
+        workload.obj.setdefault("status", {})["collisionCount"] = collisions
+
+
+def pods_to_delete(pods: Iterable[KnownPod], count: int, related: Iterable[KnownPod]) -> list[KnownPod]:
+    """Choose `count` pods to delete; `related` are the pods of the sets that share this one's owner.
+
+    First go pods without a node, then pending before running, unready before ready, cheap before dear, from nodes
+    with many related pods, and younger before older ones.
+    """
+    crowds = Counter(pod.node for pod in related if pod.is_active and pod.node)
+    return sorted(pods, key=lambda pod: _deletion_rank(pod, crowds[pod.node]))[:count]
+
+
+def _deletion_rank(pod: KnownPod, crowd: int) -> tuple[bool, int, bool, int, int, float, int, float]:
+    return (
+        pod.node != "",
+        _PHASE_ORDER.get(pod.phase, 0),
+        pod.is_ready,
+        _deletion_cost(pod),
+        -crowd,
+        -pod.ready_since,
+        -pod.restarts,
+        -pod.created,
+    )
+
+
+def _deletion_cost(pod: KnownPod) -> int:
+    try:
+        return int(pod.annotations.get(DELETION_COST, "0"))
+    except ValueError:
+        return 0

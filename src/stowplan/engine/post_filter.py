@@ -1,0 +1,185 @@
+"""Make room for a pod that fits nowhere: PostFilter decides, then the victims are evicted beside the loop.
+
+The pod they make room for is held at the gate meanwhile. The last victim is evicted when all others are: the event of
+its end is what brings the pod back, so the gate is open as soon as that victim is gone or going. A victim that is
+itself only on its way (held by Permit, or before its binding) is turned back in memory; nothing is deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stowplan.cache.cache import Cache
+from stowplan.engine.background_tasks import BackgroundTasks
+from stowplan.engine.extenders import Extenders
+from stowplan.engine.ports import Environment, Evicted, Note, Trouble
+from stowplan.engine.results import Refused
+from stowplan.engine.scheduling_cycle import Field
+from stowplan.framework.contract import Preemption
+from stowplan.framework.handle import ExtenderError
+from stowplan.framework.plugin_faults import PluginError
+from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter, settled
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Code, Rejection
+from stowplan.framework.waiting_pods import WaitingPods
+from stowplan.model.meta import Condition
+from stowplan.model.pod import Pod, pod_id
+from stowplan.queue.queue import SchedulingQueue
+
+PLUGIN: Final = "DefaultPreemption"
+
+
+async def find_room(field: Field, extenders: Extenders | None, profile: Profile, refused: Refused) -> PostFiltered:
+    """Return the node on which room can be made for a refused pod, or what is to be said about that."""
+    pod = refused.pod
+    kept = field.memo.find(profile, pod, field.table.shape_of(pod))
+    # Where answers are not kept these are other filters than those that refused the pod, with other words.
+    kept.filtering.adopt(refused.verdict.vocabulary)
+    try:
+        kept.filtering.refresh(pod)
+        made = run_post_filter(profile, pod, attempt_of(kept.filtering, refused.verdict, pod))
+    except PluginError as error:
+        return PostFiltered(rejection=Rejection((str(error),), Code.ERROR, error.plugin))
+    if made.proposed is None or extenders is None:
+        return made
+    try:
+        return settled(made, await extenders.agree(pod, made.proposed.candidates))
+    except ExtenderError as error:
+        return PostFiltered(rejection=made.proposed.fail(str(error)), errands=made.errands)
+
+
+@dataclass(slots=True, eq=False)
+class Preempting:
+    """One preemption: for whom, where, and the last victim once all the others have been evicted."""
+
+    pod: Pod
+    node_name: str
+    last: Pod | None = None
+
+
+class Evictions:
+    """Preemptions under way, by the pod they make room for, and pods on their way that can still be turned back."""
+
+    def __init__(self, cache: Cache, waiting: WaitingPods) -> None:
+        self._cache, self._waiting = cache, waiting
+        self._underway: dict[str, Preempting] = {}
+        # Binding tasks by pod, for as long as the pod can be turned back without asking the cluster.
+        self._on_their_way: dict[str, asyncio.Task[Any]] = {}
+
+    def __len__(self) -> int:
+        """Count what is kept: nothing, once everything has come to its end."""
+        return len(self._underway) + len(self._on_their_way)
+
+    def is_underway(self, pod: Pod) -> bool:
+        """Say whether victims of `pod` are still being evicted; it is not to be tried meanwhile."""
+        run = self._underway.get(pod_id(pod))
+        if run is None or run.last is None:
+            return run is not None
+        placed = self._cache.placed(run.last)
+        return placed is not None and not placed.pod.is_terminating
+
+    def begin(self, pod: Pod, node_name: str) -> Preempting:
+        """Hold a pod at the gate from now on, until the preemption for it ends."""
+        run = self._underway[pod_id(pod)] = Preempting(pod, node_name)
+        return run
+
+    def end(self, run: Preempting) -> None:
+        """Hold the pod no longer for this preemption."""
+        # The pod may have been let in while the last answer was still to come, and be making room elsewhere by now.
+        if self._underway.get(pod_id(run.pod)) is run:
+            del self._underway[pod_id(run.pod)]
+
+    def set_out(self, pod: Pod, task: asyncio.Task[Any]) -> None:
+        """Note that a pod is on its way, and the task that sees it there."""
+        self._on_their_way[pod_id(pod)] = task
+
+    def arrive(self, pod: Pod) -> bool:
+        """Note that a pod can no longer be turned back; False if it has been."""
+        return self._on_their_way.pop(pod_id(pod), None) is not None
+
+    def turn_back(self, victim: Pod) -> bool:
+        """Turn back a victim that is only on its way to its node; False if it cannot be any more."""
+        waiting = self._waiting.get(victim)
+        if waiting is not None and waiting.preempt(PLUGIN):
+            return True
+        task = self._on_their_way.pop(pod_id(victim), None)
+        return task is not None and task.cancel(f"preempted by {PLUGIN}")
+
+
+class Evictor:
+    """Carries out preemptions."""
+
+    def __init__(
+        self, evictions: Evictions, queue: SchedulingQueue, environment: Environment, tasks: BackgroundTasks
+    ) -> None:
+        self._evictions, self._queue, self._environment, self._tasks = evictions, queue, environment, tasks
+
+    def start(self, pod: Pod, preemption: Preemption) -> asyncio.Task[None] | None:
+        """Hold the pod at the gate and evict its victims beside the loop; nothing is left to do if all are going."""
+        victims = [victim for victim in preemption.victims if not victim.is_terminating]
+        if not victims:
+            return None
+        return self._tasks.start(self._carry_out(self._evictions.begin(pod, preemption.node_name), victims))
+
+    async def _carry_out(self, run: Preempting, victims: Sequence[Pod]) -> None:
+        """Evict the victims; if that fails, the pod is tried again at once."""
+        pod, node_name, environment = run.pod, run.node_name, self._environment
+        *most, last = victims
+        started_at_ns = environment.now_ns()
+        try:
+            evicted = (self._evict(victim, pod, node_name) for victim in most)
+            cleared = self._clear_lower_nominations(pod, node_name)
+            for problem in await asyncio.gather(*evicted, *cleared, return_exceptions=True):
+                if problem is not None:
+                    raise problem
+            run.last = last
+            await self._evict(last, pod, node_name)
+        except Exception as error:
+            text = str(error) or type(error).__name__
+            environment.tell(Trouble(f"pod {pod.key!r}: making room on node {node_name!r} failed: {text}"))
+            environment.tell(Evicted(pod, len(victims), started_at_ns, is_error=True))
+            self._evictions.end(run)
+            self._queue.activate([pod], environment.now_ns())
+        else:
+            self._evictions.end(run)
+            environment.tell(Evicted(pod, len(victims), started_at_ns))
+            self._open_gate(pod)
+
+    async def _evict(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+        environment = self._environment
+        text = f"Preempted by pod {preemptor.uid} on node {node_name}"
+        if self._evictions.turn_back(victim):
+            text += " (in kube-scheduler memory)."
+        else:
+            async with asyncio.timeout(environment.timeouts.write_seconds):
+                await environment.writer.evict(victim, _condition(victim, preemptor))
+        environment.writer.record(Note(victim, "Normal", "Preempted", "Preempting", text, preemptor))
+
+    def _clear_lower_nominations(self, pod: Pod, node_name: str) -> list[Coroutine[Any, Any, None]]:
+        """Take the node back from less important pods nominated to it, which would not fit now; tell the cluster."""
+        lower = [other for other in self._queue.nominations.on(node_name) if other.priority < pod.priority]
+        for other in lower:
+            self._queue.nominations.remove(other)
+        return [self._tasks.status_writes.write(other, None, "") for other in lower if other.status.nominated_node_name]
+
+    def _open_gate(self, pod: Pod) -> None:
+        """Bring the pod back if a victim's end came while the gate was still closed: nothing else would.
+
+        It backs off as it would have done had it heard of that end now, so that pods that wait no longer come first.
+        """
+        entry = self._queue.places.get(pod)
+        if entry is not None and entry.gated_by == PLUGIN:
+            self._queue.bring_back(pod, self._environment.now_ns())
+
+
+def _condition(victim: Pod, preemptor: Pod) -> Condition:
+    return Condition(
+        type="DisruptionTarget",
+        status="True",
+        reason="PreemptionByScheduler",
+        message=f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
+        observed_generation=victim.metadata.generation,
+    )

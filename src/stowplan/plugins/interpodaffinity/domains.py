@@ -1,0 +1,141 @@
+"""What pods add up to in each topology domain: all nodes that share the value of a label; and which pods count.
+
+Sums are taken over the whole cluster once; a row then looks up the sum of its own domain. A hypothetical row is a world
+of its own: what is supposed of it changes the sum of its domain for that row alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stowplan.model.kinds import Namespace
+from stowplan.model.pod import Pod
+from stowplan.model.selectors import Selector
+from stowplan.table.columns import NO_ROWS, Rows, Scores, Summed
+from stowplan.table.nodes import Nodes
+from stowplan.table.terms import AffinityTerm, CarriedTerm
+
+#: In which namespaces (None: in all) pods with which labels are selected.
+PodSelection = tuple[frozenset[str] | None, Selector]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedPods:
+    """Counts a pod that every one of the selections selects."""
+
+    selections: tuple[PodSelection, ...]
+
+    def amount(self, pod: Pod) -> int:
+        return int(self.matches(pod))
+
+    def matches(self, pod: Pod) -> bool:
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        return all(
+            (namespaces is None or namespace in namespaces) and selector.matches(labels)
+            for namespaces, selector in self.selections
+        )
+
+
+#: Pods that are counted: those that a rule matches, or those that carry a term.
+CountedPods = MatchedPods | CarriedTerm
+#: A topology key, the weight of each pod there, and which pods.
+Weighted = tuple[str, int, CountedPods]
+
+
+class PodsByDomain:
+    """The weighted sums of some pods over the domains of one topology key."""
+
+    __slots__ = ("_trail", "key", "parts", "sums")
+
+    def __init__(self, nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> None:
+        self.key = key
+        self.parts = parts
+        #: By code of the label's value; the last entry, which code -1 finds, is for nodes without the label.
+        self.sums, self._trail = _sums(nodes, key, parts)
+
+    def at_rows(self, nodes: Nodes) -> Scores:
+        """Return the sum of each row's domain; 0 for a row without the label."""
+        codes = nodes.label(self.key).codes
+        sums: Scores = self.sums.take(codes)
+        for weight, counted in self.parts:
+            change = change_of(nodes, counted)
+            if change is None:
+                break
+            sums += weight * change * (codes >= 0)
+        return sums
+
+    def where_others_are(self, before: PodsByDomain, nodes: Nodes) -> Rows:
+        """Return the rows in whose domain there are pods where there were none before, or the other way round."""
+        if self.sums is before.sums:
+            return NO_ROWS
+        now, then = self.sums, before.sums
+        others = [code for code in self._changed(before) if (now.item(code) > 0) != (then.item(code) > 0)]
+        return nodes.rows_with(self.key, others) if others else NO_ROWS
+
+    def _changed(self, before: PodsByDomain) -> Iterable[int]:
+        """Return the codes whose sum may be another than before: the sums say so themselves, if there is one kind."""
+        now, then = self._trail, before._trail
+        if now is not None and then is not None and now.journal is then.journal:
+            marks = now.journal.since(min(now.position, then.position))
+            if marks is not None:
+                return set(marks)
+        changed: list[int] = np.flatnonzero(self.sums[:-1] != before.sums[:-1]).tolist()
+        return changed
+
+    def has_pods(self, nodes: Nodes) -> bool:
+        """Say whether any of the pods is on a node with the label, even if the weights add up to nothing."""
+        if self.sums.any():
+            return True
+        has_label = nodes.label(self.key).codes >= 0
+        return any(_count(nodes, counted)[has_label].any() for _, counted in self.parts)
+
+
+def by_key(nodes: Nodes, weighted: Iterable[Weighted]) -> tuple[PodsByDomain, ...]:
+    """Add up the pods by topology key: one `Domains` for each."""
+    parts: dict[str, list[tuple[int, CountedPods]]] = {}
+    for key, weight, counted in weighted:
+        parts.setdefault(key, []).append((weight, counted))
+    return tuple(PodsByDomain(nodes, key, of_key) for key, of_key in parts.items())
+
+
+def change_of(nodes: Nodes, counted: CountedPods) -> Scores | None:
+    """Return by how much each hypothetical row differs from the real one; None when nothing is supposed."""
+    return nodes.change_of_carriers(counted) if isinstance(counted, CarriedTerm) else nodes.change_of(counted)
+
+
+def _sums(nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> tuple[Scores, Summed | None]:
+    """Return the weighted sums, and the counts themselves if they are that."""
+    # The journal of terms tells when one comes into use, so the column of one that is not need not be read.
+    used = [part for part in parts if not isinstance(part[1], CarriedTerm) or part[1].is_used]
+    if not used:
+        return np.zeros(len(nodes.label(key).meanings) + 1, dtype=np.int64), None
+    (weight, counted), *others = used
+    summed = nodes.sums(key, counted)
+    if weight == 1 and not others:
+        return summed.by_code, summed
+    sums = summed.by_code * weight
+    for weight, counted in others:
+        sums = sums + nodes.sums(key, counted).by_code * weight
+    return sums, None
+
+
+def _count(nodes: Nodes, counted: CountedPods) -> Scores:
+    return nodes.carriers(counted) if isinstance(counted, CarriedTerm) else nodes.count(counted)
+
+
+def selection(term: AffinityTerm, list_namespaces: Callable[[], Iterable[Namespace]]) -> PodSelection:
+    """Resolve the namespaces of a term among those known; one that holds without labels takes them all.
+
+    kube-scheduler 1.36 asks the selector about a pod's namespace as well, and as if that had no labels: one that only
+    says what must not be there (NotIn, DoesNotExist) takes every namespace, whatever its labels, like an empty one.
+    """
+    wanted = term.namespace_selector
+    if wanted.matches({}):
+        return None, term.selector
+    if wanted.is_nothing:
+        return term.namespaces, term.selector
+    selected = (namespace.name for namespace in list_namespaces() if wanted.matches(namespace.labels))
+    return term.namespaces.union(selected), term.selector

@@ -1,0 +1,328 @@
+"""InterPodAffinity: keep a pod near the pods it asks for and away from those that it, or they, must not be near.
+
+All counting is done in `domains.py`: pods that match the terms of the incoming pod and pods that carry terms which
+match it (`table.terms`), summed over topology domains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from msgspec.structs import replace
+
+from stowplan.config.declarations import PluginArgs
+from stowplan.config.errors import invalid
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import (
+    MAX_SCORE,
+    SKIP,
+    Awaited,
+    Filter,
+    Normalize,
+    PreFilter,
+    PreScore,
+    Reject,
+    Requeue,
+    Skip,
+    refuse,
+    reject,
+)
+from stowplan.framework.handle import Handle
+from stowplan.framework.kept.incremental import Successive
+from stowplan.framework.remedies import Need, RejectedRows, Remedy
+from stowplan.framework.verdict import Rejection, WordedError
+from stowplan.model.affinity import Affinity, PodAffinity
+from stowplan.model.meta import Int32
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.plugins.interpodaffinity.domains import (
+    MatchedPods,
+    PodsByDomain,
+    PodSelection,
+    Weighted,
+    by_key,
+    change_of,
+    selection,
+)
+from stowplan.table.columns import Mask, Rows, Scores
+from stowplan.table.nodes import Nodes
+from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind, terms_of
+
+AFFINITY_REASON = "node(s) didn't match pod affinity rules"
+ANTI_AFFINITY_REASON = "node(s) didn't match pod anti-affinity rules"
+EXISTING_REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
+#: A profile may leave PreScore out and keep Score.
+UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
+
+
+class InterPodAffinityArgs(PluginArgs, frozen=True):
+    hard_pod_affinity_weight: Int32 = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        weight = self.hard_pod_affinity_weight
+        if 0 <= weight <= 100:
+            return []
+        return [invalid(f"{path}.hardPodAffinityWeight", weight, "not in valid range [0, 100]")]
+
+
+DEFAULT_ARGS = InterPodAffinityArgs()
+
+
+class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
+    """Place pods near or away from other pods, by the labels of the pods and the topology of the nodes.
+
+    Rejects: nodes in whose topology domain one of the pod's required affinity terms finds no pod (unresolvable:
+        evicting pods could not help), unless the pod matches all its own terms and would be the first of its kind;
+        nodes where a required anti-affinity term of the pod finds one; and nodes where a pod in the domain has a
+        required anti-affinity term that matches the pod. Only pods that match all affinity terms at once count for
+        affinity.
+    Scores: the sum of weights, in the node's domains, of the pod's preferred terms for each pod they match, of the
+        preferred terms of each pod there that match this pod, and of `hardPodAffinityWeight` for each required affinity
+        term of a pod there that does. Anti-affinity counts as negative. The lowest sum becomes 0, the highest 100.
+    Arguments: `hardPodAffinityWeight`, the weight of other pods' required affinity terms in the score, 0 to 100;
+        `ignorePreferredTermsOfExistingPods`, not to score pods that have no preferred terms themselves.
+    Requeued by: a pod assigned, relabelled or deleted; a node added or relabelled.
+    Remedies: to do without required affinity to other pods, anti-affinity, or both.
+    Upstream: pkg/scheduler/framework/plugins/interpodaffinity, with the default feature gates.
+    """
+
+    args_type = InterPodAffinityArgs
+    default_weight = 2
+
+    def __init__(self, handle: Handle, args: InterPodAffinityArgs = DEFAULT_ARGS) -> None:
+        self._listers = handle.listers
+        self._hard_weight = args.hard_pod_affinity_weight
+        self._ignores_others = args.ignore_preferred_terms_of_existing_pods
+
+    # Filter
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> _RequiredTerms | Skip | Rejection:
+        terms, problem = nodes.terms_of(pod)
+        if problem:
+            return refuse(f"parsing pod: {problem}")
+        affinity = [term for kind, _, term in terms if kind == "affinity"]
+        anti_affinity = [term for kind, _, term in terms if kind == "anti-affinity"]
+        existing = by_key(nodes, self._objections(pod, nodes, placed=True))
+        if not affinity and not anti_affinity and not any(domains.sums.any() for domains in existing):
+            return SKIP
+        companion = MatchedPods(tuple(map(self._selection, affinity))) if affinity else None
+        keys = dict.fromkeys(term.topology_key for term in affinity)
+        near = by_key(nodes, [(key, 1, companion) for key in keys if companion is not None])
+        return _RequiredTerms(
+            affinity=near,
+            anti_affinity=by_key(nodes, [(term.topology_key, 1, self._rule(term)) for term in anti_affinity]),
+            existing=existing,
+            companions=sum(int(domains.sums.sum()) for domains in near),
+            companion=companion,
+            is_own_companion=companion is not None and companion.matches(pod),
+        )
+
+    def filter(self, pod: Pod, nodes: Nodes, state: _RequiredTerms | None) -> Iterator[Reject]:
+        if state is None:
+            raise WordedError('error reading "PreFilterInterPodAffinity" from cycleState: not found')
+        existing = state.existing
+        if nodes.is_hypothetical:
+            existing += by_key(nodes, self._objections(pod, nodes, placed=False))
+        rejected: Mask | None = None
+        if state.companion is not None:
+            rejected = ~_has_company(nodes, state, state.companion)
+            yield reject(rejected, AFFINITY_REASON, unresolvable=True)
+        for domains, reason in ((state.anti_affinity, ANTI_AFFINITY_REASON), (existing, EXISTING_REASON)):
+            if domains:
+                occupied = _any_pods(nodes, domains)
+                mask = occupied if rejected is None else occupied & ~rejected
+                rejected = mask if rejected is None else rejected | mask
+                yield reject(mask, reason)
+
+    # Score
+
+    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[PodsByDomain, ...] | Skip:
+        if self._ignores_others and not _has_preferred_terms(pod):
+            return SKIP
+        terms, problem = nodes.terms_of(pod)
+        if problem:
+            raise WordedError(f"failed to parse pod: {problem}")
+        preferred = [(weight, term) for kind, weight, term in terms if kind == "preferred"]
+        own: list[Weighted] = [(term.topology_key, weight, self._rule(term)) for weight, term in preferred]
+        by_topology = by_key(nodes, own + self._wishes(pod, nodes, placed=True))
+        return by_topology if any(domains.has_pods(nodes) for domains in by_topology) else SKIP
+
+    def score(self, pod: Pod, nodes: Nodes, state: tuple[PodsByDomain, ...] | None) -> Scores:
+        if state is None:
+            raise WordedError(UNPREPARED)
+        by_topology = state
+        if nodes.is_hypothetical:
+            by_topology += by_key(nodes, self._wishes(pod, nodes, placed=False))
+        first, *others = by_topology
+        scores = first.at_rows(nodes)
+        for domains in others:
+            scores += domains.at_rows(nodes)
+        return scores
+
+    def normalize(self, scores: Scores, low: int, high: int, state: tuple[PodsByDomain, ...]) -> Scores:
+        if high == low:
+            return np.zeros(len(scores), dtype=np.int64)
+        # The order of operations decides which way a fraction is cut off.
+        return (MAX_SCORE * ((scores - low) / (high - low))).astype(np.int64)
+
+    # Requeue
+
+    def events(self) -> tuple[Awaited, ...]:
+        of_pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
+        return (
+            Awaited(changes.POD, of_pods, is_schedulable_after_pod_change),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, is_schedulable_after_node_change),
+        )
+
+    def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
+        kinds = (("pod_affinity",), ("pod_anti_affinity",), ("pod_affinity", "pod_anti_affinity"))
+        return rejected.first_that_helps(map(DropPodAffinity, kinds))
+
+    # The terms of other pods
+
+    def _objections(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
+        carried = self._carried("anti-affinity", pod, nodes, placed=placed)
+        return [(one.term.topology_key, 1, one) for one in carried]
+
+    def _wishes(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
+        preferred = self._carried("preferred", pod, nodes, placed=placed)
+        required = self._carried("affinity", pod, nodes, placed=placed) if self._hard_weight else []
+        wishes: list[Weighted] = [(one.term.topology_key, one.weight, one) for one in preferred]
+        return wishes + [(one.term.topology_key, self._hard_weight, one) for one in required]
+
+    def _carried(self, kind: TermKind, pod: Pod, nodes: Nodes, *, placed: bool) -> list[CarriedTerm]:
+        """Return the terms about `pod` that placed pods carry, or those that only pods supposed to come may carry."""
+        candidates = [carried for carried in nodes.terms(kind, pod.metadata.labels) if carried.is_used == placed]
+        if not candidates:
+            return candidates
+        namespace_labels = self._listers.namespace_labels(pod.namespace)
+        return [carried for carried in candidates if carried.term.matches(pod, namespace_labels)]
+
+    # The terms of the pod
+
+    def _rule(self, term: AffinityTerm) -> MatchedPods:
+        return MatchedPods((self._selection(term),))
+
+    def _selection(self, term: AffinityTerm) -> PodSelection:
+        return selection(term, self._listers.namespaces)
+
+
+@dataclass(frozen=True, slots=True)
+class _RequiredTerms(Successive):
+    """What filtering needs to know: the pods that matter, by topology domain."""
+
+    affinity: tuple[PodsByDomain, ...]
+    anti_affinity: tuple[PodsByDomain, ...]
+    existing: tuple[PodsByDomain, ...]
+    # Pods that match all affinity terms, where any of the topology keys is known.
+    companions: int
+    companion: MatchedPods | None
+    is_own_companion: bool
+
+    def changed_rows(self, before: _RequiredTerms, nodes: Nodes) -> Rows | None:
+        if self._outline() != before._outline():
+            return None
+        pairs = zip(self._domains(), before._domains(), strict=True)
+        return np.concatenate([now.where_others_are(then, nodes) for now, then in pairs])
+
+    def _domains(self) -> tuple[PodsByDomain, ...]:
+        return self.affinity + self.anti_affinity + self.existing
+
+    def _outline(self) -> tuple[object, ...]:
+        groups = (self.affinity, self.anti_affinity, self.existing)
+        return self.companions > 0, [[(domains.key, len(domains.sums)) for domains in group] for group in groups]
+
+
+def _has_company(nodes: Nodes, state: _RequiredTerms, companion: MatchedPods) -> Mask:
+    """Say which rows have a companion of the pod in the domain of every term, or may take the first of its kind."""
+    counts = [domains.at_rows(nodes) for domains in state.affinity]
+    has_company: Mask = np.logical_and.reduce([count > 0 for count in counts])
+    change = change_of(nodes, companion)
+    if not state.is_own_companion or (state.companions and change is None):
+        return has_company
+    has_labels = np.logical_and.reduce([nodes.label(domains.key).codes >= 0 for domains in state.affinity])
+    if change is not None:
+        has_labels &= state.companions + change * len(state.affinity) == 0
+    return np.logical_or(has_company, has_labels)
+
+
+def _any_pods(nodes: Nodes, by_topology: tuple[PodsByDomain, ...]) -> Mask:
+    first, *others = by_topology
+    occupied: Mask = first.at_rows(nodes) > 0
+    for domains in others:
+        occupied |= domains.at_rows(nodes) > 0
+    return occupied
+
+
+def _has_preferred_terms(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    lists = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    return any(one is not None and one.preferred_during_scheduling_ignored_during_execution for one in lists)
+
+
+@dataclass(frozen=True, slots=True)
+class DropPodAffinity(Remedy):
+    """Do without required affinity to other pods, anti-affinity, or both."""
+
+    kinds: tuple[str, ...]
+
+    def relax(self, pod: Pod) -> Pod:
+        # Only what is required of a node matters to filters, so preferences may go too.
+        affinity = replace(pod.spec.affinity or Affinity(), **dict.fromkeys(self.kinds, PodAffinity()))
+        return replace(pod, spec=replace(pod.spec, affinity=affinity))
+
+    def __str__(self) -> str:
+        words = {"pod_affinity": "pod affinity", "pod_anti_affinity": "pod anti-affinity"}
+        return f"without the pod's required {' and '.join(words[kind] for kind in self.kinds)}"
+
+
+def is_schedulable_after_pod_change(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+    """Say whether a pod that came, changed or went has become a companion or is no longer a nuisance.
+
+    New labels of `pod` itself always may: others may want it now, or stand it. Of another's own terms only those of a
+    pod that went count: it may be the one that could not stand `pod`.
+    """
+    if old is not None and new is not None and changes.is_same(pod, new):
+        return True
+    if not all(changes.counts_on_a_node(version) for version in (old, new) if version is not None):
+        return False
+    wanted, unwanted = _terms(pod, "affinity"), _terms(pod, "anti-affinity")
+    if old is None:
+        return new is not None and _is_about(wanted, new)
+    if new is None:
+        return _is_about(unwanted, old) or _is_about(_terms(old, "anti-affinity"), pod)
+    is_companion_now = not _is_about(wanted, old) and _is_about(wanted, new)
+    return is_companion_now or (_is_about(unwanted, old) and not _is_about(unwanted, new))
+
+
+def is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> bool:
+    """Say whether a node that came or was relabelled may now be near those wanted, or away from those unwanted."""
+    for term in _terms(pod, "affinity"):
+        value = new.labels.get(term.topology_key)
+        if value is not None and (old is None or old.labels.get(term.topology_key) != value):
+            return True
+    for term in _terms(pod, "anti-affinity"):
+        # Even a node without the key will do: nobody is near there.
+        if old is None:
+            return True
+        value = old.labels.get(term.topology_key)
+        if value is not None and new.labels.get(term.topology_key) != value:
+            return True
+    return False
+
+
+def _terms(pod: Pod, kind: TermKind) -> list[AffinityTerm]:
+    terms, problem = terms_of(pod)
+    if problem:
+        raise ValueError(f"pod {pod.key!r}: {problem}")
+    return [term for of_kind, _, term in terms if of_kind == kind]
+
+
+def _is_about(terms: list[AffinityTerm], pod: Pod) -> bool:
+    """Say whether a pod is one that all terms are about; no terms are about nobody."""
+    return bool(terms) and all(term.matches(pod, {}) for term in terms)

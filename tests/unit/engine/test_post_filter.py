@@ -1,0 +1,204 @@
+"""Preemptions being carried out: who is held at the gate, until when, and who is turned back in memory."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from stowplan.app.cluster import Cluster
+from stowplan.engine import scheduling_cycle
+from stowplan.engine.post_filter import find_room
+from stowplan.engine.results import Refused
+from stowplan.framework.contract import Preemption
+from stowplan.framework.waiting_pods import WaitingPod
+from stowplan.model.pod import Pod
+from stowplan.simulate import virtual_time
+from stowplan.testing import make_node, make_pod
+from tests.scenarios.stage import Fault, Stage, configuration
+
+HIGH = make_pod("high").priority(9).requests(cpu=4).build()
+FIRST = make_pod("first").priority(2).on("n").build()
+LAST = make_pod("last").priority(1).on("n").build()
+
+
+async def staged(*pods: Pod, grace: float = 0) -> Stage:
+    """Let a scheduler know a node and pods; it stops at once, so that nothing moves but what a test moves."""
+    stage = Stage(configuration(), grace_seconds=grace)
+    stage.start()
+    await stage.finish()
+    for found in (make_node("n").capacity(cpu=4).build(), *pods):
+        stage.book.create(found)
+    stage.scheduler.apply_changes()
+    return stage
+
+
+def held(stage: Stage, pod: Pod = HIGH) -> bool:
+    return stage.cluster.evictions.is_underway(pod)
+
+
+def test_the_pod_is_held_until_the_last_victim_is_gone() -> None:
+    async def main() -> list[bool]:
+        stage = await staged(FIRST, LAST)
+        stage.faults += [
+            Fault("evict", "first", hang=5),
+            Fault("evict", "last", hang=5),
+            Fault("evicted", "last", hang=5),
+        ]
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (FIRST, LAST)))
+        assert work is not None
+        seen = [held(stage)]
+        # Both there; the first gone; both gone; the answer about the last one has come.
+        for _ in range(3):
+            await asyncio.sleep(4.9 if len(seen) == 1 else 5)
+            stage.scheduler.apply_changes()
+            seen.append(held(stage))
+        await work
+        assert stage.book.evicted == ["default/first", "default/last"]
+        assert len(stage.cluster.evictions) == 0
+        return seen
+
+    assert virtual_time.run(main()) == [True, True, True, False]
+
+
+def test_the_pod_is_held_no_longer_when_the_last_victim_is_going() -> None:
+    async def main() -> bool:
+        stage = await staged(LAST, grace=60)
+        stage.faults.append(Fault("evicted", hang=5))
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (LAST,)))
+        assert work is not None
+        await asyncio.sleep(1)
+        stage.scheduler.apply_changes()
+        is_held = held(stage)
+        await work
+        return is_held
+
+    assert virtual_time.run(main()) is False
+
+
+def test_victims_that_are_going_already_are_not_evicted_again() -> None:
+    async def main() -> None:
+        stage = await staged(LAST)
+        stage.book.terminate(LAST)
+        going = stage.book.pods["default/last"]
+        assert stage.scheduler.evictor.start(HIGH, Preemption("n", (going,))) is None
+        assert not held(stage)
+
+    virtual_time.run(main())
+
+
+@pytest.mark.parametrize(
+    ("failing", "evicted"),
+    [
+        pytest.param("first", [], id="one of the others: the last is left alone"),
+        pytest.param("last", ["default/first"], id="the last"),
+    ],
+)
+def test_a_failed_eviction_lets_the_pod_try_again(failing: str, evicted: list[str]) -> None:
+    async def main() -> None:
+        stage = await staged(FIRST, LAST, HIGH)
+        entry = stage.scheduler.state.queue.try_pop(0)
+        assert entry is not None
+        stage.scheduler.state.queue.give_back(entry, 0, ["NodeResourcesFit"])
+        stage.faults.append(Fault("evict", failing, text="forbidden"))
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (FIRST, LAST)))
+        assert work is not None
+        await work
+        assert stage.book.evicted == evicted
+        assert stage.places() == {"default/high": "active"}
+        assert stage.troubles() == ["pod 'default/high': making room on node 'n' failed: forbidden"]
+        assert len(stage.cluster.evictions) == 0
+
+    virtual_time.run(main())
+
+
+def test_room_made_twice_for_one_pod_is_kept_apart() -> None:
+    async def main() -> None:
+        stage = await staged(FIRST, LAST)
+        stage.faults += [Fault("evict", "first", hang=5), Fault("evict", "last", hang=10)]
+        for victim in (FIRST, LAST):
+            work = stage.scheduler.evictor.start(HIGH, Preemption("n", (victim,)))
+            assert work is not None
+        await asyncio.sleep(6)
+        assert held(stage)
+        await asyncio.sleep(5)
+        assert not held(stage)
+        assert len(stage.cluster.evictions) == 0
+
+    virtual_time.run(main())
+
+
+def test_less_important_pods_lose_the_node_they_were_nominated_to() -> None:
+    async def main() -> None:
+        low, equal = make_pod("low").priority(5).nominated_to("n").build(), make_pod("equal").priority(9).build()
+        stage = await staged(LAST, low, equal)
+        stage.scheduler.state.queue.nominations.put(equal, "n")
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (LAST,)))
+        assert work is not None
+        await work
+        assert [pod.name for pod in stage.scheduler.state.queue.nominations.on("n")] == ["equal"]
+        assert stage.book.pods["default/low"].status.nominated_node_name == ""
+
+    virtual_time.run(main())
+
+
+def test_a_victim_held_by_permit_is_refused_in_memory() -> None:
+    async def main() -> None:
+        victim = make_pod("victim").build()
+        stage = await staged(victim)
+        waiting = WaitingPod(victim, "n", {"A": 60})
+        stage.scheduler.state.waiting.add(waiting)
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (victim,)))
+        assert work is not None
+        await work
+        assert waiting.is_decided
+        assert stage.book.evicted == []
+        text = "Preempted by pod uid-default-high on node n (in kube-scheduler memory)."
+        assert [note.text for note in stage.book.notes] == [text]
+
+    virtual_time.run(main())
+
+
+@pytest.mark.parametrize(
+    ("is_bound_now", "evicted"),
+    [
+        pytest.param(False, [], id="in time: cancelled"),
+        pytest.param(True, ["default/victim"], id="too late: evicted"),
+    ],
+)
+def test_a_victim_on_its_way_is_cancelled_while_that_is_possible(is_bound_now: bool, evicted: list[str]) -> None:
+    async def main() -> None:
+        victim = make_pod("victim").build()
+        stage = await staged(victim)
+        evictions = stage.cluster.evictions
+        task = asyncio.create_task(asyncio.sleep(60))
+        evictions.set_out(victim, task)
+        if is_bound_now:
+            assert evictions.arrive(victim)
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (victim,)))
+        assert work is not None
+        await work
+        await asyncio.sleep(0)
+        assert task.cancelled() is not is_bound_now
+        assert not evictions.arrive(victim)
+        assert stage.book.evicted == evicted
+
+    virtual_time.run(main())
+
+
+@pytest.mark.parametrize("keep_answers", [True, False], ids=["answers are kept", "nothing is kept"])
+def test_a_node_that_would_still_be_refused_says_why(keep_answers: bool) -> None:
+    cluster = Cluster(keep_answers=keep_answers)
+    cluster.add(make_node("full").capacity(cpu=2).label("kubernetes.io/hostname", "full").build())
+    cluster.add(make_node("tainted").taint("dedicated").build())
+    cluster.add(make_pod("db").label("app", "db").priority(100).on("full").build())
+    cluster.add(make_pod("low").requests(cpu=2).on("full").build())
+    pod = make_pod("p").requests(cpu=2).priority(10).anti_affinity("app", "db", "kubernetes.io/hostname").build()
+    profile = cluster.profile_of(pod)
+    refused = scheduling_cycle.choose_at_once(cluster.field, profile, pod, cluster.cache.table.shape_of(pod))
+    assert isinstance(refused, Refused)
+    made = asyncio.run(find_room(cluster.field, None, profile, refused))
+    assert made.message == (
+        "no new claims to deallocate, preemption: 0/2 nodes are available: 1 Preemption is not helpful for scheduling,"
+        " 1 node(s) didn't match pod anti-affinity rules."
+    )
