@@ -14,7 +14,7 @@ from stowplan.model import decode
 from stowplan.model.affinity import NodeSelector
 from stowplan.model.dra import AllocationResult, DeviceConfiguration, DeviceRequestAllocationResult
 from stowplan.plugins.dynamicresources.plugin import DynamicResources
-from stowplan.plugins.dynamicresources.reservation import Allocated
+from stowplan.plugins.dynamicresources.pre_bind import Allocated
 from tests.conformance.answers import Answer, Question
 
 _SHARED = "shared"

@@ -86,7 +86,7 @@ def _post_filtered(verdict: Verdict, result: PostFiltered) -> Answer:
 
 def _candidates(question: Question, attempt: Attempt) -> Answer:
     plugin = next(one for one in question.profile.post_filter if isinstance(one, DefaultPreemption))
-    if plugin.why_not_eligible(question.pod, attempt):
+    if plugin.why_ineligible(question.pod, attempt):
         return {}
     found = plugin.search(question.pod, attempt).candidates
     return {

@@ -1,7 +1,7 @@
 """Cases of kind `queue`: a sequence of operations, and who is where after each.
 
 The operations go the way that watch events go, through `engine.event_handlers`; after each one the queue re-derives its
-invariants. Plugins that are not built yet are stood in for by the changes they await.
+invariants.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from typing import Any
 
 from stowplan.app.cluster import Cluster
 from stowplan.engine.event_handlers import EventHandlers
-from stowplan.framework.contract import Awaited
-from stowplan.framework.profile import Profile, awaited_by, complete
+from stowplan.framework.profile import awaited_by, complete
 from stowplan.model import decode
 from stowplan.plugins import NOT_BUILT
-from stowplan.plugins.volumes import hints
 from stowplan.queue.backoff import SECOND
 from stowplan.queue.entry import Place, QueuedPod
 from stowplan.queue.places import QueueRules
@@ -49,9 +47,10 @@ class Replay:
         leave_out_missing(self._cluster)
         profile = next(iter(self._cluster.profiles.values()))
         self._sort_key = profile.queue_sort[0].sort_key
+        missing = {name: complete(()) for name in NOT_BUILT}
         self._queue = SchedulingQueue(
             QueueRules(profile.run_pre_enqueue, self._sort_key),
-            awaited_by={profile.name: self._awaited_by(profile)},
+            awaited_by={profile.name: {**missing, **awaited_by(profile)}},
         )
         self._intake = EventHandlers(self._cluster.cache, self._queue, self._cluster.profiles)
         self._seen: dict[tuple[str, str, str], Any] = {}
@@ -135,17 +134,6 @@ class Replay:
         self._queue.flush_backoff(now_ns)
         self._queue.flush_unschedulable(now_ns)
         return []
-
-    # Plugins that are not built
-
-    def _awaited_by(self, profile: Profile) -> dict[str, tuple[Awaited, ...]]:
-        stand_ins: dict[str, tuple[Awaited, ...]] = {
-            "NodeVolumeLimits": hints.for_node_volume_limits(),
-            "VolumeBinding": hints.for_volume_binding(),
-            "VolumeZone": hints.for_volume_zone(),
-        }
-        missing = {name: complete(stand_ins.get(name, ())) for name in NOT_BUILT}
-        return {**missing, **awaited_by(profile)}
 
 
 def _compare(theirs: State, ours: State) -> Iterator[Difference]:

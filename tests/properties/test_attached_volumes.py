@@ -24,11 +24,10 @@ from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
-from stowplan.plugins.nodevolumelimits.attach_ledger import Ledger
-from stowplan.plugins.nodevolumelimits.attach_references import POD_VOLUMES, Attachment
-from stowplan.plugins.nodevolumelimits.attach_resolving import resolve
+from stowplan.plugins.nodevolumelimits.attached_volumes import AttachedVolumes
+from stowplan.plugins.nodevolumelimits.csi_volumes import POD_VOLUMES, AttachmentReference, resolve
 from stowplan.plugins.nodevolumelimits.plugin import NodeVolumeLimits
-from stowplan.plugins.volumes.csi_migration import Attachable
+from stowplan.plugins.volumes.csi_migration import CSIVolume
 from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node
 from tests.examples import examples
@@ -155,15 +154,16 @@ def start() -> Cache:
 # Counting from scratch
 
 
-def used_by(found: list[Pod], listers: Objects) -> set[Attachable]:
+def used_by(found: list[Pod], listers: Objects) -> set[CSIVolume]:
     resolved = [resolve(reference, listers) for pod in found for reference in POD_VOLUMES.things(pod)]
     return {each.volume for each in resolved if each.volume is not None and not each.problem}
 
 
-def attached_to(name: str, listers: Objects) -> set[Attachable]:
+def attached_to(name: str, listers: Objects) -> set[CSIVolume]:
     found = [each for each in listers.volume_attachments() if each.spec.node_name == name]
     references = [
-        Attachment(each.name, name, each.spec.attacher, each.spec.source.persistent_volume_name or "") for each in found
+        AttachmentReference(each.name, name, each.spec.attacher, each.spec.source.persistent_volume_name or "")
+        for each in found
     ]
     resolved = [resolve(reference, listers).volume for reference in references]
     return {volume for volume in resolved if volume is not None}
@@ -182,22 +182,22 @@ def pods_on(cache: Cache, name: str) -> list[Pod]:
 @given(histories)
 def test_what_is_kept_up_to_date_is_what_a_count_from_scratch_finds(history: list[list[Event]]) -> None:
     cache = start()
-    ledger = Ledger(cache.objects, Nodes(cache.table).holding(POD_VOLUMES))
+    attached = AttachedVolumes(cache.objects, Nodes(cache.table).holding(POD_VOLUMES))
     for happened in history:
         for event in happened:
             event(cache)
-        assert ledger.bring_up()
-        users: dict[Attachable, set[int]] = {}
+        assert attached.refresh()
+        users: dict[CSIVolume, set[int]] = {}
         for row, name in enumerate(cache.table.names()):
             found = pods_on(cache, name)
-            assert dict(ledger.counts.on(row)) == counted(found, name, cache.objects)
+            assert dict(attached.counts.on(row)) == counted(found, name, cache.objects)
             for driver in DRIVERS:
                 count = counted(found, name, cache.objects).get(driver, 0)
-                assert ledger.counts.of(driver, len(cache.table))[row] == count
+                assert attached.counts.of(driver, len(cache.table))[row] == count
             for volume in used_by(found, cache.objects):
                 users.setdefault(volume, set()).add(row)
-        known = {Attachable(driver, handle) for driver in DRIVERS for handle in ("h0", "h1", "h2")} | users.keys()
-        assert {volume: set(ledger.rows_with(volume)) for volume in known if ledger.rows_with(volume)} == users
+        known = {CSIVolume(driver, handle) for driver in DRIVERS for handle in ("h0", "h1", "h2")} | users.keys()
+        assert {volume: set(attached.rows_with(volume)) for volume in known if attached.rows_with(volume)} == users
         validate(cache)
 
 
@@ -208,10 +208,10 @@ def test_rows_as_they_would_be_are_counted_as_if_they_were(
 ) -> None:
     cache = start()
     table = cache.table
-    ledger = Ledger(cache.objects, Nodes(table).holding(POD_VOLUMES))
+    attached = AttachedVolumes(cache.objects, Nodes(table).holding(POD_VOLUMES))
     for event in (event for happened in history for event in happened):
         event(cache)
-    assert ledger.bring_up()
+    assert attached.refresh()
     rows = list(enumerate(table.names()))
     come = [supposed[row][0] for row, _ in rows]
     gone = [pods_on(cache, name)[: supposed[row][1]] for row, name in rows]
@@ -220,7 +220,7 @@ def test_rows_as_they_would_be_are_counted_as_if_they_were(
     changes = nodes.change_of_holding(POD_VOLUMES)
     for row, name in rows:
         left = pods_on(cache, name)[len(gone[row]) :] + come[row]
-        contents = ledger.supposed(row, changes.get(row, {}))
+        contents = attached.supposed(row, changes.get(row, {}))
         assert set(contents.used) == used_by(left, cache.objects)
         assert dict(contents.counts()) == counted(left, name, cache.objects)
 

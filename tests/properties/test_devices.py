@@ -19,11 +19,11 @@ from stowplan.model.dra import (
     ExactDeviceRequest,
     ResourceClaim,
 )
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, DeviceId
 from stowplan.plugins.dynamicresources.allocator import Allocator
+from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.identity import DeviceId, InUse
-from stowplan.plugins.dynamicresources.inventory import Inventory
-from stowplan.plugins.dynamicresources.selection import CelPrograms
+from stowplan.plugins.dynamicresources.pools import Inventory
 from tests.unit.plugins.dynamicresources.offers import (
     ANY_CLASS,
     DRIVER,
@@ -117,7 +117,7 @@ def cases(draw: st.DrawFn) -> Case:
 @given(cases())
 def test_claims_fit_exactly_if_some_choice_keeps_the_rules(case: Case) -> None:
     inventory = Inventory(case.slices, Features())
-    allocator = Allocator(case.claims, {"any": ANY_CLASS}.get, inventory, InUse(case.in_use), CEL)
+    allocator = Allocator(case.claims, {"any": ANY_CLASS}.get, inventory, AllocatedState(case.in_use), CEL)
     results = allocator.allocate(NODE)
     possible = next((choice for choice in choices(case) if keeps_the_rules(case, choice)), None)
     assert (results is None) == (possible is None)

@@ -16,8 +16,8 @@ from stowplan.framework.verdict import Vocabulary
 from stowplan.model.node import Node
 from stowplan.model.quantity import Quantity
 from stowplan.model.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from stowplan.plugins.volumebinding.binder import VolumeNeeds
 from stowplan.plugins.volumebinding.plugin import VolumeBinding
-from stowplan.plugins.volumebinding.search import Wanted
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
 from tests.examples import examples
@@ -281,7 +281,7 @@ def is_free_for(found: PersistentVolume, wanted: PersistentVolumeClaim) -> bool:
 def told(plugin: VolumeBinding, storage: Storage, rows: Nodes) -> list[list[str]]:
     pod = user_of(*storage.named)
     state = plugin.pre_filter(pod, rows)
-    assert isinstance(state, Wanted)
+    assert isinstance(state, VolumeNeeds)
     vocabulary = Vocabulary()
     words = ask_filter(plugin, pod, rows, state, vocabulary)
     if words is None:

@@ -54,7 +54,7 @@ from stowplan.model.pod_group import CommunityPodGroup, PodGroup
 from stowplan.observe.explain import explain, feasible_nodes
 from stowplan.observe.explanation import Explanation
 from stowplan.observe.extender_reports import ask_extenders
-from stowplan.plugins.dynamicresources.in_flight import InFlight
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.queue.nominations import Nominations
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
@@ -120,7 +120,7 @@ class Cluster:
         #: Told when changes were applied.
         self.news = ClusterChanges()
         #: The resource claims on their way to the cluster.
-        self.claims = InFlight(self.cache.objects, self.cache.table.reads, gates)
+        self.claims = ClaimTracker(self.cache.objects, self.cache.table.reads, gates)
         #: Where plugins count their own work.
         self.measures: Measures = Unmeasured()
         #: What plugins write to; without one, what they write is done here.

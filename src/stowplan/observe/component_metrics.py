@@ -27,7 +27,6 @@ _BYTES: Final = (64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0,
 IDENTITY: Final = (
     Definition(
         "kubernetes_build_info",
-        "BETA",
         "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build"
         " date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
         (
@@ -41,18 +40,18 @@ IDENTITY: Final = (
             "compiler",
             "platform",
         ),
+        stability="BETA",
         here="the version of Kubernetes that is followed, and this scheduler's own in `git_version`; no Go version",
     ),
     Definition(
         "kubernetes_feature_enabled",
-        "BETA",
         "This metric records the data about the stage and enablement of a k8s feature.",
         ("name", "stage"),
+        stability="BETA",
         here="the feature gates that concern scheduling",
     ),
     Definition(
         "version_info",
-        "ALPHA",
         "Provides the compatibility version info of the component. The component label is the name of the component,"
         " usually kube, but is relevant for aggregated-apiservers.",
         ("component", "binary", "emulation", "min_compat"),
@@ -60,16 +59,16 @@ IDENTITY: Final = (
     ),
     Definition(
         "registered_metrics_total",
-        "BETA",
         "The count of registered metrics broken by stability level and deprecation version.",
         ("stability_level", "deprecated_version"),
+        stability="BETA",
         here="metrics of this page",
     ),
-    Definition("hidden_metrics_total", "BETA", "The count of hidden metrics.", here="always 0"),
+    Definition("hidden_metrics_total", "The count of hidden metrics.", stability="BETA", here="always 0"),
     Definition(
         "disabled_metrics_total",
-        "BETA",
         "The count of disabled metrics.",
+        stability="BETA",
         here="metrics named by --disabled-metrics",
     ),
 )
@@ -77,7 +76,6 @@ IDENTITY: Final = (
 ELECTION: Final = (
     Definition(
         "leader_election_master_status",
-        "ALPHA",
         "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master."
         " 'name' is the string used to identify the lease. Please make sure to group by name.",
         ("name",),
@@ -85,7 +83,6 @@ ELECTION: Final = (
     ),
     Definition(
         "leader_election_slowpath_total",
-        "ALPHA",
         "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the"
         " lease. Please make sure to group by name.",
         ("name",),
@@ -96,14 +93,12 @@ ELECTION: Final = (
 CLIENT: Final = (
     Definition(
         "rest_client_requests_total",
-        "ALPHA",
         "Number of HTTP requests, partitioned by status code, method, and host.",
         ("code", "method", "host"),
         here="requests to the API server; `<error>` is the code of one without an answer",
     ),
     Definition(
         "rest_client_request_duration_seconds",
-        "ALPHA",
         "Request latency in seconds. Broken down by verb, and host.",
         ("verb", "host"),
         _SECONDS,
@@ -111,7 +106,6 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_rate_limiter_duration_seconds",
-        "ALPHA",
         "Client side rate limiter latency in seconds. Broken down by verb, and host.",
         ("verb", "host"),
         _SECONDS,
@@ -119,14 +113,12 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_request_retries_total",
-        "ALPHA",
         "Number of request retries, partitioned by status code, verb, and host.",
         ("code", "verb", "host"),
         here="requests that the client sends again by itself, with the code that they were answered with before",
     ),
     Definition(
         "rest_client_request_size_bytes",
-        "ALPHA",
         "Request size in bytes. Broken down by verb and host.",
         ("verb", "host"),
         _BYTES,
@@ -134,7 +126,6 @@ CLIENT: Final = (
     ),
     Definition(
         "rest_client_response_size_bytes",
-        "ALPHA",
         "Response size in bytes. Broken down by verb and host.",
         ("verb", "host"),
         _BYTES,
@@ -146,21 +137,20 @@ CLIENT: Final = (
 CHECKS: Final = (
     Definition(
         "kubernetes_healthcheck",
-        "STABLE",
         "This metric records the result of a single healthcheck.",
         ("name", "type"),
+        stability="STABLE",
         here="1 if the check passed when it was last made",
     ),
     Definition(
         "kubernetes_healthchecks_total",
-        "STABLE",
         "This metric records the results of all healthcheck.",
         ("name", "type", "status"),
+        stability="STABLE",
         here="checks made",
     ),
     Definition(
         "process_start_time_seconds",
-        "ALPHA",
         "Start time of the process since unix epoch in seconds.",
         here="constant",
     ),

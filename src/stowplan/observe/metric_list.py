@@ -25,23 +25,22 @@ _NO_CACHE: Final = "never: there is no such cache; kube-scheduler 1.36 has the m
 ATTEMPTS: Final = (
     Definition(
         "scheduler_schedule_attempts_total",
-        "STABLE",
         "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while"
         " 'error' means an internal scheduler problem.",
         ("result", "profile"),
+        stability="STABLE",
         here="every pod that was bound or given back",
     ),
     Definition(
         "scheduler_scheduling_attempt_duration_seconds",
-        "STABLE",
         "Scheduling attempt latency in seconds (scheduling algorithm + binding)",
         ("result", "profile"),
         _ATTEMPT,
+        stability="STABLE",
         here="from taking the pod to its being bound or given back",
     ),
     Definition(
         "scheduler_scheduling_algorithm_duration_seconds",
-        "ALPHA",
         "Scheduling algorithm latency in seconds",
         (),
         _ATTEMPT,
@@ -49,41 +48,40 @@ ATTEMPTS: Final = (
     ),
     Definition(
         "scheduler_pod_scheduling_sli_duration_seconds",
-        "BETA",
         "E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might involve"
         " multiple scheduling attempts.",
         ("attempts",),
         _LONG,
+        stability="BETA",
         here="from when the pod could first be tried to its being bound",
     ),
     Definition(
         "scheduler_pod_scheduling_attempts",
-        "STABLE",
         "Number of attempts to successfully schedule a pod.",
         (),
         exponential(1, 2, 5),
+        stability="STABLE",
         here="attempts of every pod that was bound",
     ),
     Definition(
         "scheduler_pod_scheduled_after_flush_total",
-        "ALPHA",
         "Number of pods that were successfully scheduled after being flushed from unschedulablePods due to timeout."
         " This metric helps detect potential queueing hint misconfigurations or event handling issues.",
         here="pods bound in an attempt that only waiting too long had brought about",
     ),
     Definition(
         "scheduler_permit_wait_duration_seconds",
-        "BETA",
         "Duration of waiting on permit.",
         ("result",),
         _ATTEMPT,
+        stability="BETA",
         here="pods that a Permit plugin held",
     ),
     Definition(
         "scheduler_goroutines",
-        "BETA",
         "Number of running goroutines split by the work they do such as binding.",
         ("operation",),
+        stability="BETA",
         here="pods that are being bound, as operation `binding`",
     ),
 )
@@ -91,46 +89,43 @@ ATTEMPTS: Final = (
 QUEUE: Final = (
     Definition(
         "scheduler_pending_pods",
-        "STABLE",
         "Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of"
         " pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to"
         " schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to"
         " schedule because they are gated.",
         ("queue",),
+        stability="STABLE",
         here="read from the queue when asked",
     ),
     Definition(
         "scheduler_queue_incoming_pods_total",
-        "STABLE",
         "Number of pods added to scheduling queues by event and queue type.",
         ("queue", "event"),
+        stability="STABLE",
         here="counted by the queue; gated pods count as unschedulable, as upstream",
     ),
     Definition(
         "scheduler_inflight_events",
-        "ALPHA",
         "Number of events currently tracked in the scheduling queue.",
         ("event",),
         here="events kept for pods under way, and the pods themselves as `PodPopped`",
     ),
     Definition(
         "scheduler_unschedulable_pods",
-        "BETA",
         "The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all plugins"
         " that caused it to not schedule and so this metric have meaning only when broken down by plugin.",
         ("plugin", "profile"),
+        stability="BETA",
         here="waiting pods by the plugins that refused or gate them",
     ),
     Definition(
         "scheduler_cache_size",
-        "ALPHA",
         "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",
         ("type",),
         here="read from the cache when asked",
     ),
     Definition(
         "scheduler_event_handling_duration_seconds",
-        "ALPHA",
         "Event handling latency in seconds.",
         ("event",),
         _POINT,
@@ -138,7 +133,6 @@ QUEUE: Final = (
     ),
     Definition(
         "scheduler_queueing_hint_execution_duration_seconds",
-        "ALPHA",
         "Duration for running a queueing hint function of a plugin.",
         ("plugin", "event", "hint"),
         _PLUGIN,
@@ -149,16 +143,15 @@ QUEUE: Final = (
 PLUGINS: Final = (
     Definition(
         "scheduler_framework_extension_point_duration_seconds",
-        "STABLE",
         "Latency for running all plugins of a specific extension point.",
         ("extension_point", "status", "profile"),
         _POINT,
+        stability="STABLE",
         here="time within the plugins of a point in one attempt; answers that still hold take none; PreBind, Bind and"
         " PostBind of every pod that gets there",
     ),
     Definition(
         "scheduler_plugin_execution_duration_seconds",
-        "ALPHA",
         "Duration for running a plugin at a specific extension point.",
         ("plugin", "extension_point", "status"),
         _PLUGIN,
@@ -167,10 +160,10 @@ PLUGINS: Final = (
     ),
     Definition(
         "scheduler_plugin_evaluation_total",
-        "BETA",
         "Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter,"
         " Filter, PreScore, and Score).",
         ("plugin", "extension_point", "profile"),
+        stability="BETA",
         here="questions put to a plugin; one may be about many nodes, none is put while its last answer holds",
     ),
 )
@@ -178,21 +171,20 @@ PLUGINS: Final = (
 PREEMPTION: Final = (
     Definition(
         "scheduler_preemption_victims",
-        "STABLE",
         "Number of selected preemption victims",
         (),
         exponential(1, 2, 7),
+        stability="STABLE",
         here="pods to be evicted, for every preemption that is carried out",
     ),
     Definition(
         "scheduler_preemption_attempts_total",
-        "STABLE",
         "Total preemption attempts in the cluster till now",
+        stability="STABLE",
         here="searches for victims by DefaultPreemption",
     ),
     Definition(
         "scheduler_preemption_goroutines_duration_seconds",
-        "ALPHA",
         "Duration in seconds for running goroutines for the preemption.",
         ("result",),
         _LONG,
@@ -201,7 +193,6 @@ PREEMPTION: Final = (
     ),
     Definition(
         "scheduler_preemption_goroutines_execution_total",
-        "ALPHA",
         "Number of preemption goroutines executed.",
         ("result",),
         here="preemptions carried out",
@@ -212,7 +203,6 @@ PREEMPTION: Final = (
 GANGS: Final = (
     Definition(
         "scheduler_podgroup_schedule_attempts_total",
-        "ALPHA",
         "Number of attempts to schedule pod group, by the result. 'unschedulable' means a pod group could not be"
         " scheduled, while 'error' means an internal scheduler problem.",
         ("result", "profile"),
@@ -221,7 +211,6 @@ GANGS: Final = (
     ),
     Definition(
         "scheduler_podgroup_scheduling_attempt_duration_seconds",
-        "ALPHA",
         "Pod group scheduling attempt latency in seconds (scheduling algorithm + binding)",
         ("result", "profile"),
         _ATTEMPT,
@@ -230,7 +219,6 @@ GANGS: Final = (
     ),
     Definition(
         "scheduler_podgroup_scheduling_algorithm_duration_seconds",
-        "ALPHA",
         "Pod group scheduling algorithm latency in seconds",
         (),
         _ATTEMPT,
@@ -242,7 +230,6 @@ GANGS: Final = (
 CLAIMS: Final = (
     Definition(
         "scheduler_resourceclaim_creates_total",
-        "ALPHA",
         "Number of ResourceClaims creation requests within scheduler",
         ("status",),
         here="claims made for extended resources that devices serve",
@@ -250,7 +237,6 @@ CLAIMS: Final = (
     ),
     Definition(
         "scheduler_dra_bindingconditions_allocations_total",
-        "ALPHA",
         "Number of allocations using devices with BindingConditions, counted per driver per scheduling attempt",
         ("profile", "driver", "status"),
         here="devices that had to be made ready for a pod, by how the waiting ended",
@@ -258,7 +244,6 @@ CLAIMS: Final = (
     ),
     Definition(
         "scheduler_dra_bindingconditions_wait_duration_seconds",
-        "ALPHA",
         "Time in seconds spent waiting for BindingConditions to be satisfied during PreBind.",
         ("profile", "driver", "status"),
         exponential(0.1, 2, 14),
@@ -267,7 +252,6 @@ CLAIMS: Final = (
     ),
     Definition(
         "scheduler_volume_scheduling_stage_error_total",
-        "ALPHA",
         "Volume scheduling stage error count",
         ("operation",),
         here="what VolumeBinding could not do: look at nodes (predicate), reserve (assume), or have bound (bind)",
@@ -279,21 +263,18 @@ CLAIMS: Final = (
 ABSENT: Final = (
     Definition(
         "scheduler_batch_attempts_total",
-        "ALPHA",
         "Counts of results when we attempt to use batching.",
         ("profile", "result"),
         here=_NO_BATCHES,
     ),
     Definition(
         "scheduler_batch_cache_flushed_total",
-        "ALPHA",
         "Counts of cache flushes by reason.",
         ("profile", "reason"),
         here=_NO_BATCHES,
     ),
     Definition(
         "scheduler_get_node_hint_duration_seconds",
-        "ALPHA",
         "Latency for getting a node hint.",
         ("hinted", "profile"),
         _HINT,
@@ -301,7 +282,6 @@ ABSENT: Final = (
     ),
     Definition(
         "scheduler_store_schedule_results_duration_seconds",
-        "ALPHA",
         "Latency for getting a no.",
         ("profile",),
         _HINT,
@@ -309,7 +289,6 @@ ABSENT: Final = (
     ),
     Definition(
         "scheduler_async_api_call_execution_total",
-        "ALPHA",
         "Total number of API calls executed by the async dispatcher.",
         ("call_type", "result"),
         here=_NO_DISPATCHER,
@@ -317,7 +296,6 @@ ABSENT: Final = (
     ),
     Definition(
         "scheduler_async_api_call_execution_duration_seconds",
-        "ALPHA",
         "Duration in seconds for executing API call in the async dispatcher.",
         ("call_type", "result"),
         _CALL,
@@ -326,7 +304,6 @@ ABSENT: Final = (
     ),
     Definition(
         "scheduler_pending_async_api_calls",
-        "ALPHA",
         "Number of API calls currently pending in the async queue.",
         ("call_type",),
         here=_NO_DISPATCHER,
@@ -334,7 +311,6 @@ ABSENT: Final = (
     ),
     Definition(
         "scheduler_volume_binder_cache_requests_total",
-        "ALPHA",
         "Total number for request volume binding cache",
         ("operation",),
         here=_NO_CACHE,

@@ -29,13 +29,13 @@ class Definition(msgspec.Struct, frozen=True):
     """A metric as it is published. `here` says what it counts in this scheduler, or why it never counts anything."""
 
     name: str
-    stability: Stability
     help: str
     labels: Labels = ()
     buckets: tuple[float, ...] = ()
     here: str = ""
     #: The feature gate without which the metric does not exist.
     gate: str = ""
+    stability: Stability = "ALPHA"
 
     @property
     def kind(self) -> Literal["counter", "gauge", "histogram"]:

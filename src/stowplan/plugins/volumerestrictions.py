@@ -15,8 +15,8 @@ from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject
 from stowplan.framework.handle import Handle
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.pod import Pod
-from stowplan.model.volumes import Rbd, Volume
-from stowplan.plugins.volumes import hints
+from stowplan.model.volumes import AwsElasticBlockStore, GcePersistentDisk, Iscsi, Rbd, Volume
+from stowplan.plugins.volumes.claims import claim_names, is_named_claim
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
@@ -25,6 +25,8 @@ CLAIM_REASON: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
+
+ExclusiveDisk = GcePersistentDisk | AwsElasticBlockStore | Iscsi | Rbd
 
 
 class VolumeRestrictions(PreFilter, Filter, Requeue):
@@ -46,7 +48,7 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> _Restricted | Skip | Rejection:
         claims: set[str] = set()
-        for name in _claim_names(pod):
+        for name in claim_names(pod):
             claim = self._listers.persistent_volume_claim(pod.namespace, name)
             if claim is None:
                 return refuse(f'persistentvolumeclaim "{name}" not found')
@@ -74,7 +76,7 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
         return (
             Awaited(changes.POD, Action.DELETE, _held_a_volume_of),
             Awaited(changes.NODE, Action.ADD),
-            Awaited(changes.PERSISTENT_VOLUME_CLAIM, Action.ADD, hints.is_named_claim),
+            Awaited(changes.PERSISTENT_VOLUME_CLAIM, Action.ADD, is_named_claim),
         )
 
     def _in_use(self, nodes: Nodes, state: _Restricted) -> Mask:
@@ -103,7 +105,7 @@ class _Users:
     claim: str
 
     def amount(self, pod: Pod) -> int:
-        return int(pod.namespace == self.namespace and self.claim in _claim_names(pod))
+        return int(pod.namespace == self.namespace and self.claim in claim_names(pod))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class _Mentions:
     claims: frozenset[str]
 
     def amount(self, pod: Pod) -> int:
-        return sum(name in self.claims for name in _claim_names(pod))
+        return sum(name in self.claims for name in claim_names(pod))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +133,11 @@ def _held_a_volume_of(pod: Pod, old: Pod, new: None) -> bool:
         return False
     if _Sharers(_disks(pod)).amount(old):
         return True
-    return not set(_claim_names(pod)).isdisjoint(_claim_names(old))
-
-
-def _claim_names(pod: Pod) -> list[str]:
-    claims = (volume.persistent_volume_claim for volume in pod.spec.volumes)
-    return [claim.claim_name for claim in claims if claim is not None]
+    return not set(claim_names(pod)).isdisjoint(claim_names(old))
 
 
 def _disks(pod: Pod) -> tuple[Volume, ...]:
-    return tuple(_disk_alone(volume) for volume in pod.spec.volumes if _is_disk(volume))
-
-
-def _is_disk(volume: Volume) -> bool:
-    disks = (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.rbd, volume.iscsi)
-    return any(disk is not None for disk in disks)
+    return tuple(_disk_alone(volume) for volume in pod.spec.volumes if any(_sources(volume)))
 
 
 def _disk_alone(volume: Volume) -> Volume:
@@ -155,37 +147,27 @@ def _disk_alone(volume: Volume) -> Volume:
     return msgspec.structs.replace(volume, ephemeral=None)
 
 
+def _sources(volume: Volume) -> tuple[ExclusiveDisk | None, ...]:
+    return volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.iscsi, volume.rbd
+
+
 def _conflict(one: Volume, other: Volume) -> bool:
     """Say whether two volumes are the same disk and cannot both be mounted."""
-    return _same_gce(one, other) or _same_aws(one, other) or _same_iscsi(one, other) or _same_rbd(one, other)
+    pairs = zip(_sources(one), _sources(other), strict=True)
+    return any(_exclude(mine, theirs) for mine, theirs in pairs if mine is not None and theirs is not None)
 
 
-def _same_gce(one: Volume, other: Volume) -> bool:
-    mine, theirs = one.gce_persistent_disk, other.gce_persistent_disk
-    if mine is None or theirs is None:
-        return False
-    return mine.pd_name == theirs.pd_name and not (mine.read_only and theirs.read_only)
-
-
-def _same_aws(one: Volume, other: Volume) -> bool:
-    mine, theirs = one.aws_elastic_block_store, other.aws_elastic_block_store
-    return mine is not None and theirs is not None and mine.volume_id == theirs.volume_id
-
-
-def _same_iscsi(one: Volume, other: Volume) -> bool:
-    mine, theirs = one.iscsi, other.iscsi
-    if mine is None or theirs is None:
-        return False
-    return mine.iqn == theirs.iqn and not (mine.read_only and theirs.read_only)
-
-
-def _same_rbd(one: Volume, other: Volume) -> bool:
-    mine, theirs = one.rbd, other.rbd
-    if mine is None or theirs is None:
-        return False
-    return _is_same_image(mine, theirs) and not (mine.read_only and theirs.read_only)
-
-
-def _is_same_image(one: Rbd, other: Rbd) -> bool:
-    share_monitor = not set(one.monitors).isdisjoint(other.monitors)
-    return share_monitor and (one.pool, one.image) == (other.pool, other.image)
+def _exclude(mine: ExclusiveDisk, theirs: ExclusiveDisk) -> bool:
+    match mine, theirs:
+        case AwsElasticBlockStore(), AwsElasticBlockStore():
+            return mine.volume_id == theirs.volume_id
+        case GcePersistentDisk(), GcePersistentDisk():
+            is_same = mine.pd_name == theirs.pd_name
+        case Iscsi(), Iscsi():
+            is_same = mine.iqn == theirs.iqn
+        case Rbd(), Rbd():
+            shares_monitor = not set(mine.monitors).isdisjoint(theirs.monitors)
+            is_same = shares_monitor and (mine.pool, mine.image) == (theirs.pool, theirs.image)
+        case _:
+            return False
+    return is_same and not (mine.read_only and theirs.read_only)

@@ -7,22 +7,23 @@ from typing import Final
 
 import numpy as np
 
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, refuse, reject
 from stowplan.framework.handle import Handle
 from stowplan.framework.verdict import Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.storage import PersistentVolumeClaim
-from stowplan.plugins.volumes import hints
-from stowplan.plugins.volumes.annotations import class_of_claim
-from stowplan.plugins.volumes.claims import WAITS_FOR_FIRST_CONSUMER
-from stowplan.plugins.volumes.hints import ZONE_LABELS
+from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from stowplan.plugins.volumes.claims import WAIT_FOR_FIRST_CONSUMER, class_of_claim, is_named_claim
+from stowplan.plugins.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_SEPARATOR
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
 REASON: Final = "node(s) had no available volume zone"
-#: The labels that came after the ones of long ago.
-SUCCESSORS: Final = dict(zip(ZONE_LABELS[:2], ZONE_LABELS[2:], strict=True))
+ZONE_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+#: The labels that came after the beta ones.
+SUCCESSORS: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 
 # A label, and the values of it that will do.
 Zones = tuple[tuple[str, frozenset[str]], ...]
@@ -52,7 +53,7 @@ class VolumeZone(PreFilter, Filter, Requeue):
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is None:
                 continue
-            found = self._zones(pod.namespace, volume.persistent_volume_claim.claim_name)
+            found = self._zones_of_claim(pod.namespace, volume.persistent_volume_claim.claim_name)
             if isinstance(found, Rejection):
                 return found
             zones.update(dict.fromkeys(found))
@@ -71,9 +72,14 @@ class VolumeZone(PreFilter, Filter, Requeue):
             yield reject(is_elsewhere, REASON, unresolvable=True)
 
     def events(self) -> tuple[Awaited, ...]:
-        return hints.for_volume_zone()
+        return (
+            Awaited(changes.STORAGE_CLASS, Action.ADD, _waits_for_first_consumer),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+            Awaited(changes.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, is_named_claim),
+            Awaited(changes.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE, _is_zone_new),
+        )
 
-    def _zones(self, namespace: str, name: str) -> Zones | Rejection:
+    def _zones_of_claim(self, namespace: str, name: str) -> Zones | Rejection:
         """Return where the volume of a claim is; nowhere in particular if it has none yet."""
         if not name:
             return refuse("PersistentVolumeClaim had no name")
@@ -85,7 +91,7 @@ class VolumeZone(PreFilter, Filter, Requeue):
         volume = self._listers.persistent_volume(claim.spec.volume_name)
         if volume is None:
             return refuse(f'persistentvolume "{claim.spec.volume_name}" not found')
-        return tuple(hints.zones(volume).items())
+        return tuple(_zones(volume).items())
 
     def _of_unbound(self, claim: PersistentVolumeClaim) -> Zones | Rejection:
         class_name = class_of_claim(claim)
@@ -94,7 +100,7 @@ class VolumeZone(PreFilter, Filter, Requeue):
         found = self._listers.storage_class(class_name)
         if found is None:
             return refuse(f'storageclass.storage.k8s.io "{class_name}" not found')
-        return () if found.volume_binding_mode == WAITS_FOR_FIRST_CONSUMER else refuse("PersistentVolume had no name")
+        return () if found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else refuse("PersistentVolume had no name")
 
 
 def _is_in(nodes: Nodes, zones: Zones) -> Mask:
@@ -116,3 +122,19 @@ def _is_labelled(nodes: Nodes, key: str, values: frozenset[str]) -> Mask:
 def _has_place(node: Node) -> bool:
     """Say whether a node has a label for zone or region at all."""
     return any(key in node.metadata.labels for key in ZONE_LABELS)
+
+
+def _zones(volume: PersistentVolume) -> dict[str, frozenset[str]]:
+    """Read the zones and regions of a volume; a list with an empty name in it counts as none."""
+    labels = volume.metadata.labels
+    listed = {key: [zone.strip() for zone in labels[key].split(ZONE_SEPARATOR)] for key in ZONE_LABELS if key in labels}
+    return {key: frozenset(zones) for key, zones in listed.items() if all(zones)}
+
+
+def _waits_for_first_consumer(pod: Pod, old: StorageClass | None, new: StorageClass) -> bool:
+    return new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+
+
+def _is_zone_new(pod: Pod, old: PersistentVolume | None, new: PersistentVolume) -> bool:
+    """A new volume may help, and so may one that was moved to other zones."""
+    return old is None or _zones(old) != _zones(new)

@@ -17,7 +17,7 @@ from stowplan.model.meta import ApiObject
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
-from stowplan.plugins.dynamicresources.in_flight import InFlight
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
@@ -99,8 +99,8 @@ class LocalHandle:
         return nodes.take(np.flatnonzero(nodes.with_names(frozenset((node_name,)))))
 
     @cached_property
-    def claims(self) -> InFlight:
-        return InFlight(self.listers, self.table.reads, self.feature_gates)
+    def claims(self) -> ClaimTracker:
+        return ClaimTracker(self.listers, self.table.reads, self.feature_gates)
 
     def now_ns(self) -> int:
         return self.time_ns

@@ -293,7 +293,7 @@ def test_the_time_for_devices_to_get_ready_reaches_the_plugin() -> None:
     cluster = cluster_with("DynamicResources", {"bindingTimeout": "90s"})
     [plugin] = [one for one in cluster.profiles["default-scheduler"].pre_bind if one.name == "DynamicResources"]
     # That it waits so long is shown by test_binding_waits_for_devices, among the tests of the plugin.
-    assert plugin._preparation._timeout.seconds == 90  # type: ignore[attr-defined]
+    assert plugin._binding._timeout.seconds == 90  # type: ignore[attr-defined]
 
 
 def test_label_keys_of_default_constraints_are_told_to_have_no_effect() -> None:

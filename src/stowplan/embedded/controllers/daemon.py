@@ -37,7 +37,6 @@ _TOLERATED = (
 )
 _TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", NO_SCHEDULE)
 
-
 #: The pods of one set by the node they are on, or were made for.
 PodsByNode = Mapping[str, Sequence[KnownPod]]
 

@@ -1,8 +1,8 @@
 """Stands in for every provisioner: whoever is asked for a volume, the volume is there at once. Nothing is stored on it.
 
 A volume for a pod that was placed is made where that pod goes: on its node, or in its zone. One that is made before
-anybody was placed is spread over what its class allows, the claims of a StatefulSet one after the other. What is deleted
-with its claim needs nobody here: there is no disk to remove.
+anybody was placed is spread over what its class allows, the claims of a StatefulSet one after the other. What is
+deleted with its claim needs nobody here: there is no disk to remove.
 """
 
 from __future__ import annotations

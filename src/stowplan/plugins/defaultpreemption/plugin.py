@@ -95,7 +95,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         return refuse(UNDERWAY) if self._handle.evictions.is_underway(pod) else None
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
-        problem = self.why_not_eligible(pod, attempt)
+        problem = self.why_ineligible(pod, attempt)
         if problem:
             return _rejection(problem)
         found = self.search(pod, attempt)
@@ -110,7 +110,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         # A pod gone is when to look again whether the pod may be tried; whether it is worth it is for others to say.
         return (Awaited(changes.POD, Action.DELETE, lambda pod, old, new: False),)
 
-    def why_not_eligible(self, pod: Pod, attempt: Attempt) -> str:
+    def why_ineligible(self, pod: Pod, attempt: Attempt) -> str:
         """Return why the pod may not preempt; empty if it may."""
         if pod.spec.preemption_policy == "Never":
             return NEVER

@@ -1,44 +1,46 @@
-"""Which devices the claims of a pod would be given on a node: the first that fit, in upstream's order of trying.
+"""Which devices the claims of a pod would be given on a node, and what is written about them (AllocationResult).
 
-`asks.py` reads the claims, `inventory.py` knows what the node can reach, `search.py` tries, `results.py` tells.
+`claim_requests.py` reads the claims, `pools.py` knows what the node can reach, `search.py` tries them in turn.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from stowplan.model.dra import AllocationResult, ResourceClaim
-from stowplan.model.node import Node
-from stowplan.plugins.dynamicresources import asks, results
-from stowplan.plugins.dynamicresources.asks import (
-    MOST_DEVICES,
-    AllocationError,
-    Ask,
-    ClaimAsks,
-    FindClass,
-    NodeAllocationError,
+from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from stowplan.model.dra import (
+    AllocationResult,
+    DeviceAllocationResult,
+    DeviceConfiguration,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
 )
-from stowplan.plugins.dynamicresources.counters import Counters
+from stowplan.model.node import Node
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState
+from stowplan.plugins.dynamicresources.capacity import AvailableCounters
+from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
+from stowplan.plugins.dynamicresources.claim_requests import (
+    MAX_DEVICES,
+    AllocationError,
+    ClaimRequests,
+    NodeAllocationError,
+    RequestSpec,
+)
+from stowplan.plugins.dynamicresources.claims import FindClass
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.holding import Cluster, Holding
-from stowplan.plugins.dynamicresources.identity import DeviceId, InUse, PoolId, SharedId
-from stowplan.plugins.dynamicresources.inventory import Inventory, InventoryError, Reachable
-from stowplan.plugins.dynamicresources.pools import OfferedDevice
-from stowplan.plugins.dynamicresources.results import score
-from stowplan.plugins.dynamicresources.search import IsLate, Search, Want, never
-from stowplan.plugins.dynamicresources.selection import CelPrograms
-
-__all__ = [
-    "AllocationError",
-    "Allocator",
-    "DeviceId",
-    "Features",
-    "InUse",
-    "NodeAllocationError",
-    "PoolId",
-    "SharedId",
-    "score",
-]
+from stowplan.plugins.dynamicresources.pools import Inventory, NodeSelectionError, OfferedDevice
+from stowplan.plugins.dynamicresources.search import (
+    AllocatingDevices,
+    DeviceSearch,
+    GivenDevice,
+    IsLate,
+    NodeRequest,
+    NodeRequests,
+    SearchContext,
+    never,
+)
 
 
 class Allocator:
@@ -51,16 +53,17 @@ class Allocator:
     def __init__(
         self,
         claims: Sequence[ResourceClaim],
-        device_class: FindClass,
+        find_class: FindClass,
         inventory: Inventory,
-        in_use: InUse,
+        allocated: AllocatedState,
         cel: CelPrograms,
     ) -> None:
-        self._claims = asks.read(claims, device_class, inventory.features)
+        features = inventory.features
+        self._claims = [ClaimRequests(index, claim, find_class, features) for index, claim in enumerate(claims)]
         self._inventory = inventory
         # What a claim needs, if it is the same on every node.
-        self._everywhere: list[Sequence[Sequence[Want]] | None] = [None] * len(self._claims)
-        self._cluster = Cluster(in_use, Counters(in_use), inventory.features, cel)
+        self._everywhere: list[NodeRequests | None] = [None] * len(self._claims)
+        self._context = SearchContext(allocated, AvailableCounters(allocated), features, cel)
 
     def allocate(self, node: Node, is_late: IsLate = never) -> tuple[AllocationResult, ...] | None:
         """Return one result for each claim, in their order; None if they do not fit on the node.
@@ -70,60 +73,177 @@ class Allocator:
         """
         try:
             reachable = self._inventory.reachable(node)
-        except InventoryError as error:
+        except NodeSelectionError as error:
             raise AllocationError(str(error)) from error
-        holding = Holding(self._cluster, node, reachable, [[] for _ in self._claims])
-        wants = [self._begin(index, reachable, holding) for index in range(len(self._claims))]
-        given = Search(wants, reachable.devices, holding, is_late).result()
+        allocating = AllocatingDevices(self._context, node, reachable, [[] for _ in self._claims])
+        requests = [self._begin(index, allocating) for index in range(len(self._claims))]
+        given = DeviceSearch(requests, allocating, is_late).result()
         if given is None:
             if any(pool.is_invalid for pool in reachable.pools):
                 raise NodeAllocationError("invalid resource pools were encountered")
             return None
         features = self._inventory.features
         return tuple(
-            results.allocation(claim.claim, devices, node.name, features)
+            _allocation(claim.claim, devices, node.name, features)
             for claim, devices in zip(self._claims, given, strict=True)
         )
 
-    def _begin(self, index: int, reachable: Reachable, holding: Holding) -> Sequence[Sequence[Want]]:
+    def _begin(self, index: int, allocating: AllocatingDevices) -> NodeRequests:
         """Return what a claim needs on a node, and put up its constraints. Raise AllocationError."""
-        claim, wants = self._claims[index], self._everywhere[index]
-        if wants is None:
-            wants = _wants(claim, reachable, holding)
+        claim, requests = self._claims[index], self._everywhere[index]
+        if requests is None:
+            requests = _node_requests(claim, allocating)
             if not claim.wants_all:
-                self._everywhere[index] = wants
+                self._everywhere[index] = requests
         if claim.claim.spec.devices.constraints:
-            holding.constraints[index] = claim.constraints()
-        return wants
+            allocating.constraints[index] = claim.constraints()
+        return requests
 
 
-def _wants(claim: ClaimAsks, reachable: Reachable, holding: Holding) -> Sequence[Sequence[Want]]:
+def _node_requests(claim: ClaimRequests, allocating: AllocatingDevices) -> NodeRequests:
     """Return how many devices each request of a claim needs on a node. Raise AllocationError."""
-    wants = [tuple(_want(ask, reachable, holding) for ask in alternatives) for alternatives in claim.requests]
-    least = sum(min(want.needed for want in alternatives) for alternatives in wants)
-    if least > MOST_DEVICES:
+    requests = [tuple(_node_request(spec, allocating) for spec in alternatives) for alternatives in claim.requests]
+    least = sum(min(wanted.needed for wanted in alternatives) for alternatives in requests)
+    if least > MAX_DEVICES:
         raise AllocationError(
-            f"claim {claim.claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_DEVICES}"
+            f"claim {claim.claim.key}: number of requested devices {least} exceeds the claim limit of {MAX_DEVICES}"
         )
-    return wants
+    return requests
 
 
-def _want(ask: Ask, reachable: Reachable, holding: Holding) -> Want:
-    if ask.problem:
-        raise AllocationError(ask.problem)
-    if not ask.wants_all:
-        return Want(ask, ask.count)
-    devices = tuple(_all_devices(ask, reachable, holding))
-    return Want(ask, len(devices), devices)
+def _node_request(spec: RequestSpec, allocating: AllocatingDevices) -> NodeRequest:
+    if spec.problem:
+        raise AllocationError(spec.problem)
+    if not spec.wants_all:
+        return NodeRequest(spec, spec.count)
+    devices = tuple(_all_devices(spec, allocating))
+    return NodeRequest(spec, len(devices), devices)
 
 
-def _all_devices(ask: Ask, reachable: Reachable, holding: Holding) -> Iterator[OfferedDevice]:
-    """Yield every device that an ask stands for, in use or not. Raise AllocationError if that cannot be known yet."""
-    for pool in reachable.pools:
+def _all_devices(spec: RequestSpec, allocating: AllocatingDevices) -> Iterator[OfferedDevice]:
+    """Yield every device that a request stands for, in use or not. Raise AllocationError if it cannot be known yet."""
+    for pool in allocating.reachable.pools:
         if pool.is_incomplete or pool.is_invalid:
             state = "being updated" if pool.is_incomplete else "invalid"
             raise AllocationError(
-                f"claim {ask.claim}, request {ask.own_name}: asks for all devices,"
-                f" but resource pool {pool.id} is currently {state}"
+                f"{spec.where}: asks for all devices, but resource pool {pool.id} is currently {state}"
             )
-        yield from (offered for offered in pool.devices if holding.suits(ask, offered))
+        yield from (offered for offered in pool.devices if allocating.suits(spec, offered))
+
+
+# A prioritized list has at most so many alternatives; the first is worth most.
+_MOST_ALTERNATIVES: Final = 8
+
+
+def _allocation(
+    claim: ResourceClaim, given: Sequence[GivenDevice], node_name: str, features: Features
+) -> AllocationResult:
+    """Return the allocation of a claim. Raise AllocationError if nobody could say where it can be used."""
+    return AllocationResult(
+        devices=DeviceAllocationResult(
+            results=tuple(_result(claim, number, each, features) for number, each in enumerate(given)),
+            config=tuple(_config(claim, given)),
+        ),
+        node_selector=_node_selector(claim, given, node_name, features),
+    )
+
+
+def score(claims: Sequence[ResourceClaim], results: Sequence[AllocationResult]) -> int:
+    """Return how good the choices from prioritized lists are: 8 for each first alternative, 7 for a second, and so on.
+
+    `results` has one for each claim, of those that were allocated before as well.
+    """
+    total = 0
+    for claim, result in zip(claims, results, strict=True):
+        given = {device.request for device in result.devices.results}
+        for request in claim.spec.devices.requests:
+            if request.exactly is None:
+                for place, alternative in enumerate(request.first_available):
+                    total += (_MOST_ALTERNATIVES - place) * (f"{request.name}/{alternative.name}" in given)
+    return total
+
+
+def _result(claim: ResourceClaim, number: int, given: GivenDevice, features: Features) -> DeviceRequestAllocationResult:
+    spec, id, device = given.spec, given.offered.id, given.offered.device
+    has_conditions = features.binding_conditions
+    return DeviceRequestAllocationResult(
+        request=spec.name,
+        driver=id.driver,
+        pool=id.pool,
+        device=id.device,
+        admin_access=spec.is_admin,
+        tolerations=spec.tolerations,
+        binding_conditions=device.binding_conditions if has_conditions else (),
+        binding_failure_conditions=device.binding_failure_conditions if has_conditions else (),
+        share_id=_share_id(claim, number, given) if given.consumed is not None else None,
+        consumed_capacity=dict(given.consumed or {}),
+    )
+
+
+def _share_id(claim: ResourceClaim, number: int, given: GivenDevice) -> str:
+    """Name a share. It is as unique as the version of the claim it is written into, and needs no randomness."""
+    name = f"{claim.uid or claim.key}/{claim.metadata.resource_version}/{given.offered.id}/{number}"
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+
+
+def _config(claim: ResourceClaim, given: Sequence[GivenDevice]) -> Iterator[DeviceConfiguration]:
+    """Yield the configuration of the classes, each once, then that of the claim."""
+    chosen = {each.spec.main_request: each.spec for each in given}
+    specs = [chosen[request.name] for request in claim.spec.devices.requests if request.name in chosen]
+    yield from _config_of_classes(specs)
+    for config in claim.spec.devices.config:
+        # As upstream: once for each request it is meant for.
+        for _ in [spec for spec in specs if _is_meant(config, spec)] if config.requests else [None]:
+            yield DeviceConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
+
+
+def _config_of_classes(specs: Sequence[RequestSpec]) -> Iterator[DeviceConfiguration]:
+    classes = {spec.device_class.name: spec.device_class for spec in specs if spec.device_class is not None}
+    for name, device_class in classes.items():
+        requests = tuple(spec.name for spec in specs if spec.device_class and spec.device_class.name == name)
+        for config in device_class.spec.config:
+            yield DeviceConfiguration(source="FromClass", requests=requests, opaque=config.opaque)
+
+
+def _is_meant(config: DeviceConfiguration, spec: RequestSpec) -> bool:
+    return spec.main_request in config.requests or (bool(spec.sub_request) and spec.name in config.requests)
+
+
+def _node_selector(
+    claim: ResourceClaim, given: Sequence[GivenDevice], node_name: str, features: Features
+) -> NodeSelector | None:
+    """Return which nodes can use all of the devices; None if every node can."""
+    fields: list[NodeSelectorRequirement] = []
+    expressions: list[NodeSelectorRequirement] = []
+    for each in given:
+        device, spec = each.offered.device, each.offered.origin.spec
+        place = device if spec.per_device_node_selection else spec
+        # The oldest allocator does not look at what a device binds to.
+        if place.node_name is not None or (device.binds_to_node and not features.is_stable):
+            this = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node_name,))
+            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(this,)),))
+        if place.node_selector is None or not place.node_selector.node_selector_terms:
+            continue
+        terms = place.node_selector.node_selector_terms
+        if len(terms) > 1:
+            raise AllocationError(
+                f"create NodeSelector for claim {claim.name}:"
+                f" unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
+            )
+        _extend(fields, terms[0].match_fields)
+        _extend(expressions, terms[0].match_expressions)
+    if not fields and not expressions:
+        return None
+    term = NodeSelectorTerm(match_fields=tuple(fields), match_expressions=tuple(expressions))
+    return NodeSelector(node_selector_terms=(term,))
+
+
+def _extend(known: list[NodeSelectorRequirement], more: Sequence[NodeSelectorRequirement]) -> None:
+    """Add requirements that are not there yet; the order of values makes no difference."""
+    for requirement in more:
+        if not any(
+            (each.key, each.operator, set(each.values or ()))
+            == (requirement.key, requirement.operator, set(requirement.values or ()))
+            for each in known
+        ):
+            known.append(requirement)

@@ -1,4 +1,8 @@
-"""Consumable capacity: how much of a device a request takes, and whether that is left."""
+"""Consumable capacity and counters: how much a request takes of a device, or a device of its pool, and what is left.
+
+`is_left` and `consumed` are about one device that several claims share (DRAConsumableCapacity); the counters are those
+that the devices of a pool share (DRAPartitionableDevices).
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,12 @@ from collections.abc import Mapping
 
 from stowplan.model.device_pool import CapacityRange, CapacityRequestPolicy, Device, DeviceCapacity
 from stowplan.model.quantity import BINARY_SI, Quantity
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, DeviceId, PoolId
+from stowplan.plugins.dynamicresources.pools import DevicePool, OfferedDevice
 
-#: Amounts by the name of the capacity.
+#: Amounts by the name of the capacity, and by counter set and counter.
 Amounts = Mapping[str, Quantity]
+CounterAmounts = dict[tuple[str, str], Quantity]
 
 
 def consumed(device: Device, requested: Amounts) -> dict[str, Quantity]:
@@ -72,3 +79,72 @@ def _is_outside(allowed: CapacityRange, amount: Quantity) -> bool:
     if allowed.step is None or allowed.step.value == 0 or allowed.min is None:
         return False
     return (amount.value - allowed.min.value) % allowed.step.value != 0
+
+
+class AvailableCounters:
+    """What is left of the counters of each pool, besides the allocated devices; worked out once for each pool."""
+
+    def __init__(self, allocated: AllocatedState) -> None:
+        self._allocated = allocated
+        self._shared: frozenset[DeviceId] | None = None
+        self._left: dict[PoolId, CounterAmounts] = {}
+
+    def left(self, pool: DevicePool) -> CounterAmounts:
+        """Return what is left; it may be less than nothing."""
+        if pool.id in self._left:
+            return self._left[pool.id]
+        left = self._left[pool.id] = {
+            (counted.name, name): counter.value
+            for counted in pool.counters.values()
+            for name, counter in counted.counters.items()
+        }
+        for id, device in pool.all_devices():
+            if device.consumes_counters and self._is_in_use(id):
+                for key, amount in consumption(device).items():
+                    left[key] = left[key] - amount
+        return left
+
+    def _is_in_use(self, id: DeviceId) -> bool:
+        if self._shared is None:
+            self._shared = frozenset(share.device for share in self._allocated.shared)
+        return id in self._allocated.devices or id in self._shared or id in self._allocated.consumed
+
+
+class ConsumedCounters:
+    """What the devices that are being tried draw from the counters of their pools."""
+
+    def __init__(self, counters: AvailableCounters) -> None:
+        self._counters = counters
+        self._consumed: dict[PoolId, CounterAmounts] = {}
+
+    def consume(self, pool: DevicePool, offered: OfferedDevice) -> bool:
+        """Draw what a device consumes, if that is left."""
+        left = self._counters.left(pool)
+        if any(amount.sign < 0 for amount in left.values()):
+            return False
+        consumed = self._consumed.setdefault(pool.id, {})
+        wanted = {key: _sum(consumed.get(key), amount) for key, amount in consumption(offered.device).items()}
+        if any(left[key] < amount for key, amount in wanted.items()):
+            return False
+        consumed.update(wanted)
+        return True
+
+    def give_back(self, pool: DevicePool, offered: OfferedDevice) -> None:
+        """Take back what was consumed for a device."""
+        consumed = self._consumed[pool.id]
+        for key, amount in consumption(offered.device).items():
+            consumed[key] = consumed[key] - amount
+
+
+def consumption(device: Device) -> CounterAmounts:
+    """Return what a device consumes of each counter."""
+    amounts: CounterAmounts = {}
+    for each in device.consumes_counters:
+        for name, counter in each.counters.items():
+            key = each.counter_set, name
+            amounts[key] = _sum(amounts.get(key), counter.value)
+    return amounts
+
+
+def _sum(amount: Quantity | None, more: Quantity) -> Quantity:
+    return more if amount is None else amount + more

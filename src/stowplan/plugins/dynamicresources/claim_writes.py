@@ -7,98 +7,89 @@ again, as long as it still makes sense.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from stowplan.framework.handle import ConflictError, PreparingHandle
-from stowplan.model.dra import AllocationResult, ResourceClaim, ResourceClaimStatus
+from stowplan.framework.handle import ConflictError
+from stowplan.model.dra import AllocationResult, ClaimConsumer, ResourceClaim, ResourceClaimStatus
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources.claims import FINALIZER, consumer_of, is_reserved_for, written
-from stowplan.plugins.dynamicresources.extended import Mappings
-from stowplan.plugins.dynamicresources.in_flight import InFlight
+from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
+from stowplan.plugins.dynamicresources.claims import is_reserved_for
+from stowplan.plugins.dynamicresources.extended_resources import Mappings
 from stowplan.plugins.dynamicresources.node_allocatable import Statuses
 
 T = TypeVar("T", ResourceClaim, Pod)
 
-MOST_TRIES: Final = 5
+#: Keeps a claim from being deleted while its devices are given away.
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+MAX_TRIES: Final = 5
 CREATES: Final = "scheduler_resourceclaim_creates_total"
 # How long to wait for the version that a write did not go with.
-NEWS_SECONDS: Final = 5.0
+WATCH_SECONDS: Final = 5.0
 
 
-class ClaimError(Exception):
+class ClaimWriteError(Exception):
     """A claim cannot be written; the text is upstream's."""
-
-
-@dataclass(frozen=True, slots=True)
-class GivenBack:
-    """What was written for a pod: the claims reserved for it, the one made for its extended resources, if any, and
-    whether its status says what devices take of the node."""
-
-    reserved: Sequence[ResourceClaim] = ()
-    made: ResourceClaim | None = None
-    has_status: bool = False
 
 
 class ClaimWrites:
     """Writes claims through a handle."""
 
-    def __init__(self, handle: PreparingHandle, claims: InFlight) -> None:
+    def __init__(self, handle: DevicesHandle) -> None:
         self._handle = handle
-        self._claims = claims
+        self._claims = handle.claims
 
     async def give(
         self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None, at: datetime | None
     ) -> ResourceClaim:
-        """Reserve a claim for a pod, and write what it was given if that is new, and when. Raise ClaimError."""
+        """Reserve a claim for a pod, and write what it was given if that is new, and when. Raise ClaimWriteError."""
 
         async def once(current: ResourceClaim) -> ResourceClaim:
             if current.metadata.deletion_timestamp is not None:
-                raise ClaimError(f"claim {current.key} got deleted in the meantime")
+                raise ClaimWriteError(f"claim {current.key} got deleted in the meantime")
             if allocation is not None and current.status.allocation is not None:
-                raise ClaimError(f"claim {current.key} got allocated elsewhere in the meantime")
+                raise ClaimWriteError(f"claim {current.key} got allocated elsewhere in the meantime")
             if allocation is None and current.status.allocation is None:
-                raise ClaimError(f"claim {current.key} got deallocated elsewhere in the meantime")
+                raise ClaimWriteError(f"claim {current.key} got deallocated elsewhere in the meantime")
             if allocation is not None:
                 current = await self._protect(current)
             given = allocation or current.status.allocation
-            consumers = [*current.status.reserved_for, consumer_of(pod)]
-            status: dict[str, Any] = {"reservedFor": [written(one) for one in consumers]}
+            consumers = [*current.status.reserved_for, ClaimConsumer(resource="pods", name=pod.name, uid=pod.uid)]
+            status: dict[str, Any] = {"reservedFor": [_encoded(one) for one in consumers]}
             if given is not None and given.allocation_timestamp is None and at is not None:
                 given = msgspec.structs.replace(given, allocation_timestamp=at)
             if given is not None and given is not current.status.allocation:
-                status["allocation"] = written(given)
+                status["allocation"] = _encoded(given)
             what = "reservation" if allocation is None else "allocation and reservation"
             return await self._patch(current, {"status": status}, f"add {what} to claim {current.key}", "status")
 
         return await self._retried(claim, once)
 
     async def create(self, claim: ResourceClaim) -> ResourceClaim:
-        """Make a claim that was in memory only, under a name that the cluster gives. Raise ClaimError."""
+        """Make a claim that was in memory only, under a name that the cluster gives. Raise ClaimWriteError."""
         metadata = msgspec.structs.replace(claim.metadata, name="", uid="")
         unnamed = msgspec.structs.replace(claim, metadata=metadata, status=ResourceClaimStatus())
         try:
             created: ResourceClaim = await self._handle.writes.create(unnamed)
         except Exception as error:
             self._handle.measures.count(CREATES, "failure")
-            raise ClaimError(f"create claim for extended resources {claim.namespace}/: {error}") from error
+            raise ClaimWriteError(f"create claim for extended resources {claim.namespace}/: {error}") from error
         self._handle.measures.count(CREATES, "success")
         return created
 
     async def name_in(self, pod: Pod, claim: ResourceClaim, mappings: Mappings) -> None:
-        """Write into the status of a pod which claim has its extended resources. Raise ClaimError."""
+        """Write into the status of a pod which claim has its extended resources. Raise ClaimWriteError."""
         if not mappings:
             text = f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
-            raise ClaimError(text)
-        content = {"resourceClaimName": claim.name, "requestMappings": [written(mapping) for mapping in mappings]}
+            raise ClaimWriteError(text)
+        content = {"resourceClaimName": claim.name, "requestMappings": [_encoded(mapping) for mapping in mappings]}
         await self._note(pod, {"extendedResourceClaimStatus": content}, "update", "ExtendedResourceClaimStatus")
 
     async def note_taken(self, pod: Pod, statuses: Statuses) -> None:
-        """Write into the status of a pod what its devices take of their node; () if nothing. Raise ClaimError."""
-        content = [written(status) for status in statuses] or None
+        """Write into the status of a pod what its devices take of their node; () if nothing. Raise ClaimWriteError."""
+        content = [_encoded(status) for status in statuses] or None
         patch = {"nodeAllocatableResourceClaimStatuses": content}
         await self._note(pod, patch, "updating", "NodeAllocatableResourceClaimStatuses")
 
@@ -107,22 +98,28 @@ class ClaimWrites:
         unversioned = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=""))
         await self._patch(unversioned, {"status": status}, f"{does} pod {pod.key} {field}", "status")
 
-    async def give_back(self, pod: Pod, back: GivenBack) -> None:
-        """Take back what was written for a pod that is not going to be bound."""
+    async def give_back(
+        self, pod: Pod, reserved: Sequence[ResourceClaim], made: ResourceClaim | None, has_status: bool
+    ) -> None:
+        """Take back what was written for a pod that is not going to be bound.
+
+        These are the claims reserved for it, the one made for its extended resources, and what its status says that
+        devices take of the node.
+        """
 
         async def once(current: ResourceClaim) -> ResourceClaim:
             if not is_reserved_for(pod, current):
                 return current
             others = [one for one in current.status.reserved_for if one.uid != pod.uid]
-            patch = {"status": {"reservedFor": [written(one) for one in others] or None}}
+            patch = {"status": {"reservedFor": [_encoded(one) for one in others] or None}}
             return await self._patch(current, patch, f"unreserve claim {current.key}", "status")
 
-        for claim in back.reserved:
+        for claim in reserved:
             changed = await self._retried(claim, once)
             self._claims.settle(changed.uid, changed)
-        if back.made is not None:
-            await self.delete(back.made)
-        if back.has_status:
+        if made is not None:
+            await self.delete(made)
+        if has_status:
             await self.note_taken(pod, ())
 
     async def deallocate(self, claim: ResourceClaim) -> None:
@@ -154,14 +151,14 @@ class ClaimWrites:
         except ConflictError:
             raise
         except Exception as error:
-            raise ClaimError(f"{what}: {error}") from error
+            raise ClaimWriteError(f"{what}: {error}") from error
         return changed
 
     async def _retried(
         self, claim: ResourceClaim, once: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
     ) -> ResourceClaim:
         """Try a write, and again with what the cluster has now if that is another version."""
-        for _ in range(MOST_TRIES - 1):
+        for _ in range(MAX_TRIES - 1):
             try:
                 return await once(claim)
             except ConflictError:
@@ -178,9 +175,15 @@ class ClaimWrites:
             found = current()
             return found is None or found.metadata.resource_version != claim.metadata.resource_version
 
-        await self._handle.news.until(is_another, NEWS_SECONDS)
+        await self._handle.news.until(is_another, WATCH_SECONDS)
         found = current()
         if found is None or found.uid != claim.uid:
             gone = f'resourceclaims.resource.k8s.io "{claim.name}" not found'
-            raise ClaimError(f"get updated claim {claim.key} after conflict: {gone}")
+            raise ClaimWriteError(f"get updated claim {claim.key} after conflict: {gone}")
         return found
+
+
+def _encoded(value: msgspec.Struct) -> dict[str, object]:
+    """Return a part of a claim as it stands in a patch."""
+    content: dict[str, object] = msgspec.to_builtins(value, enc_hook=str)
+    return content

@@ -1,34 +1,85 @@
-"""What a claim says about itself: whether it is given, to whom, and whether what it asks for exists.
+"""ResourceClaims: the ones of a pod, found and checked, who has them reserved, and which changes may help a pod.
 
-How devices are chosen for it is in `allocator.py`, which claims are on their way to the cluster in `in_flight.py`.
+A pod whose claims are missing is not even tried; what may help it, and pods whose devices could not be allocated, is in
+`awaited`. What one pod needs of its claims is in `pod_claims.py`; claims on their way to the cluster are in
+`claim_tracker.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final
 
 import msgspec
 
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
+from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import WordedError
-from stowplan.model.dra import ClaimConsumer, DeviceClass, ResourceClaim
-from stowplan.model.pod import Pod
+from stowplan.model.dra import DeviceClass, ResourceClaim
+from stowplan.model.pod import Pod, PodResourceClaim
 
-#: Keeps a claim from being deleted while its devices are given away.
-FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 #: So many consumers may share a claim.
-MOST_CONSUMERS: Final = 256
-
+MAX_CONSUMERS: Final = 256
+#: Finds a claim by namespace and name, a class by name.
+FindClaim = Callable[[str, str], ResourceClaim | None]
 FindClass = Callable[[str], DeviceClass | None]
+_spec_encoder: Final = msgspec.msgpack.Encoder(enc_hook=str, order="deterministic")
 
 
-class UnsupportedRequestError(WordedError):
-    """A request that nobody can understand."""
+class MissingClaimError(Exception):
+    """A claim of a pod that cannot be used; the text is the reason to give."""
+
+
+def problem_with_claims(find: FindClaim, pod: Pod) -> str:
+    """Return what is wrong with the pod's claims, "" if all are there."""
+    try:
+        list(claims_of(find, pod))
+    except MissingClaimError as missing:
+        return str(missing)
+    return ""
+
+
+def claims_of(find: FindClaim, pod: Pod) -> Iterator[ResourceClaim]:
+    """Find the claims of a pod. Raise MissingClaimError at the first that cannot be used."""
+    return (claim for _, claim in named_claims_of(find, pod))
+
+
+def named_claims_of(find: FindClaim, pod: Pod) -> Iterator[tuple[str, ResourceClaim]]:
+    """Find the claims of a pod, each with the name by which containers refer to it. Raise MissingClaimError."""
+    for entry in pod.spec.resource_claims:
+        name = _claim_name(pod, entry)
+        if name is None:
+            continue
+        claim = find(pod.namespace, name)
+        if claim is None:
+            raise MissingClaimError(f'could not find ResourceClaim "{pod.namespace}/{name}"')
+        if claim.metadata.deletion_timestamp is not None:
+            raise MissingClaimError(f'resourceclaim "{claim.name}" is being deleted')
+        is_owned = any(owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references)
+        if entry.resource_claim_name is None and not is_owned:
+            raise MissingClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
+        yield entry.name, claim
+
+
+def _claim_name(pod: Pod, entry: PodResourceClaim) -> str | None:
+    """Return the name of the claim behind an entry; None if it turned out that none is needed."""
+    if entry.resource_claim_name is not None:
+        return entry.resource_claim_name
+    if entry.resource_claim_template_name is None:
+        raise MissingClaimError(
+            f'pod "{pod.key}", spec.resourceClaim "{entry.name}": none of the supported fields are set'
+        )
+    for status in pod.status.resource_claim_statuses:
+        if status.name == entry.name:
+            return status.resource_claim_name
+    raise MissingClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
 
 
 def can_be_reserved(claim: ResourceClaim) -> bool:
     """Say whether the claim can take one consumer more."""
-    return len(claim.status.reserved_for) < MOST_CONSUMERS
+    return len(claim.status.reserved_for) < MAX_CONSUMERS
 
 
 def is_reserved_for(pod: Pod, claim: ResourceClaim) -> bool:
@@ -41,19 +92,15 @@ def is_idle_but_for(pod: Pod, claim: ResourceClaim) -> bool:
     return not consumers or (len(consumers) == 1 and consumers[0].uid == pod.uid)
 
 
-def consumer_of(pod: Pod) -> ClaimConsumer:
-    return ClaimConsumer(resource="pods", name=pod.name, uid=pod.uid)
-
-
 def request_key(claims: Iterable[ResourceClaim]) -> tuple[bytes, ...]:
     """Return what claims have in common that are given the same devices, whatever they are called."""
     return tuple(_spec_encoder.encode(claim.spec) for claim in claims)
 
 
-def problem(claim: ResourceClaim, find_class: FindClass, *, allows_alternatives: bool) -> str:
+def problem_with_requests(claim: ResourceClaim, find_class: FindClass, *, allows_alternatives: bool) -> str:
     """Return why nothing can be allocated for a claim, "" if its requests can be tried.
 
-    Raise UnsupportedRequestError for a request without a class.
+    Raise WordedError for a request without a class.
     """
     for request in claim.spec.devices.requests:
         where = f"resource claim {claim.key}, request {request.name}"
@@ -67,16 +114,34 @@ def problem(claim: ResourceClaim, find_class: FindClass, *, allows_alternatives:
             asked = [(f"{request.name}/{one.name}", one.device_class_name) for one in request.first_available]
         for name, class_name in asked:
             if not class_name:
-                raise UnsupportedRequestError(f"request {name}: unsupported request type")
+                raise WordedError(f"request {name}: unsupported request type")
             if find_class(class_name) is None:
                 return f"request {name}: device class {class_name} does not exist"
     return ""
 
 
-_spec_encoder: Final = msgspec.msgpack.Encoder(enc_hook=str, order="deterministic")
+def awaited(find: FindClaim) -> tuple[Awaited, ...]:
+    """Return the changes that a pod without devices waits for."""
+    return (
+        Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
+        Awaited(changes.RESOURCE_CLAIM, Action.ADD | Action.UPDATE, partial(is_claim_better, find)),
+        Awaited(changes.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, partial(has_all_claims, find)),
+        Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE),
+        Awaited(changes.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
+    )
 
 
-def written(value: msgspec.Struct) -> dict[str, object]:
-    """Return a part of a claim as it stands in a patch."""
-    content: dict[str, object] = msgspec.to_builtins(value, enc_hook=str)
-    return content
+def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
+    """A claim helps if it gave back its devices, or if it is the pod's own and is new or has another status."""
+    try:
+        is_own = any(claim.uid == new.uid for claim in list(claims_of(find, pod)))
+    except MissingClaimError:
+        return False
+    if old is not None and old.status.allocation is not None and new.status.allocation is None:
+        return True
+    return is_own and (old is None or old.status != new.status)
+
+
+def has_all_claims(find: FindClaim, pod: Pod, old: Pod, new: Pod) -> bool:
+    """A pod that was given the names of its claims helps itself, if all of them are there."""
+    return changes.is_same(pod, new) and not problem_with_claims(find, new)

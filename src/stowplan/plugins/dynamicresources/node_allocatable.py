@@ -22,7 +22,7 @@ from stowplan.model.meta import ResourceList
 from stowplan.model.pod import NodeAllocatableResourceClaimStatus, Pod
 from stowplan.model.quantity import Quantity
 from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY
-from stowplan.plugins.dynamicresources.asks import AllocationError
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from stowplan.table import resources
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
@@ -33,7 +33,7 @@ _Mappings = Mapping[str, NodeAllocatableResourceMapping]
 _ROWS: Final = {CPU: resources.CPU, MEMORY: resources.MEMORY, EPHEMERAL_STORAGE: resources.EPHEMERAL_STORAGE}
 
 
-class Objection(NamedTuple):
+class NodeRejection(NamedTuple):
     """Why a node cannot take a pod; preempting others does not help if it is unresolvable."""
 
     reason: str
@@ -85,18 +85,17 @@ class NodeAllocatable:
 
         Raise AllocationError if that cannot be said.
         """
+        if not self.is_on:
+            return ()
         users = _users(claims, pod)
-        concerned = [(claim, result) for claim, result in given if self.is_taken_by(result.devices.results)]
-        statuses = []
-        for claim, result in concerned:
-            amounts = self._amounts(claim, result.devices.results)
-            if amounts:
-                containers = tuple(users.get(claim.uid, ()))
-                statuses.append(
-                    NodeAllocatableResourceClaimStatus(
-                        resource_claim_name=claim.name, containers=containers, resources=amounts
-                    )
-                )
+        amounts = [(claim, self._amounts(claim, result.devices.results)) for claim, result in given]
+        statuses = (
+            NodeAllocatableResourceClaimStatus(
+                resource_claim_name=claim.name, containers=tuple(users.get(claim.uid, ())), resources=amount
+            )
+            for claim, amount in amounts
+            if amount
+        )
         return tuple(sorted(statuses, key=lambda status: status.resource_claim_name))
 
     def _amounts(self, claim: ResourceClaim, results: Iterable[DeviceRequestAllocationResult]) -> ResourceList:
@@ -108,12 +107,12 @@ class NodeAllocatable:
                     total[name] = total[name] + amount if name in total else amount
         return total
 
-    def unfit(self, pod: Pod, statuses: Statuses, nodes: Nodes, position: int) -> list[Objection]:
+    def unfit(self, pod: Pod, statuses: Statuses, nodes: Nodes, position: int) -> list[NodeRejection]:
         """Return why the node at a position cannot give what is taken, with what the pod itself requests."""
         for status in statuses:
             if not status.containers:
                 text = "node-allocatable resource claim not referenced by any container within the pod"
-                return [Objection(f"claim {status.resource_claim_name}: {text}", unresolvable=True)]
+                return [NodeRejection(f"claim {status.resource_claim_name}: {text}", unresolvable=True)]
         beside = tuple(status.resources for status in statuses)
         # The answer depends on what the pod requests.
         nodes.incoming(pod)
@@ -123,7 +122,7 @@ class NodeAllocatable:
             for name in sorted(demand):
                 if name in sums and sums[name] > demand[name]:
                     text = "is insufficient to cover the aggregated container and node-allocatable DRA requests"
-                    return [Objection(f"pod level request for {name} {text}", unresolvable=True)]
+                    return [NodeRejection(f"pod level request for {name} {text}", unresolvable=True)]
         return list(_shortages(demand, nodes, position))
 
 
@@ -140,13 +139,13 @@ def shared(claim: ResourceClaim, pod: Pod, nodes: Nodes) -> Iterator[tuple[Mask,
     yield users == 1, f"node allocatable resource claim {claim.name} is already used by another pod"
 
 
-def rejections(found: Mapping[int, Sequence[Objection]], count: int) -> Iterator[Reject]:
+def rejections(found: Mapping[int, Sequence[NodeRejection]], count: int) -> Iterator[Reject]:
     """Yield what was found about rows, of which there are so many, reason by reason."""
     is_unresolvable = np.zeros(count, dtype=bool)
     masks: dict[str, Mask] = {}
-    for row, objections in found.items():
-        is_unresolvable[row] = any(each.unresolvable for each in objections)
-        for each in objections:
+    for row, said in found.items():
+        is_unresolvable[row] = any(each.unresolvable for each in said)
+        for each in said:
             masks.setdefault(each.reason, np.zeros(count, dtype=bool))[row] = True
     for reason, mask in masks.items():
         yield reject(mask, reason, unresolvable=is_unresolvable)
@@ -179,7 +178,7 @@ def _amount(
     return consumed if consumed is None or factor is None else consumed * factor
 
 
-def _shortages(demand: ResourceList, nodes: Nodes, position: int) -> Iterator[Objection]:
+def _shortages(demand: ResourceList, nodes: Nodes, position: int) -> Iterator[NodeRejection]:
     huge_pages = sorted(name for name in demand if name.startswith(HUGE_PAGES_PREFIX))
     rows = _ROWS | {name: nodes.resource(name) for name in huge_pages}
     allocatable, requested = nodes.allocatable, nodes.requested
@@ -189,4 +188,4 @@ def _shortages(demand: ResourceList, nodes: Nodes, position: int) -> Iterator[Ob
         has, taken = int(allocatable[row, position]), int(requested[row, position])
         # As upstream: huge pages of which a node has given away too many are short even of none.
         if wanted > has - taken and (wanted or name in huge_pages):
-            yield Objection(f"Insufficient {name}", unresolvable=wanted > has)
+            yield NodeRejection(f"Insufficient {name}", unresolvable=wanted > has)

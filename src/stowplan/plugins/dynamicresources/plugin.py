@@ -36,17 +36,20 @@ from stowplan.model import node_selector, requests
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources import binding_conditions, extended, hints, pod_claims
-from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites, GivenBack
-from stowplan.plugins.dynamicresources.claims import is_idle_but_for, is_reserved_for
-from stowplan.plugins.dynamicresources.ground import Ground, TimeLimit
-from stowplan.plugins.dynamicresources.handle import DevicesHandle
-from stowplan.plugins.dynamicresources.hints import MissingClaimError
+from stowplan.plugins.dynamicresources import extended_resources, pod_claims, pre_bind
+from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
+from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites
+from stowplan.plugins.dynamicresources.claims import (
+    MissingClaimError,
+    awaited,
+    is_idle_but_for,
+    is_reserved_for,
+    problem_with_claims,
+)
+from stowplan.plugins.dynamicresources.dra_state import DRAState
 from stowplan.plugins.dynamicresources.node_allocatable import taking_of_node
-from stowplan.plugins.dynamicresources.pod_claims import PodClaims
-from stowplan.plugins.dynamicresources.prepared import UNAVAILABLE, Given, KeptOutcomes, Prepared
-from stowplan.plugins.dynamicresources.reservation import Allocated, Preparation, Reservation, Taken
-from stowplan.plugins.dynamicresources.signing import signed
+from stowplan.plugins.dynamicresources.pod_claims import UNAVAILABLE, AllocatedClaim, PodClaims, StateData, signed
+from stowplan.plugins.dynamicresources.pre_bind import Allocated, ClaimBinding, Reservation, ReservedClaim
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
@@ -101,54 +104,52 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     def __init__(self, handle: DevicesHandle, args: DynamicResourcesArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
         self._claims = handle.claims
-        limit = TimeLimit(args.filter_timeout, handle.monotonic_ns)
-        self._ground = Ground(handle.listers, handle.claims, handle.feature_gates, limit)
-        self._kept = KeptOutcomes(self._ground)
-        self._writes = ClaimWrites(handle, handle.claims)
-        self._binding_timeout = args.binding_timeout if self._ground.features.binding_conditions else None
-        self._preparation = Preparation(handle, self._writes, self._binding_timeout)
+        self._state = DRAState(handle, args.filter_timeout)
+        self._writes = ClaimWrites(handle)
+        self._binding_timeout = args.binding_timeout if self._state.features.binding_conditions else None
+        self._binding = ClaimBinding(handle, self._writes, self._binding_timeout)
         self._reserved: dict[str, Reservation] = {}
 
     # Which pods, and what tells them apart
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
-        problem = hints.problem(self._handle.listers.resource_claim, pod) if pod.spec.resource_claims else ""
+        problem = problem_with_claims(self._handle.listers.resource_claim, pod) if pod.spec.resource_claims else ""
         return refuse(problem) if problem else None
 
     def sign(self, pod: Pod) -> Hashable:
         """Pods differ by what their claims ask for or were given, not by what these are called."""
-        if not pod.spec.resource_claims and not self._ground.served:
+        if not pod.spec.resource_claims and not self._state.served:
             return None
         signature = signed(pod, self._claims, self._has_failed)
         # Without alternatives, claims that have some are refused by name; so are those that take of their node.
-        is_nameless = self._ground.features.prioritized_list and not self._ground.node_allocatable.is_on
+        is_nameless = self._state.features.prioritized_list and not self._state.node_allocatable.is_on
         return signature if is_nameless else (signature, pod.uid)
 
     def events(self) -> tuple[Awaited, ...]:
-        return hints.awaited(self._handle.listers.resource_claim)
+        return awaited(self._handle.listers.resource_claim)
 
     # Which nodes
 
-    def pre_filter(self, pod: Pod, nodes: Nodes) -> Prepared | Skip | Rejection:
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> StateData | Skip | Rejection:
         try:
             claims = self._resolve(pod, nodes)
         except MissingClaimError as missing:
             return refuse(str(missing))
         if not claims:
             return SKIP
-        alternatives = self._ground.features.prioritized_list
+        alternatives = self._state.features.prioritized_list
         find_class = self._handle.listers.device_class
         obstacle = pod_claims.obstacle(claims, self._claims, find_class, allows_alternatives=alternatives)
         return refuse(obstacle) if obstacle else self._prepare(claims)
 
-    def filter(self, pod: Pod, nodes: Nodes, state: Prepared | None) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: StateData | None) -> Iterator[Reject]:
         if state is None:
             raise WordedError(NOT_PREPARED)
-        yield from (refused for refused in state.objections(nodes) if np.count_nonzero(refused.mask))
+        yield from (refused for refused in state.rejections(nodes) if np.count_nonzero(refused.mask))
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
-        if pod.spec.resource_claims and self._ground.features.prioritized_list:
-            own = pod_claims.found(pod, self._claims)
+        if pod.spec.resource_claims and self._state.features.prioritized_list:
+            own = pod_claims.usable_claims(pod, self._claims)
             if any(request.first_available for claim in own for request in claim.spec.devices.requests):
                 return self._prepare(self._resolve(pod, nodes)).scores(nodes)
         return np.zeros(len(nodes), dtype=np.int64)
@@ -157,27 +158,27 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         return scores if high <= 0 else MAX_SCORE * scores // high
 
     def _resolve(self, pod: Pod, nodes: Nodes | None = None) -> PodClaims:
-        self._ground.refresh_classes()
-        if not pod.spec.resource_claims and not self._ground.served:
+        self._state.refresh_classes()
+        if not pod.spec.resource_claims and not self._state.served:
             return PodClaims(pod)
         requested = requests.incoming(pod) if nodes is None else nodes.incoming(pod)
-        return pod_claims.resolve(pod, self._claims, self._ground.served, requested.scalar)
+        return pod_claims.resolve(pod, self._claims, self._state.served, requested.scalar)
 
-    def _prepare(self, claims: PodClaims) -> Prepared:
-        given = tuple(self._given(claim) for claim in claims.given)
-        return Prepared(claims, given, self._ground, self._kept, self._ground.refresh())
+    def _prepare(self, claims: PodClaims) -> StateData:
+        given = tuple(self._allocated_claim(claim) for claim in claims.given)
+        return StateData(claims, given, self._state, self._state.refresh())
 
-    def _given(self, claim: ResourceClaim) -> Given:
+    def _allocated_claim(self, claim: ResourceClaim) -> AllocatedClaim:
         selector = claim.status.allocation.node_selector if claim.status.allocation is not None else None
         compiled = node_selector.compile_node_selector(selector) if selector is not None else None
         if compiled is not None and compiled.parse_error is not None:
             raise ValueError(compiled.parse_error)
-        return Given(claim, compiled, self._has_failed(claim))
+        return AllocatedClaim(claim, compiled, self._has_failed(claim))
 
     def _has_failed(self, claim: ResourceClaim) -> bool:
         """Say whether devices that were given earlier do not get ready."""
         timeout = self._binding_timeout
-        return timeout is not None and binding_conditions.has_failed(claim, self._handle.now_ns(), timeout)
+        return timeout is not None and pre_bind.has_failed(claim, self._handle.now_ns(), timeout)
 
     # What may help
 
@@ -191,7 +192,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         for claim in self._unavailable(claims, attempt):
             if is_idle_but_for(pod, claim):
                 return Arranged(Rejection((DEALLOCATED,)), partial(self._writes.deallocate, claim))
-        if claims.made is not None and not extended.is_in_memory(claims.made):
+        if claims.made is not None and not extended_resources.is_in_memory(claims.made):
             return Arranged(Rejection((DELETED,)), partial(self._writes.delete, claims.made))
         return Rejection((STILL_NOT,))
 
@@ -201,13 +202,13 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         wanting = Rejection((UNAVAILABLE,), Code.UNRESOLVABLE, self.name)
         rows: Mask = np.isin(attempt.verdict.words, [number for number, said in rejections if said == wanting])
         for claim in claims.given if attempt.verdict.pre_filter is None else ():
-            if np.count_nonzero(rows & self._given(claim).is_missed_by(attempt.nodes)):
+            if np.count_nonzero(rows & self._allocated_claim(claim).is_unusable_on(attempt.nodes)):
                 yield claim
 
     # What is taken, and given back
 
     def reserve(self, pod: Pod, node_name: str) -> Rejection | None:
-        if not pod.spec.resource_claims and not self._ground.served:
+        if not pod.spec.resource_claims and not self._state.served:
             # Which classes serve resources was found out when the node was looked for.
             return None
         claims = self._resolve(pod)
@@ -217,14 +218,13 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         if allocated is None:
             return NOT_FOUND
         taken = [
-            Taken(claim, allocation, claim.uid)
+            ReservedClaim(claim, allocation, claim.uid)
             for claim, allocation in zip(allocated.pending, allocated.results, strict=True)
         ]
         for one in taken:
             self._claims.hold(one.as_given())
-        reservation = Reservation([*map(Taken, claims.given), *taken], allocated.mappings, allocated.node_allocatable)
-        self._reserved[pod.uid] = reservation
-        if self._ground.node_allocatable.is_on:
+        self._reserved[pod.uid] = Reservation([*map(ReservedClaim, claims.given), *taken], allocated)
+        if self._state.node_allocatable.is_on:
             self._handle.recount(taking_of_node(pod, allocated.node_allocatable))
         return None
 
@@ -236,32 +236,34 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         row = self._handle.row_of(node_name)
         if not len(row):
             return None
-        self._ground.refresh()
+        self._state.refresh()
         pending, mappings = claims.pending(claims.lacking_on(row.node(0)))
-        results = self._ground.allocator(pending).allocate(row.node(0), self._ground.timer()) if pending else ()
+        results = self._state.allocator(pending).allocate(row.node(0), self._state.timer()) if pending else ()
         if results is None:
             return None
         given = zip(pending, results, strict=True)
-        taken = self._ground.node_allocatable.taken(claims.named, given, claims.pod)
+        taken = self._state.node_allocatable.taken(claims.named, given, claims.pod)
         return Allocated(pending, results, mappings, taken)
 
     def unreserve(self, pod: Pod, node_name: str) -> Errand | None:
         reservation = self._reserved.pop(pod.uid, None)
         made = self._claims.made_for(pod.uid)
-        for taken in reservation.taken if reservation is not None else ():
+        for taken in reservation.claims if reservation is not None else ():
             self._claims.release(taken.uid)
             if taken.is_made:
                 # Nobody else may know of it yet.
                 made = taken.claim
-        found = list(pod_claims.found(pod, self._claims))
+        found = list(pod_claims.usable_claims(pod, self._claims))
         reserved = [claim for claim in found if claim.status.allocation is not None and is_reserved_for(pod, claim)]
-        has_status = bool(reservation and reservation.node_allocatable) or any(map(self._takes_of_node, reserved))
-        back = GivenBack(reserved, made, has_status)
-        return partial(self._writes.give_back, pod, back) if reserved or made is not None or has_status else None
+        has_status = reservation is not None and bool(reservation.allocated.node_allocatable)
+        has_status = has_status or any(map(self._takes_of_node, reserved))
+        if not reserved and made is None and not has_status:
+            return None
+        return partial(self._writes.give_back, pod, reserved, made, has_status)
 
     def _takes_of_node(self, claim: ResourceClaim) -> bool:
         allocation = claim.status.allocation
-        return allocation is not None and self._ground.node_allocatable.is_taken_by(allocation.devices.results)
+        return allocation is not None and self._state.node_allocatable.is_taken_by(allocation.devices.results)
 
     # What is written before the pod is bound
 
@@ -272,7 +274,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         reserved = self._reserved.get(pod.uid)
         if reserved is None:
             return None
-        await self._preparation.prepare(pod, node_name, reserved)
+        await self._binding.prepare(pod, node_name, reserved)
         # What is left to be undone is the cluster's to know.
         self._reserved.pop(pod.uid, None)
         return None

@@ -1,20 +1,45 @@
-"""The claims of one pod: those it names, and the one made for extended resources that devices serve.
+"""The claims of one pod: those it names, the one made for extended resources, and what they come to for every node.
 
 What has to be allocated depends on the node: a resource that the node has itself is not asked of devices there.
+`StateData` is what DynamicResources hands from its PreFilter to its Filter, under upstream's name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
 
+import numpy as np
+
+from stowplan.framework.contract import Reject, reject
+from stowplan.framework.kept.incremental import Successive
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.node import Node
+from stowplan.model.node_selector import CompiledNodeSelector
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources import extended, hints
-from stowplan.plugins.dynamicresources.claims import FindClass, can_be_reserved, is_reserved_for, problem
-from stowplan.plugins.dynamicresources.extended import Mappings
-from stowplan.plugins.dynamicresources.in_flight import InFlight
+from stowplan.plugins.dynamicresources import allocator, extended_resources, node_allocatable
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
+from stowplan.plugins.dynamicresources.claims import (
+    FindClass,
+    MissingClaimError,
+    can_be_reserved,
+    claims_of,
+    is_reserved_for,
+    named_claims_of,
+    problem_with_requests,
+    request_key,
+)
+from stowplan.plugins.dynamicresources.dra_state import FIRST_REASON, FITS, DRAState, StateVersion
+from stowplan.plugins.dynamicresources.extended_resources import Mappings
+from stowplan.table import node_match
+from stowplan.table.columns import Mask, Rows, Scores
+from stowplan.table.nodes import Nodes
+
+UNAVAILABLE: Final = "resourceclaim not available on the node"
+LEFT_OVER: Final = "cannot schedule extended resource claim"
+CANNOT_FIT: Final = "cannot fit resource"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,26 +47,21 @@ class PodClaims:
     """The claims of a pod as they are now."""
 
     pod: Pod
-    own: tuple[ResourceClaim, ...] = ()
+    #: The claims that the pod names, each with the name by which containers refer to it.
+    named: tuple[tuple[str, ResourceClaim], ...] = ()
     #: The claim for extended resources: in memory, or left from an earlier attempt; None if no device serves any.
     made: ResourceClaim | None = None
     #: Requested resources that a class serves, with that class.
     served: Mapping[str, str] = field(default_factory=dict)
     #: Requested resources that devices might serve, but no class does.
     unserved: tuple[str, ...] = ()
-    #: What containers call each of the pod's own claims.
-    names: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.own) or self.made is not None
+        return bool(self.named) or self.made is not None
 
     @property
-    def named(self) -> tuple[tuple[str, ResourceClaim], ...]:
-        return tuple(zip(self.names, self.own, strict=True))
-
-    @property
-    def everything(self) -> tuple[ResourceClaim, ...]:
-        return self.own if self.made is None else (*self.own, self.made)
+    def own(self) -> tuple[ResourceClaim, ...]:
+        return tuple(claim for _, claim in self.named)
 
     @property
     def given(self) -> list[ResourceClaim]:
@@ -57,8 +77,8 @@ class PodClaims:
         claims = [claim for claim in self.own if claim.status.allocation is None]
         if self.made is None or not lacking:
             return tuple(claims), ()
-        requests, mappings = extended.requests_of(self.pod, {name: self.served[name] for name in lacking})
-        return (*claims, extended.asking_for(self.made, requests)), mappings
+        requests, mappings = extended_resources.requests_of(self.pod, {name: self.served[name] for name in lacking})
+        return (*claims, extended_resources.asking_for(self.made, requests)), mappings
 
     def lacking_on(self, node: Node) -> list[str]:
         """Return the served resources that a node has not got itself."""
@@ -66,36 +86,179 @@ class PodClaims:
         return [name for name in self.served if name not in has or has[name].is_zero]
 
 
-def resolve(pod: Pod, claims: InFlight, class_of: Mapping[str, str], requested: Mapping[str, int]) -> PodClaims:
+def resolve(pod: Pod, claims: ClaimTracker, class_of: Mapping[str, str], requested: Mapping[str, int]) -> PodClaims:
     """Find the claims of a pod. Raise MissingClaimError if one cannot be used."""
-    named = tuple(hints.named_claims_of(claims.find, pod)) if pod.spec.resource_claims else ()
-    own, called = tuple(claim for _, claim in named), tuple(name for name, _ in named)
-    names = [name for name, amount in requested.items() if amount and extended.may_be_served(name)]
+    named = tuple(named_claims_of(claims.find, pod)) if pod.spec.resource_claims else ()
+    names = [name for name, amount in requested.items() if amount and extended_resources.may_be_served(name)]
     served = {name: class_of[name] for name in names if name in class_of}
     if not served:
-        return PodClaims(pod, own, names=called)
-    made = claims.made_for(pod.uid) or extended.claim_in_memory(pod)
-    return PodClaims(pod, own, made, served, tuple(name for name in names if name not in class_of), called)
+        return PodClaims(pod, named)
+    made = claims.made_for(pod.uid) or extended_resources.claim_in_memory(pod)
+    return PodClaims(pod, named, made, served, tuple(name for name in names if name not in class_of))
 
 
-def found(pod: Pod, claims: InFlight) -> Iterator[ResourceClaim]:
+def usable_claims(pod: Pod, claims: ClaimTracker) -> Iterator[ResourceClaim]:
     """Yield the claims that a pod names, up to the first that cannot be used."""
     try:
-        yield from hints.claims_of(claims.find, pod)
-    except hints.MissingClaimError:
+        yield from claims_of(claims.find, pod)
+    except MissingClaimError:
         return
 
 
-def obstacle(claims: PodClaims, in_flight: InFlight, find_class: FindClass, *, allows_alternatives: bool) -> str:
+def obstacle(claims: PodClaims, tracker: ClaimTracker, find_class: FindClass, *, allows_alternatives: bool) -> str:
     """Return why the claims of a pod cannot be had on any node at the moment, "" if they can be tried."""
-    for claim in claims.everything:
+    for claim in claims.own if claims.made is None else (*claims.own, claims.made):
         if claim.status.allocation is not None:
             if not (can_be_reserved(claim) or is_reserved_for(claims.pod, claim)):
                 return "resourceclaim in use"
-        elif in_flight.is_held(claim):
+        elif tracker.is_held(claim):
             return f"resource claim {claim.key} is in the process of being allocated"
         elif claim is not claims.made:
-            text = problem(claim, find_class, allows_alternatives=allows_alternatives)
+            text = problem_with_requests(claim, find_class, allows_alternatives=allows_alternatives)
             if text:
                 return text
     return ""
+
+
+def signed(pod: Pod, claims: ClaimTracker, has_failed: Callable[[ResourceClaim], bool]) -> Hashable:
+    """Return all that decides about the claims of a pod, but for classes and devices; never what they are called."""
+    made = claims.made_for(pod.uid)
+    try:
+        found = list(claims_of(claims.find, pod))
+    except MissingClaimError as missing:
+        return str(missing)
+    signatures: list[Hashable] = []
+    for claim in found:
+        asked, allocation, requests = request_key((claim,)), claim.status.allocation, claim.spec.devices.requests
+        if allocation is not None:
+            is_usable = can_be_reserved(claim) or is_reserved_for(pod, claim)
+            given = repr(allocation.node_selector), repr(allocation.devices)
+            signatures.append((asked, *given, is_usable, has_failed(claim)))
+        else:
+            is_plain = all(request.exactly is not None or request.first_available for request in requests)
+            # What is said of others names them.
+            signatures.append((asked, "" if is_plain and not claims.is_held(claim) else claim.key))
+    return made.key if made is not None else None, tuple(signatures)
+
+
+@dataclass(frozen=True, slots=True)
+class StateData(Successive):
+    """The claims of a pod, and what they are allocated from, as of the version when the pod was prepared."""
+
+    claims: PodClaims
+    given: tuple[AllocatedClaim, ...]
+    state: DRAState
+    version: StateVersion
+
+    def changed_rows(self, before: Any, nodes: Nodes) -> Rows | None:
+        """Only nodes of whose devices more or less is taken have changed, as long as all else is the same."""
+        is_same = (self.version.slices, self.version.classes) == (before.version.slices, before.version.classes)
+        if not is_same or self.requests != before.requests:
+            return None
+        touched = self.state.nodes_touched(before.version)
+        return None if touched is None else np.flatnonzero(nodes.with_names(touched))
+
+    @property
+    def requests(self) -> tuple[object, ...]:
+        """What is asked for, whatever the claims are called."""
+        return request_key(self.claims.own), self.claims.served, self.claims.unserved
+
+    def rejections(self, nodes: Nodes) -> Iterator[Reject]:
+        """Yield the rows that cannot take the pod, with the reason."""
+        asked = np.ones(len(nodes), dtype=bool) if nodes.asked is None else nodes.asked.copy()
+        if self.claims.is_left_over:
+            yield reject(asked, LEFT_OVER, unresolvable=True)
+            return
+        for name in self.claims.unserved:
+            lacks = asked & ~nodes.fact(("lists", name), partial(_lists, name), bool)
+            yield reject(lacks, CANNOT_FIT, unresolvable=True)
+            asked &= ~lacks
+        if self.state.node_allocatable.is_on:
+            for users, reason in self._used_by_others(nodes):
+                yield reject(asked & users, reason, unresolvable=True)
+                asked &= ~users
+        for rows, pending in self._variants(nodes, asked):
+            fits = rows.copy()
+            for refused in self._unallocated(nodes, rows, pending):
+                yield refused
+                fits &= ~refused.mask
+            for given in self.given:
+                missing = fits & given.is_unusable_on(nodes)
+                yield reject(missing, UNAVAILABLE, unresolvable=True)
+                fits &= ~missing
+
+    def _unallocated(self, nodes: Nodes, rows: Mask, pending: Sequence[ResourceClaim]) -> Iterator[Reject]:
+        """Yield the rows where claims cannot be allocated, or their devices would take more than the node has."""
+        if not pending:
+            return
+        allocations = self.state.allocations(pending)
+        verdicts, _ = allocations.of(nodes, rows)
+        for number, reason in enumerate(allocations.reasons, FIRST_REASON):
+            yield reject(rows & (verdicts == number), reason, unresolvable=True)
+        if self.state.node_allocatable.is_on:
+            yield from self._short_of_node_resources(nodes, rows & (verdicts == FITS), pending)
+
+    def _short_of_node_resources(self, nodes: Nodes, rows: Mask, pending: Sequence[ResourceClaim]) -> Iterator[Reject]:
+        allocate = self.state.allocator(pending).allocate
+        found = {}
+        for position in np.flatnonzero(rows).tolist():
+            results = allocate(nodes.node(position), self.state.timer()) or ()
+            given = zip(pending, results, strict=True)
+            statuses = self.state.node_allocatable.taken(self.claims.named, given, self.claims.pod)
+            if statuses:
+                found[position] = self.state.node_allocatable.unfit(self.claims.pod, statuses, nodes, position)
+        yield from node_allocatable.rejections(found, len(nodes))
+
+    def _used_by_others(self, nodes: Nodes) -> Iterator[tuple[Mask, str]]:
+        for given in self.given:
+            is_reached = ~given.is_out_of_reach(nodes)
+            for users, reason in node_allocatable.shared(given.claim, self.claims.pod, nodes):
+                yield is_reached & users, reason
+
+    def scores(self, nodes: Nodes) -> Scores:
+        """Return how good the alternatives are that rows would give."""
+        asked = np.ones(len(nodes), dtype=bool) if nodes.asked is None else nodes.asked
+        total = np.zeros(len(nodes), dtype=np.int64)
+        given = self.claims.given
+        before = allocator.score(given, [claim.status.allocation for claim in given if claim.status.allocation])
+        for rows, pending in self._variants(nodes, asked):
+            if pending:
+                _, scores = self.state.allocations(pending).of(nodes, rows)
+                np.copyto(total, before + scores, where=rows)
+        return total
+
+    def _variants(self, nodes: Nodes, asked: Mask) -> Iterator[tuple[Mask, tuple[ResourceClaim, ...]]]:
+        """Yield the rows that lack the same served resources, with what is to be allocated there."""
+        names = list(self.claims.served)
+        if not names:
+            yield asked, self.claims.pending(())[0]
+            return
+        allocatable = nodes.allocatable
+        lacks = np.array([allocatable[nodes.resource(name)] == 0 for name in names])  # (resources, nodes)
+        kinds = (lacks * (1 << np.arange(len(names)))[:, None]).sum(axis=0)
+        for kind in np.unique(kinds[asked]).tolist():
+            lacking = [name for bit, name in enumerate(names) if kind >> bit & 1]
+            yield asked & (kinds == kind), self.claims.pending(lacking)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedClaim:
+    """An allocated claim: the nodes that reach its devices (None: all), and whether its devices cannot get ready."""
+
+    claim: ResourceClaim
+    selector: CompiledNodeSelector | None
+    has_failed: bool
+
+    def is_unusable_on(self, nodes: Nodes) -> Mask:
+        """Say which rows cannot use it."""
+        return np.ones(len(nodes), dtype=bool) if self.has_failed else self.is_out_of_reach(nodes)
+
+    def is_out_of_reach(self, nodes: Nodes) -> Mask:
+        """Say which rows do not reach its devices."""
+        if self.selector is None:
+            return np.zeros(len(nodes), dtype=bool)
+        return ~node_match.selected(self.selector, nodes)
+
+
+def _lists(resource: str, node: Node) -> bool:
+    return resource in node.status.allocatable

@@ -1,45 +1,178 @@
-"""One pool of devices as a node sees it: the devices it offers, its counters, and whether it can be used at all.
+"""Pools of devices: slices sorted into pools, which of them a node can reach, and the pool as that node sees it.
 
-`inventory.py` decides which slices of a pool concern a node; `build` makes of them what the allocator walks through.
+`Inventory` is upstream's GatherPools, kept: `refresh` takes in the slices again and rebuilds only the pools whose
+slices changed. What a node sees is worked out when it is asked for, and kept until one of its pools or its labels
+change. The allocator tries the devices in the order that `Reachable` has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 
-from stowplan.model.device_pool import CounterSet, Device, ResourceSlice
-from stowplan.plugins.dynamicresources.identity import DeviceId, PoolId
-from stowplan.plugins.dynamicresources.reach import Reach
+from stowplan.model.device_pool import CounterSet, Device, ResourceSlice, ResourceSliceSpec
+from stowplan.model.node import Node
+from stowplan.model.node_selector import CompiledNodeSelector, compile_node_selector
+from stowplan.plugins.dynamicresources.allocated_devices import DeviceId, PoolId
+from stowplan.plugins.dynamicresources.features import Features
 
 _BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
 
 
-class OfferedDevice:
-    """A device of a pool, with what the allocator asks of it again and again. Two are the same if they are one object.
+class Inventory:
+    """Every pool of the cluster, by the nodes that can reach it."""
 
-    `verdicts` belongs to `selection.py`: what selectors said of this device.
-    """
+    def __init__(self, slices: Iterable[ResourceSlice], features: Features) -> None:
+        self.features = features
+        self._pools: dict[PoolId, PoolSlices] = {}
+        self._local: dict[str, dict[PoolId, PoolSlices]] = {}
+        self._shared: dict[PoolId, PoolSlices] = {}
+        self._reachable: dict[str, Reachable] = {}
+        self._outdated: dict[str, Reachable] = {}
+        self._stamps = 0
+        self.refresh(slices)
 
-    __slots__ = ("device", "has_plain_capacity", "id", "origin", "reach", "taints", "verdicts")
+    def refresh(self, slices: Iterable[ResourceSlice]) -> None:
+        """Take in all slices of the cluster anew; pools stay as they are if their slices are the same objects."""
+        found: defaultdict[PoolId, list[ResourceSlice]] = defaultdict(list)
+        for each in slices:
+            found[PoolId(each.spec.driver, each.spec.pool.name)].append(each)
+        for id in self._pools.keys() - found.keys():
+            self._remove(id)
+        for id, listed in found.items():
+            known = self._pools.get(id)
+            if known is None or not known.consists_of(listed):
+                self._remove(id)
+                self._add(PoolSlices(id, listed, self.features.partitionable_devices))
 
-    def __init__(self, origin: ResourceSlice, device: Device, reach: Reach | None) -> None:
-        self.id = DeviceId(origin.spec.driver, origin.spec.pool.name, device.name)
-        self.origin = origin
-        self.device = device
-        self.reach = reach
-        self.taints = tuple(taint for taint in device.taints if taint.effect in _BLOCKING_EFFECTS)
-        self.has_plain_capacity = not device.allow_multiple_allocations and all(
-            capacity.request_policy is None for capacity in device.capacity.values()
+    def reachable(self, node: Node) -> Reachable:
+        """Return what a node can reach. Raise NodeSelectionError."""
+        known = self._reachable.get(node.name)
+        if known is not None and (not self._shared or known.labels == node.labels):
+            return known
+        fresh = self._look(node, known or self._outdated.pop(node.name, None))
+        self._reachable[node.name] = fresh
+        return fresh
+
+    def home(self, pool: PoolId) -> str | None:
+        """Return the only node that can reach a pool; None if there may be several, or if the pool is not known."""
+        known = self._pools.get(pool)
+        if known is None or known.is_shared or len(known.local_nodes) != 1:
+            return None
+        return next(iter(known.local_nodes))
+
+    def _look(self, node: Node, before: Reachable | None) -> Reachable:
+        seen = {**self._local.get(node.name, {}), **self._shared}
+        pools = sorted((pool for each in seen.values() if (pool := each.for_node(node))), key=lambda pool: pool.id)
+        # Devices that need no preparation are tried first.
+        pools.sort(key=lambda pool: pool.has_binding_conditions)
+        if before is not None and before.pools == tuple(pools):
+            return Reachable(before.stamp, before.pools, before.devices, node.labels)
+        self._stamps += 1
+        return Reachable(
+            self._stamps, tuple(pools), tuple(each for pool in pools for each in pool.devices), node.labels
         )
-        self.verdicts: dict[tuple[str, ...], bool] = {}
 
-    def __repr__(self) -> str:
-        return f"OfferedDevice({self.id})"
+    def _add(self, pool: PoolSlices) -> None:
+        self._pools[pool.id] = pool
+        for name in pool.local_nodes:
+            self._local.setdefault(name, {})[pool.id] = pool
+        if pool.is_shared:
+            self._shared[pool.id] = pool
+        self._forget(pool)
+
+    def _remove(self, id: PoolId) -> None:
+        pool = self._pools.pop(id, None)
+        if pool is None:
+            return
+        for name in pool.local_nodes:
+            del self._local[name][id]
+        self._shared.pop(id, None)
+        self._forget(pool)
+
+    def _forget(self, pool: PoolSlices) -> None:
+        """Look again, when asked, at what the nodes of a pool can reach."""
+        for name in pool.local_nodes:
+            self._reachable.pop(name, None)
+        if pool.is_shared and self._reachable:
+            # Most of them will see no difference; what they saw tells.
+            self._outdated, self._reachable = self._reachable, {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pool:
+class Reachable:
+    """What one node can reach: its pools in the order they are tried, and the devices of those that can be used.
+
+    The stamp stays the same as long as the node reaches the same pools with the same content.
+    """
+
+    stamp: int
+    pools: tuple[DevicePool, ...]
+    devices: tuple[OfferedDevice, ...]
+    labels: dict[str, str]
+
+
+class PoolSlices:
+    """All slices of a pool, of any generation. What nodes see of it is built once for each choice of slices."""
+
+    def __init__(self, id: PoolId, slices: Sequence[ResourceSlice], is_partitionable: bool) -> None:
+        self.id = id
+        self._listed = tuple(slices)
+        self._slices = tuple(sorted(slices, key=lambda found: found.name))
+        self._is_partitionable = is_partitionable
+        homes = [_home(found) for found in self._slices]
+        self._selections = [_selections(found, is_partitionable) for found in self._slices]
+        self._built: dict[tuple[int, ...], DevicePool | None] = {}
+        #: The nodes that have slices of their own.
+        self.local_nodes = frozenset(filter(None, homes))
+        #: Whether there are slices that several nodes may see.
+        self.is_shared = any(found and not home for home, found in zip(homes, self._selections, strict=True))
+
+    def consists_of(self, slices: Sequence[ResourceSlice]) -> bool:
+        """Say whether these are the very same slices."""
+        if len(slices) != len(self._listed):
+            return False
+        return all(map(is_, slices, self._listed)) or set(map(id, slices)) == set(map(id, self._listed))
+
+    def for_node(self, node: Node) -> DevicePool | None:
+        """Return the pool as a node sees it, None if it does not. Raise NodeSelectionError."""
+        concerned = tuple(index for index in range(len(self._slices)) if self._concerns(index, node))
+        if concerned not in self._built:
+            self._built[concerned] = self._build([self._slices[index] for index in concerned])
+        return self._built[concerned]
+
+    def _concerns(self, index: int, node: Node) -> bool:
+        try:
+            return any(selection.includes(node) for selection in self._selections[index])
+        except NodeSelectionError as error:
+            name = self._slices[index].name
+            text = f"gather pool information: failed to perform node selection for slice {name}: {error}"
+            raise NodeSelectionError(text) from error
+
+    def _build(self, concerned: Sequence[ResourceSlice]) -> DevicePool | None:
+        if not concerned:
+            return None
+        newest = max(found.spec.pool.generation for found in concerned)
+        current = [found for found in concerned if found.spec.pool.generation == newest]
+        # Should they not agree on how many they are, those of the node itself are believed before those of several.
+        expected = min(current, key=lambda found: not found.spec.node_name).spec.pool.resource_slice_count
+        if len(current) == expected:
+            return _build_pool(self.id, current, (), self._is_partitionable)
+        # The rest may be there, but for other nodes; one of a later generation means that this one is on its way out.
+        if any(found.spec.pool.generation > newest for found in self._slices):
+            return None
+        same = [found for found in self._slices if found.spec.pool.generation == newest]
+        if len(same) != expected:
+            return DevicePool(self.id, is_incomplete=True)
+        names = {found.name for found in current}
+        elsewhere = [found for found in same if found.name not in names]
+        return _build_pool(self.id, current, elsewhere, self._is_partitionable)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DevicePool:
     """A pool as some nodes see it. Without devices if it is incomplete or invalid."""
 
     id: PoolId
@@ -67,46 +200,104 @@ class Pool:
                 yield DeviceId(*self.id, device.name), device
 
 
-def build(
+class OfferedDevice:
+    """A device of a pool, with what the allocator asks of it again and again. Two are the same if they are one object.
+
+    `selection` is None if the device is there for all nodes of its slice; `verdicts` has what selectors said of it.
+    """
+
+    __slots__ = ("device", "has_plain_capacity", "id", "origin", "selection", "taints", "verdicts")
+
+    def __init__(self, origin: ResourceSlice, device: Device) -> None:
+        self.id = DeviceId(origin.spec.driver, origin.spec.pool.name, device.name)
+        self.origin = origin
+        self.device = device
+        self.selection = NodeSelection.of(device) if origin.spec.per_device_node_selection else None
+        self.taints = tuple(taint for taint in device.taints if taint.effect in _BLOCKING_EFFECTS)
+        self.has_plain_capacity = not device.allow_multiple_allocations and all(
+            capacity.request_policy is None for capacity in device.capacity.values()
+        )
+        self.verdicts: dict[tuple[str, ...], bool] = {}
+
+    def __repr__(self) -> str:
+        return f"OfferedDevice({self.id})"
+
+
+class NodeSelectionError(Exception):
+    """A node selector that cannot be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelection:
+    """The nodes that reach a slice or a device. The name counts first, then "all nodes", then the selector."""
+
+    node_name: str = ""
+    is_everywhere: bool = False
+    selector: CompiledNodeSelector | None = None
+
+    @staticmethod
+    def of(source: ResourceSliceSpec | Device) -> NodeSelection:
+        selector = source.node_selector
+        compiled = compile_node_selector(selector) if selector is not None else None
+        return NodeSelection(source.node_name or "", bool(source.all_nodes), compiled)
+
+    @property
+    def is_given(self) -> bool:
+        return bool(self.node_name) or self.is_everywhere or self.selector is not None
+
+    def includes(self, node: Node) -> bool:
+        """Say whether a node is among them. Raise NodeSelectionError."""
+        if self.node_name:
+            return node.name == self.node_name
+        if self.is_everywhere or self.selector is None:
+            return self.is_everywhere
+        if self.selector.parse_error is not None:
+            raise NodeSelectionError(f"failed to parse node selector: {self.selector.parse_error}")
+        return self.selector.matches(node.name, node.labels)
+
+
+def _home(found: ResourceSlice) -> str:
+    """Return the only node for which a slice is looked at, "" if it is for every node."""
+    return "" if found.spec.shared_counters else found.spec.node_name or ""
+
+
+def _selections(found: ResourceSlice, is_partitionable: bool) -> tuple[NodeSelection, ...]:
+    """Return which nodes reach a slice: those of any of these. None does if it says it in a way that is not known."""
+    spec = found.spec
+    if not is_partitionable and (spec.per_device_node_selection is not None or spec.shared_counters):
+        return ()
+    if spec.shared_counters:
+        # Counters are needed wherever devices draw on them.
+        return (NodeSelection(is_everywhere=True),)
+    whole = NodeSelection.of(spec)
+    if whole.is_given:
+        return (whole,)
+    return tuple(map(NodeSelection.of, spec.devices)) if spec.per_device_node_selection else ()
+
+
+def _build_pool(
     id: PoolId, slices: Sequence[ResourceSlice], elsewhere: Sequence[ResourceSlice], is_partitionable: bool
-) -> Pool:
+) -> DevicePool:
     """Make a pool of the slices that concern a node, in the order of their names, and those that do not."""
-    slices = sorted(slices, key=lambda found: found.name)
     offering = [found for found in slices if not (is_partitionable and found.spec.shared_counters)]
-    sharing = [found for found in slices if is_partitionable and found.spec.shared_counters]
-    counters = {counted.name: counted for found in sharing for counted in found.spec.shared_counters}
-    reason = _duplicate_device(offering)
+    offered = [(found, device) for found in offering for device in found.spec.devices]
+    counter_sets = [counted for found in slices if is_partitionable for counted in found.spec.shared_counters]
+    counters = {counted.name: counted for counted in counter_sets}
+    reason = _repeated("device", (device.name for _, device in offered))
     if not reason and is_partitionable:
-        reason = _duplicate_counters(sharing) or _unknown_counter(counters, [*slices, *elsewhere])
+        reason = _repeated("counter set", (counted.name for counted in counter_sets))
+        reason = reason or _unknown_counter(counters, [*slices, *elsewhere])
     if reason:
-        return Pool(id, invalid_reason=reason)
-    return Pool(id, tuple(_offered(offering)), tuple(elsewhere), counters)
+        return DevicePool(id, invalid_reason=reason)
+    return DevicePool(id, tuple(OfferedDevice(*each) for each in offered), tuple(elsewhere), counters)
 
 
-def _offered(slices: Sequence[ResourceSlice]) -> Iterator[OfferedDevice]:
-    for found in slices:
-        for device in found.spec.devices:
-            reach = Reach.of_device(device) if found.spec.per_device_node_selection else None
-            yield OfferedDevice(found, device, reach)
-
-
-def _duplicate_device(slices: Sequence[ResourceSlice]) -> str:
+def _repeated(what: str, names: Iterable[str]) -> str:
     seen: set[str] = set()
-    for found in slices:
-        for device in found.spec.devices:
-            if device.name in seen:
-                return f"duplicate device name {device.name}"
-            seen.add(device.name)
-    return ""
-
-
-def _duplicate_counters(slices: Sequence[ResourceSlice]) -> str:
-    seen: set[str] = set()
-    for found in slices:
-        for counted in found.spec.shared_counters:
-            if counted.name in seen:
-                return f"duplicate counter set name {counted.name}"
-            seen.add(counted.name)
+    for name in names:
+        if name in seen:
+            return f"duplicate {what} name {name}"
+        seen.add(name)
     return ""
 
 

@@ -2,32 +2,131 @@
 
 A device that is tried is counted in until what comes after it turns out impossible; then it is taken back and the next
 one is tried. The order decides which devices are given, so it is upstream's: pools, slices and devices as in
-`inventory.py`, alternatives as listed, and within one request only later devices after earlier ones.
+`pools.py`, alternatives as listed, and within one request only later devices after earlier ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
-from stowplan.plugins.dynamicresources.asks import MOST_DEVICES, AllocationError, Ask
-from stowplan.plugins.dynamicresources.holding import Given, Holding
-from stowplan.plugins.dynamicresources.pools import OfferedDevice
+from stowplan.model.device_pool import DeviceTaint
+from stowplan.model.dra import DeviceToleration
+from stowplan.model.node import Node
+from stowplan.model.quantity import Quantity
+from stowplan.plugins.dynamicresources import capacity
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, PoolId
+from stowplan.plugins.dynamicresources.capacity import AvailableCounters, ConsumedCounters
+from stowplan.plugins.dynamicresources.cel_selectors import CelError, CelPrograms
+from stowplan.plugins.dynamicresources.claim_requests import MAX_DEVICES, AllocationError, RequestSpec
+from stowplan.plugins.dynamicresources.constraints import ClaimConstraint
+from stowplan.plugins.dynamicresources.features import Features
+from stowplan.plugins.dynamicresources.pools import DevicePool, OfferedDevice, Reachable
+
+_NOTHING: Final[Mapping[str, Quantity]] = MappingProxyType({})
 
 IsLate = Callable[[], bool]
 
 
 def never() -> bool:
-    """Say that there is always time."""
+    """Say that there is always time left."""
     return False
 
 
-class Want(NamedTuple):
-    """An ask on one node: how many devices it needs there, and which, if it wants all of them."""
+class DeviceSearch:
+    """One search on one node. `requests` has, by claim and request, the alternatives."""
 
-    ask: Ask
+    def __init__(self, requests: Sequence[NodeRequests], allocating: AllocatingDevices, is_late: IsLate) -> None:
+        """`is_late` says whether the time for this node is over."""
+        self._requests = requests
+        self._allocating = allocating
+        self._is_late = is_late
+
+    def result(self) -> list[list[GivenDevice]] | None:
+        """Return, by claim, the devices that are given; None if they do not suffice. Raise AllocationError."""
+        trials: list[_Trial] = [self._try(_Position(0))]
+        # A trial is started by None and goes on with the outcome of the one that followed it.
+        outcome: bool | None = None
+        while trials:
+            try:
+                position = trials[-1].send(outcome)  # type: ignore[arg-type]
+            except StopIteration as end:
+                outcome = end.value
+                trials.pop()
+                continue
+            if position.claim == len(self._requests):
+                return self._allocating.given
+            outcome = None
+            trials.append(self._try(position))
+        return None
+
+    def _try(self, position: _Position) -> _Trial:
+        claim, request, alternative, device, _ = position
+        requests = self._requests[claim]
+        if self._is_late():
+            raise AllocationError(f"node {self._allocating.node.name}: timed out trying to allocate devices")
+        if request == len(requests):
+            yield _Position(claim + 1)
+            # Other devices for earlier claims may leave some for alternatives of this one.
+            return False
+        alternatives = requests[request]
+        if alternative < 0 and alternatives[0].spec.sub_request:
+            return (yield from self._try_alternatives(position, len(alternatives)))
+        wanted = alternatives[max(alternative, 0)]
+        if wanted.all_devices is not None and not wanted.all_devices:
+            return False
+        if device >= wanted.needed:
+            return (yield _Position(claim, request + 1))
+        if len(self._allocating.given[claim]) + wanted.needed - device > MAX_DEVICES:
+            return True
+        if wanted.all_devices is not None:
+            return (yield from self._try_this(position, wanted.spec, wanted.all_devices[device]))
+        return (yield from self._try_each(position, wanted.spec))
+
+    def _try_alternatives(self, position: _Position, count: int) -> _Trial:
+        has_too_many = True
+        for alternative in range(count):
+            # In this order: every alternative has to be tried.
+            has_too_many = (yield position._replace(alternative=alternative)) and has_too_many
+        return has_too_many
+
+    def _try_this(self, position: _Position, spec: RequestSpec, offered: OfferedDevice) -> _Trial:
+        given = self._allocating.give(spec, offered)
+        if given is None:
+            return False
+        has_too_many = yield position._replace(device=position.device + 1)
+        self._allocating.take_back(given)
+        return has_too_many
+
+    def _try_each(self, position: _Position, spec: RequestSpec) -> _Trial:
+        claim, request, alternative, device, start = position
+        allocating, devices = self._allocating, self._allocating.reachable.devices
+        for index in range(start, len(devices)):
+            offered = devices[index]
+            if not allocating.is_free(spec, offered) or not allocating.suits(spec, offered):
+                continue
+            given = allocating.give(spec, offered)
+            if given is None:
+                continue
+            has_too_many = yield _Position(claim, request, alternative, device + 1, index + 1)
+            allocating.take_back(given)
+            if has_too_many:
+                return True
+        return False
+
+
+class NodeRequest(NamedTuple):
+    """A request on one node: how many devices it needs there, and which, if it wants all of them."""
+
+    spec: RequestSpec
     needed: int
     all_devices: Sequence[OfferedDevice] | None = None
+
+
+#: By request of a claim, the alternatives.
+NodeRequests = Sequence[Sequence[NodeRequest]]
 
 
 class _Position(NamedTuple):
@@ -47,90 +146,166 @@ class _Position(NamedTuple):
 _Trial = Generator[_Position, bool, bool]
 
 
-class Search:
-    """One search. `wants` has, by claim and request, the alternatives."""
+class AllocatingDevices:
+    """What the claims of a pod hold on a node. `given` has it by claim, in the order in which it was given."""
 
     def __init__(
-        self,
-        wants: Sequence[Sequence[Sequence[Want]]],
-        devices: Sequence[OfferedDevice],
-        holding: Holding,
-        is_late: IsLate = never,
+        self, context: SearchContext, node: Node, reachable: Reachable, constraints: list[list[ClaimConstraint]]
     ) -> None:
-        """`is_late` says whether the time for this node is over."""
-        self._wants = wants
-        self._devices = devices
-        self._holding = holding
-        self._is_late = is_late
+        self.node = node
+        self.given: list[list[GivenDevice]] = [[] for _ in constraints]
+        self._context = context
+        self._allocated = context.allocated
+        self._features = context.features
+        self.reachable = reachable
+        self.constraints = constraints
+        self._holders: dict[OfferedDevice, set[int]] = {}
+        self._consumed: dict[OfferedDevice, Mapping[str, Quantity]] = {}
+        self._counters = ConsumedCounters(context.counters)
+        self._pools: dict[PoolId, DevicePool] = {}
 
-    def result(self) -> list[list[Given]] | None:
-        """Return, by claim, the devices that are given; None if they do not suffice. Raise AllocationError."""
-        trials: list[_Trial] = [self._try(_Position(0))]
-        # A trial is started by None and goes on with the outcome of the one that followed it.
-        outcome: bool | None = None
-        while trials:
-            try:
-                position = trials[-1].send(outcome)  # type: ignore[arg-type]
-            except StopIteration as end:
-                outcome = end.value
-                trials.pop()
-                continue
-            if position.claim == len(self._wants):
-                return self._holding.given
-            outcome = None
-            trials.append(self._try(position))
-        return None
+    def is_free(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
+        """Say whether nobody has the device; with admin access, whether this claim does not have it yet."""
+        holders = self._holders.get(offered)
+        if spec.is_admin:
+            return not holders or spec.claim_index not in holders
+        return not holders and offered.id not in self._allocated.devices
 
-    def _try(self, position: _Position) -> _Trial:
-        claim, request, alternative, device, _ = position
-        requests = self._wants[claim]
-        if self._is_late():
-            raise AllocationError(f"node {self._holding.node.name}: timed out trying to allocate devices")
-        if request == len(requests):
-            yield _Position(claim + 1)
-            # Other devices for earlier claims may leave some for alternatives of this one.
+    def suits(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
+        """Say whether class and request select a device the node reaches, with enough left. Raise AllocationError."""
+        if offered.device.binding_conditions and not self._features.binding_conditions:
             return False
-        alternatives = requests[request]
-        if alternative < 0 and alternatives[0].ask.sub_request:
-            return (yield from self._try_alternatives(position, len(alternatives)))
-        want = alternatives[max(alternative, 0)]
-        if want.all_devices is not None and not want.all_devices:
+        verdict = offered.verdicts.get(spec.expressions)
+        if verdict is None:
+            verdict = offered.verdicts[spec.expressions] = self._select(spec, offered)
+        if not verdict or (offered.selection is not None and not offered.selection.includes(self.node)):
             return False
-        if device >= want.needed:
-            return (yield _Position(claim, request + 1))
-        if len(self._holding.given[claim]) + want.needed - device > MOST_DEVICES:
+        return self.has_capacity(spec, offered)
+
+    def has_capacity(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
+        """Say whether enough of a device is left for a request."""
+        if not self._features.consumable_capacity:
             return True
-        if want.all_devices is not None:
-            return (yield from self._try_this(position, want.ask, want.all_devices[device]))
-        return (yield from self._try_each(position, want.ask))
+        taken = self._allocated.consumed.get(offered.id, _NOTHING)
+        if offered.has_plain_capacity and not spec.capacity and not taken:
+            return True
+        return capacity.is_left(offered.device, spec.capacity, taken, self._consumed.get(offered, _NOTHING))
 
-    def _try_alternatives(self, position: _Position, count: int) -> _Trial:
-        has_too_many = True
-        for alternative in range(count):
-            # In this order: every alternative has to be tried.
-            has_too_many = (yield position._replace(alternative=alternative)) and has_too_many
-        return has_too_many
+    def give(self, spec: RequestSpec, offered: OfferedDevice) -> GivenDevice | None:
+        """Give a device that suits, unless something is in the way. Raise AllocationError.
 
-    def _try_this(self, position: _Position, ask: Ask, offered: OfferedDevice) -> _Trial:
-        given = self._holding.give(ask, offered)
-        if given is None:
+        Who wants all devices must get this one: a constraint that forbids it is an error.
+        """
+        has_counters = bool(offered.device.consumes_counters)
+        if has_counters and not self._features.partitionable_devices:
+            return None
+        if spec.wants_all and not self.is_free(spec, offered):
+            return None
+        is_shared = self._features.consumable_capacity and offered.device.allow_multiple_allocations
+        consumed_before = self._consumed.get(offered)
+        is_in_shares = is_shared and (consumed_before is not None or offered.id in self._allocated.consumed)
+        has_consumed = has_counters and not is_in_shares
+        if has_consumed and not self._counters.consume(self._pool_of(offered), offered):
+            return None
+        if not self._is_permitted(spec, offered):
+            if has_consumed:
+                self._counters.give_back(self._pool_of(offered), offered)
+            return None
+        consumed = None
+        if is_shared:
+            consumed = capacity.consumed(offered.device, spec.capacity)
+            self._consumed[offered] = capacity.add(consumed_before or {}, consumed)
+        else:
+            self._holders.setdefault(offered, set()).add(spec.claim_index)
+        given = GivenDevice(spec, offered, consumed, has_consumed, consumed_before)
+        self.given[spec.claim_index].append(given)
+        return given
+
+    def take_back(self, given: GivenDevice) -> None:
+        """Take back the device that was given last."""
+        spec, offered = given.spec, given.offered
+        self.given[spec.claim_index].pop()
+        if given.consumed is None:
+            self._holders[offered].discard(spec.claim_index)
+        elif given.consumed_before is None:
+            del self._consumed[offered]
+        else:
+            self._consumed[offered] = given.consumed_before
+        for constraint in self.constraints[spec.claim_index]:
+            constraint.remove(spec.main_request, spec.sub_request)
+        if given.has_consumed:
+            self._counters.give_back(self._pool_of(offered), offered)
+
+    def _select(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
+        for index, expression in enumerate(spec.expressions):
+            try:
+                if not self._context.cel.matches(expression, offered):
+                    return False
+            except CelError as error:
+                origin = f"claim {spec.claim_key}: selector #{index - spec.class_expressions}"
+                if index < spec.class_expressions and spec.device_class is not None:
+                    origin = f"class {spec.device_class.name}: selector #{index}"
+                raise AllocationError(f"{origin}: CEL {error.stage} error: {error}") from error
+        return True
+
+    def _is_permitted(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
+        """Say whether taints, constraints and earlier shares let a request have a device; constraints then count it."""
+        if self._features.device_taints and not _are_tolerated(offered.taints, spec.tolerations):
             return False
-        has_too_many = yield position._replace(device=position.device + 1)
-        self._holding.take_back(given)
-        return has_too_many
+        constraints = self.constraints[spec.claim_index]
+        for added, constraint in enumerate(constraints):
+            if constraint.add(spec.main_request, spec.sub_request, offered):
+                continue
+            for earlier in constraints[:added]:
+                earlier.remove(spec.main_request, spec.sub_request)
+            if spec.wants_all:
+                raise AllocationError(
+                    f"{spec.where}: cannot add device {offered.id} because a claim constraint would not be satisfied"
+                )
+            return False
+        # Whoever takes what comes has looked at the capacity already; shares may have been made of all devices since.
+        if spec.wants_all and not self.has_capacity(spec, offered):
+            for constraint in constraints:
+                constraint.remove(spec.main_request, spec.sub_request)
+            return False
+        return True
 
-    def _try_each(self, position: _Position, ask: Ask) -> _Trial:
-        claim, request, alternative, device, start = position
-        holding, devices = self._holding, self._devices
-        for index in range(start, len(devices)):
-            offered = devices[index]
-            if not holding.is_free(ask, offered) or not holding.suits(ask, offered):
-                continue
-            given = holding.give(ask, offered)
-            if given is None:
-                continue
-            has_too_many = yield _Position(claim, request, alternative, device + 1, index + 1)
-            holding.take_back(given)
-            if has_too_many:
-                return True
+    def _pool_of(self, offered: OfferedDevice) -> DevicePool:
+        if not self._pools:
+            self._pools = {pool.id: pool for pool in self.reachable.pools}
+        return self._pools[offered.id.pool_id]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenDevice:
+    """A device that is given to a request. `consumed` is None unless it is a share of the device."""
+
+    spec: RequestSpec
+    offered: OfferedDevice
+    consumed: Mapping[str, Quantity] | None
+    #: Whether it consumes counters of its pool, which have to be given back with it.
+    has_consumed: bool
+    #: What shares of the device that are given too consume; None if this is the first.
+    consumed_before: Mapping[str, Quantity] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchContext:
+    """What is taken in the cluster, and by which rules devices are chosen."""
+
+    allocated: AllocatedState
+    counters: AvailableCounters
+    features: Features
+    cel: CelPrograms
+
+
+def _are_tolerated(taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> bool:
+    return all(any(_tolerates(toleration, taint) for toleration in tolerations) for taint in taints)
+
+
+def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"

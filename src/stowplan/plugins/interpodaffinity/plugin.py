@@ -107,7 +107,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             return refuse(f"parsing pod: {problem}")
         affinity = [term for kind, _, term in terms if kind == "affinity"]
         anti_affinity = [term for kind, _, term in terms if kind == "anti-affinity"]
-        existing = by_key(nodes, self._objections(pod, nodes, placed=True))
+        existing = by_key(nodes, self._terms_against(pod, nodes, placed=True))
         if not affinity and not anti_affinity and not any(domains.sums.any() for domains in existing):
             return SKIP
         companion = MatchedPods(tuple(map(self._selection, affinity))) if affinity else None
@@ -127,7 +127,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             raise WordedError('error reading "PreFilterInterPodAffinity" from cycleState: not found')
         existing = state.existing
         if nodes.is_hypothetical:
-            existing += by_key(nodes, self._objections(pod, nodes, placed=False))
+            existing += by_key(nodes, self._terms_against(pod, nodes, placed=False))
         rejected: Mask | None = None
         if state.companion is not None:
             rejected = ~_has_company(nodes, state, state.companion)
@@ -185,7 +185,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     # The terms of other pods
 
-    def _objections(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
+    def _terms_against(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
         carried = self._carried("anti-affinity", pod, nodes, placed=placed)
         return [(one.term.topology_key, 1, one) for one in carried]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
 from stowplan.framework.kept.incremental import ScoresAmounts
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources.handle import ClaimsHandle
-from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
+from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
 from stowplan.plugins.noderesources.allocation import (
     EXACT,
     MANY_ROWS,
@@ -59,7 +59,7 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
     ) -> None:
         """Without a handle no device class is known."""
         self._resources = args.resources
-        self._served = ServedAmounts(handle) if handle is not None else None
+        self._served = ExtendedResourceAmounts(handle) if handle is not None else None
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> CountedResources | Skip:
         serves = self._served.serves if self._served is not None else nothing_served

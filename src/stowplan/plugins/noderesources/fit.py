@@ -22,8 +22,8 @@ from stowplan.framework.verdict import WordedError
 from stowplan.model import requests
 from stowplan.model.pod import Pod
 from stowplan.model.requests import USUAL, Requests, is_extended
-from stowplan.plugins.dynamicresources.handle import ClaimsHandle
-from stowplan.plugins.dynamicresources.served_amounts import ServedAmounts
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
+from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
 from stowplan.plugins.noderesources import arguments, hints
 from stowplan.plugins.noderesources import remedies as fit_remedies
 from stowplan.plugins.noderesources.allocation import (
@@ -75,7 +75,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
 
     def __init__(self, args: NodeResourcesFitArgs = DEFAULT_ARGS, *, handle: ClaimsHandle | None = None) -> None:
         """Without a handle no device class is known."""
-        self._served = ServedAmounts(handle) if handle is not None else None
+        self._served = ExtendedResourceAmounts(handle) if handle is not None else None
         is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
         self._device_classes = handle.listers.device_classes if handle is not None and is_served else None
         self._rules = rules_of(handle.feature_gates) if handle is not None else USUAL

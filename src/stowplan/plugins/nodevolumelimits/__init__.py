@@ -1,1 +1,1 @@
-"""NodeVolumeLimits: how many volumes are attached to each node, and how many can be."""
+"""NodeVolumeLimits: how many volumes are attached to each node, and how many can be; `plugin.py` drives it."""

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Set
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, reject
 from stowplan.framework.handle import Handle
 from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
-from stowplan.plugins.nodevolumelimits.attach_ledger import Ledger
-from stowplan.plugins.nodevolumelimits.attach_references import POD_VOLUMES
-from stowplan.plugins.nodevolumelimits.attach_room import Room
-from stowplan.plugins.nodevolumelimits.attach_wanted import Wanted, WantedBy, wanted_by
-from stowplan.plugins.volumes import hints
-from stowplan.table.columns import Mask
+from stowplan.model.storage import CSINode, VolumeAttachment
+from stowplan.model.volumes import Volume
+from stowplan.plugins.nodevolumelimits.attached_volumes import (
+    ANY_DRIVER,
+    AttachedVolumes,
+    DriverColumns,
+    VolumesOnNode,
+    limits_of,
+)
+from stowplan.plugins.nodevolumelimits.csi_volumes import POD_VOLUMES, DriverVolumes, PodCSIVolumes, wanted_by
+from stowplan.plugins.volumes.claims import is_own_claim
+from stowplan.plugins.volumes.csi_migration import CSIVolume, plugin_of
+from stowplan.table.columns import Mask, Rows
 from stowplan.table.counts import Holding
 from stowplan.table.nodes import Nodes
 
@@ -52,71 +62,175 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
     def __init__(self, handle: Handle) -> None:
         self._listers = handle.listers
         self._wants_drivers = handle.feature_gates.enabled("VolumeLimitScaling")
-        self._ledger: Ledger | None = None
+        self._attached: AttachedVolumes | None = None
 
     def sign(self, pod: Pod) -> Hashable:
         is_named = any(volume.ephemeral is not None for volume in pod.spec.volumes)
         return (pod.name, pod.uid) if is_named else None
 
-    def pre_filter(self, pod: Pod, nodes: Nodes) -> WantedBy | Skip:
-        if not any(map(hints.is_attached, pod.spec.volumes)):
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> PodCSIVolumes | Skip:
+        if not any(map(_is_attached, pod.spec.volumes)):
             return SKIP
         return wanted_by(pod, self._listers)
 
-    def filter(self, pod: Pod, nodes: Nodes, state: WantedBy | None) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: PodCSIVolumes | None) -> Iterator[Reject]:
         # It can be listed for Filter alone; then nothing is prepared.
         wanted = state if state is not None else self.pre_filter(pod, nodes)
         if not isinstance(wanted, Skip):
-            yield from self._objections(nodes, wanted)
+            yield from self._rejections(nodes, wanted)
 
-    def _objections(self, nodes: Nodes, state: WantedBy) -> Iterator[Reject]:
-        room = Room(self._brought_up(nodes.holding(POD_VOLUMES)), nodes)
+    def _rejections(self, nodes: Nodes, state: PodCSIVolumes) -> Iterator[Reject]:
+        limits = NodeLimits(self._up_to_date(nodes.holding(POD_VOLUMES)), nodes)
         if state.registered.is_clear and state.bare.is_clear and not self._wants_drivers:
             # Without a CSINode there are no limits.
-            yield from _refuse_short(room, state.registered, nodes.asked)
+            yield from _reject_over_limit(limits, state.registered, nodes.asked)
             return
         asked = np.ones(len(nodes), dtype=bool) if nodes.asked is None else nodes.asked
-        is_registered = room.is_registered()
-        yield from self._refusals(room, state.registered, is_registered & asked)
-        yield from self._refusals(room, state.bare, ~is_registered & asked)
+        is_registered = limits.is_registered()
+        yield from self._rejections_of(limits, state.registered, is_registered & asked)
+        yield from self._rejections_of(limits, state.bare, ~is_registered & asked)
 
     def events(self) -> tuple[Awaited, ...]:
-        return hints.for_node_volume_limits()
+        return (
+            Awaited(changes.CSI_NODE, Action.ADD),
+            Awaited(changes.CSI_NODE, Action.UPDATE, _attaches_more),
+            Awaited(changes.POD, Action.DELETE, _had_attached_volumes),
+            Awaited(changes.PERSISTENT_VOLUME_CLAIM, Action.ADD, is_own_claim),
+            Awaited(changes.VOLUME_ATTACHMENT, Action.DELETE, _may_attach_instead),
+        )
 
-    def _refusals(self, room: Room, wanted: Wanted, asked: Mask) -> Iterator[Reject]:
-        """Refuse some of the rows asked about, each for one reason."""
+    def _rejections_of(self, limits: NodeLimits, wanted: DriverVolumes, asked: Mask) -> Iterator[Reject]:
+        """Reject some of the rows asked about, each for one reason."""
         if not asked.any():
             return
         if wanted.missing:
             yield reject(asked, wanted.missing, unresolvable=True)
             return
-        if wanted.fault:
-            raise WordedError(wanted.fault)
+        if wanted.error:
+            raise WordedError(wanted.error)
         for driver in self._needed(wanted):
-            lacks = asked & ~room.is_registered(driver)
+            lacks = asked & ~limits.is_registered(driver)
             if lacks.any():
                 yield reject(lacks, f"{driver} CSI driver is not installed on the node")
                 asked = asked & ~lacks
-        yield from _refuse_short(room, wanted, asked)
+        yield from _reject_over_limit(limits, wanted, asked)
 
-    def _needed(self, wanted: Wanted) -> list[str]:
+    def _needed(self, wanted: DriverVolumes) -> list[str]:
         """Return the drivers that must be installed on a node for pods with their volumes to go there."""
         found = [self._listers.csi_driver(driver) for driver, _ in wanted.by_driver] if self._wants_drivers else []
         return [each.name for each in found if each is not None and each.spec.prevent_pod_scheduling_if_missing]
 
-    def _brought_up(self, holding: Holding) -> Ledger:
-        ledger = self._ledger
-        if ledger is None or ledger.holding is not holding or not ledger.bring_up():
-            ledger = self._ledger = Ledger(self._listers, holding)
-        return ledger
+    def _up_to_date(self, holding: Holding) -> AttachedVolumes:
+        attached = self._attached
+        if attached is None or attached.holding is not holding or not attached.refresh():
+            attached = self._attached = AttachedVolumes(self._listers, holding)
+        return attached
 
 
-def _refuse_short(room: Room, wanted: Wanted, asked: Mask | None) -> Iterator[Reject]:
-    problem = room.problem(asked) if wanted.by_driver else ""
+def _reject_over_limit(limits: NodeLimits, wanted: DriverVolumes, asked: Mask | None) -> Iterator[Reject]:
+    problem = limits.problem(asked) if wanted.by_driver else ""
     if problem:
         raise WordedError(problem)
-    is_short = room.is_short(wanted.by_driver)
+    is_short = limits.is_short(wanted.by_driver)
     if asked is not None:
         is_short &= asked
     if is_short.any():
         yield reject(is_short, LIMIT_REASON)
+
+
+class NodeLimits:
+    """What can still be attached to the nodes that a filter is asked about."""
+
+    def __init__(self, attached: AttachedVolumes, nodes: Nodes) -> None:
+        self._attached = attached
+        self._size = len(attached.holding.row_of)
+        # None stands for all.
+        self._rows: Rows | None = nodes.rows
+        self._count = len(nodes)
+        self._supposed: dict[int, VolumesOnNode] = {}
+        for position, change in nodes.change_of_holding(POD_VOLUMES).items():
+            if nodes.asked is None or nodes.asked[position]:
+                self._supposed[position] = attached.supposed(self._row(position), change)
+
+    def is_registered(self, driver: str = ANY_DRIVER) -> Mask:
+        """Say on which rows a driver is registered; or where any could be, there being a CSINode."""
+        found: Mask = self._of(self._attached.registered, driver) > 0
+        return found
+
+    def is_short(self, wanted: Iterable[tuple[str, Set[CSIVolume]]]) -> Mask:
+        """Say on which rows the volumes, given by driver, cannot all be attached.
+
+        Those that pods there use already cost nothing; those that are attached without a pod do, as upstream has it.
+        """
+        is_short = np.zeros(self._count, dtype=bool)
+        for driver, volumes in wanted:
+            if self._attached.limits.has(driver):
+                is_short |= self._exceeds(driver, volumes)
+        return is_short
+
+    def _exceeds(self, driver: str, wanted: Set[CSIVolume]) -> Mask:
+        counts, limits = self._of(self._attached.counts, driver), self._of(self._attached.limits, driver)
+        used = self._count_used(wanted)
+        if used is None and not self._supposed:
+            is_over: Mask = counts + len(wanted) > limits
+            return is_over
+        new = np.full(len(counts), len(wanted)) if used is None else len(wanted) - used
+        total = counts + new
+        for position, contents in self._supposed.items():
+            new[position] = len(wanted - contents.used)
+            total[position] = contents.counts()[driver] + new[position]
+        exceeds: Mask = (new > 0) & (total > limits)
+        return exceeds
+
+    def problem(self, asked: Mask | None) -> str:
+        """Return upstream's error in counting the volumes of rows, or of all; empty if there is none."""
+        problems = {position: contents.problem for position, contents in self._supposed.items()}
+        if self._attached.problems:
+            rows = range(self._count) if self._rows is None else self._rows.tolist()
+            problems = {position: self._attached.problems.get(row, "") for position, row in enumerate(rows)} | problems
+        for position, problem in problems.items():
+            is_asked = asked is None or asked[position]
+            if problem and is_asked and self._attached.limits.on(self._row(position)):
+                return problem
+        return ""
+
+    def _row(self, position: int) -> int:
+        return position if self._rows is None else int(self._rows[position])
+
+    def _of(self, columns: DriverColumns, driver: str) -> NDArray[np.int64]:
+        column = columns.of(driver, self._size)
+        return column if self._rows is None else column[self._rows]
+
+    def _count_used(self, wanted: Set[CSIVolume]) -> NDArray[np.int64] | None:
+        """Count the volumes that pods of the rows use already; None if there are none anywhere."""
+        users = [rows for rows in map(self._attached.rows_with, wanted) if rows]
+        if not users:
+            return None
+        used = np.zeros(self._size, dtype=np.int64)
+        for rows in users:
+            used[list(rows)] += 1
+        return used if self._rows is None else used[self._rows]
+
+
+def _attaches_more(pod: Pod, old: CSINode, new: CSINode) -> bool:
+    """A node helps if the limit of one of its drivers was raised; no limit reads as 0."""
+    before, after = limits_of(old), limits_of(new)
+    return any(limit > before.get(driver, 0) for driver, limit in after.items())
+
+
+def _had_attached_volumes(pod: Pod, old: Pod, new: None) -> bool:
+    """A pod that goes helps if it was on a node and had anything attached there."""
+    return changes.counts_on_a_node(old) and any(map(_is_attached, old.spec.volumes))
+
+
+def _may_attach_instead(pod: Pod, old: VolumeAttachment, new: None) -> bool:
+    """A volume that is detached helps a pod with a claim, or with a volume of the same driver."""
+    has_claim = any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes)
+    plugins = [plugin for plugin in map(plugin_of, pod.spec.volumes) if plugin is not None]
+    return has_claim or any(plugin.driver == old.spec.attacher for plugin in plugins)
+
+
+def _is_attached(volume: Volume) -> bool:
+    """Say whether a volume of a pod is one that may have to be attached to its node."""
+    has_claim = volume.persistent_volume_claim is not None or volume.ephemeral is not None
+    return has_claim or plugin_of(volume) is not None

@@ -1,1 +1,1 @@
-"""VolumeBinding: nodes where the volumes of a pod are, could be found, or could be made; `plugin.py` drives it."""
+"""VolumeBinding: nodes where the volumes of a pod are, found, or provisioned; `plugin.py` drives it."""

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from stowplan.config.declarations import PluginArgs
 from stowplan.config.errors import invalid
 from stowplan.config.feature_gates import FeatureGates
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
     SKIP,
     Awaited,
@@ -30,13 +32,22 @@ from stowplan.framework.contract import (
 from stowplan.framework.handle import PreparingHandle
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod, pod_id
+from stowplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from stowplan.plugins.shape_score import UtilizationShapePoint, curve_of, shape_faults
-from stowplan.plugins.volumebinding import scoring
-from stowplan.plugins.volumebinding.completion import Completion, CompletionError, key_of
-from stowplan.plugins.volumebinding.plan import Plan
-from stowplan.plugins.volumebinding.search import Outlook, Search, Wanted
-from stowplan.plugins.volumes import claims, hints
-from stowplan.plugins.volumes.claims import ClaimError
+from stowplan.plugins.volumebinding import binder
+from stowplan.plugins.volumebinding.binder import FoundVolumes, VolumeBinder, VolumeNeeds
+from stowplan.plugins.volumebinding.node_affinity import MIGRATED_PLUGINS
+from stowplan.plugins.volumebinding.pod_volumes import (
+    BindingCheck,
+    PodVolumes,
+    UnusableClaimError,
+    VolumeBindingError,
+    find_claims,
+    has_ephemeral_claim,
+    key_of,
+)
+from stowplan.plugins.volumebinding.provisioning import largest_volume
+from stowplan.plugins.volumes.claims import is_own_claim
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
@@ -49,6 +60,8 @@ STAGE_ERRORS: Final = "scheduler_volume_scheduling_stage_error_total"
 TOO_LATE: Final = "context deadline exceeded"
 # The emptier the storage, the better.
 DEFAULT_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
+
+_ADD_OR_UPDATE: Final = Action.ADD | Action.UPDATE
 
 
 class VolumeBindingArgs(PluginArgs, frozen=True):
@@ -108,60 +121,66 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
     def __init__(self, handle: PreparingHandle, args: VolumeBindingArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
         self._listers = handle.listers
-        self._search = Search(handle.listers)
+        self._binder = VolumeBinder(handle.listers)
         self._timeout_seconds = args.bind_timeout_seconds
         is_scoring = handle.feature_gates.enabled("StorageCapacityScoring")
         self._curve = curve_of(args.shape or DEFAULT_SHAPE) if is_scoring else None
         # By pod, from Reserve until the claims are bound or the pod is given up.
-        self._plans: dict[str, Plan] = {}
+        self._pod_volumes: dict[str, PodVolumes] = {}
 
     def sign(self, pod: Pod) -> Hashable:
-        return (pod.name, pod.uid) if claims.has_ephemeral(pod) else None
+        return (pod.name, pod.uid) if has_ephemeral_claim(pod) else None
 
     def events(self) -> tuple[Awaited, ...]:
-        return hints.for_volume_binding()
+        return (
+            Awaited(changes.STORAGE_CLASS, _ADD_OR_UPDATE, _has_new_topologies),
+            Awaited(changes.PERSISTENT_VOLUME_CLAIM, _ADD_OR_UPDATE, is_own_claim),
+            Awaited(changes.PERSISTENT_VOLUME, _ADD_OR_UPDATE),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+            Awaited(changes.CSI_NODE, _ADD_OR_UPDATE, _migrates_other_plugins),
+            Awaited(changes.CSI_DRIVER, Action.UPDATE, _asks_capacity_no_more),
+            Awaited(changes.CSI_STORAGE_CAPACITY, _ADD_OR_UPDATE, _holds_larger_volumes),
+        )
 
     # Which nodes
 
-    def pre_filter(self, pod: Pod, nodes: Nodes) -> Wanted | Skip | Rejection:
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> VolumeNeeds | Skip | Rejection:
         return self._wanted(pod)
 
-    def _wanted(self, pod: Pod) -> Wanted | Skip | Rejection:
+    def _wanted(self, pod: Pod) -> VolumeNeeds | Skip | Rejection:
         try:
-            found = claims.find(pod, self._listers)
-        except ClaimError as error:
+            claims = find_claims(pod, self._listers)
+        except UnusableClaimError as error:
             return refuse(str(error))
-        if not found:
+        if not any(claims):
             return SKIP
-        by_need = claims.sort_out(found, self._listers)
-        return refuse(UNBOUND_REASON) if by_need.immediate else self._search.prepare(by_need)
+        return refuse(UNBOUND_REASON) if claims.immediate else self._binder.needs_of(claims)
 
-    def filter(self, pod: Pod, nodes: Nodes, state: Wanted | None) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: VolumeNeeds | None) -> Iterator[Reject]:
         if state is None:
             raise WordedError("not found")
         with self._stage("predicate"):
-            fault = self._search.fault(state, nodes)
-            if fault:
-                raise WordedError(fault)
-            outlook = self._search.look(state, nodes)
-        for mask, reason in _objections(outlook):
+            found = self._binder.find_pod_volumes(state, nodes)
+            if found.error:
+                raise WordedError(found.error)
+        for mask, reason in _conflicts(found):
             if mask.any():
                 yield reject(mask, reason, unresolvable=True)
 
     # Which of them
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> Wanted | Skip:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> VolumeNeeds | Skip:
         if self._curve is None:
             return SKIP
         wanted = self._wanted(pod)
-        return wanted if isinstance(wanted, Wanted) else Wanted()
+        return wanted if isinstance(wanted, VolumeNeeds) else VolumeNeeds()
 
-    def score(self, pod: Pod, nodes: Nodes, state: Wanted | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: VolumeNeeds | None) -> Scores:
         # It can be listed for Score alone; then nothing is prepared.
         wanted = state if state is not None else self.pre_score(pod, nodes)
         if self._curve is None or isinstance(wanted, Skip):
             return np.zeros(len(nodes), dtype=np.int64)
-        return scoring.scores(self._search.look(wanted, nodes), nodes, self._curve)
+        return binder.scores(self._binder.find_pod_volumes(wanted, nodes), nodes, self._curve)
 
     # What is done about it
 
@@ -176,25 +195,25 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         with self._stage("assume"):
             return self._assume(pod, node_name, wanted)
 
-    def _assume(self, pod: Pod, node_name: str, wanted: Wanted) -> Rejection | None:
+    def _assume(self, pod: Pod, node_name: str, wanted: VolumeNeeds) -> Rejection | None:
         node = self._handle.row_of(node_name)
-        outlook = self._search.look(wanted, node)
-        reasons = [reason for mask, reason in _objections(outlook) if mask.any()]
+        found = self._binder.find_pod_volumes(wanted, node)
+        reasons = [reason for mask, reason in _conflicts(found) if mask.any()]
         if reasons or not len(node):
             self._fail("assume")
             return refuse(*reasons or (f'node "{node_name}" not found',))
-        plan = self._plans[pod_id(pod)] = outlook.plan(0, node_name)
-        for change in plan.changes():
+        volumes = self._pod_volumes[pod_id(pod)] = found.pod_volumes(0, node_name)
+        for change in volumes.changes():
             self._handle.assumptions.assume(change.wanted)
         return None
 
     def unreserve(self, pod: Pod, node_name: str) -> None:
-        plan = self._plans.pop(pod_id(pod), None)
-        for change in plan.changes() if plan is not None else ():
+        volumes = self._pod_volumes.pop(pod_id(pod), None)
+        for change in volumes.changes() if volumes is not None else ():
             self._handle.assumptions.restore(*key_of(change.found))
 
     def pre_bind_pre_flight(self, pod: Pod, node_name: str) -> Skip | None:
-        return None if pod_id(pod) in self._plans else SKIP
+        return None if pod_id(pod) in self._pod_volumes else SKIP
 
     async def pre_bind(self, pod: Pod, node_name: str) -> Rejection | None:
         with self._stage("bind"):
@@ -204,19 +223,19 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         return rejection
 
     async def _bind(self, pod: Pod) -> Rejection | None:
-        plan = self._plans.get(pod_id(pod))
-        if plan is None:
+        volumes = self._pod_volumes.get(pod_id(pod))
+        if volumes is None:
             return None
-        completion = Completion(self._handle, self._search.migrations, pod, plan)
-        for change in plan.changes():
-            completion.note_written(await self._handle.writes.patch(change.found, change.patch))
+        check = BindingCheck(self._handle, self._binder.migrations, pod, volumes)
+        for change in volumes.changes():
+            check.note_written(await self._handle.writes.patch(change.found, change.patch))
         try:
-            is_in_time = await self._handle.news.until(completion.is_reached, self._timeout_seconds)
-        except CompletionError as error:
+            is_in_time = await self._handle.news.until(check.are_all_bound, self._timeout_seconds)
+        except VolumeBindingError as error:
             return Rejection((f"binding volumes: {error}",), Code.ERROR)
         if not is_in_time:
             return Rejection((f"binding volumes: {TOO_LATE}",), Code.ERROR)
-        self._plans.pop(pod_id(pod), None)
+        self._pod_volumes.pop(pod_id(pod), None)
         return None
 
     # What goes wrong is counted by stage
@@ -233,8 +252,32 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         self._handle.measures.count(STAGE_ERRORS, stage)
 
 
-def _objections(outlook: Outlook) -> Iterator[tuple[Mask, str]]:
-    yield outlook.is_out_of_reach, OUT_OF_REACH_REASON
-    yield outlook.lacks_volume, NO_VOLUME_REASON
-    yield outlook.lacks_space, NO_SPACE_REASON
-    yield outlook.lacks_bound, MISSING_REASON
+def _conflicts(found: FoundVolumes) -> Iterator[tuple[Mask, str]]:
+    yield found.is_out_of_reach, OUT_OF_REACH_REASON
+    yield found.lacks_volume, NO_VOLUME_REASON
+    yield found.lacks_space, NO_SPACE_REASON
+    yield found.lacks_bound, MISSING_REASON
+
+
+def _has_new_topologies(pod: Pod, old: StorageClass | None, new: StorageClass) -> bool:
+    """A new class may help, and so may one that allows other topologies; its binding mode cannot change."""
+    return old is None or old.allowed_topologies != new.allowed_topologies
+
+
+def _migrates_other_plugins(pod: Pod, old: CSINode | None, new: CSINode) -> bool:
+    """A new driver list may help, and so may one by which other in-tree volumes are served."""
+    if old is None:
+        return True
+    # An empty annotation says no more than none.
+    return old.metadata.annotations.get(MIGRATED_PLUGINS, "") != new.metadata.annotations.get(MIGRATED_PLUGINS, "")
+
+
+def _asks_capacity_no_more(pod: Pod, old: CSIDriver, new: CSIDriver) -> bool:
+    """A driver of the pod's inline volumes helps once it no longer has its free space checked."""
+    is_used = any(volume.csi is not None and volume.csi.driver == new.name for volume in pod.spec.volumes)
+    return is_used and old.spec.storage_capacity and not new.spec.storage_capacity
+
+
+def _holds_larger_volumes(pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> bool:
+    """New space helps, and so does space for larger volumes than before."""
+    return old is None or largest_volume(new) > largest_volume(old)

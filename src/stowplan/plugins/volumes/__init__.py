@@ -1,1 +1,1 @@
-"""What the volume plugins share: claims of pods, annotations, hints, and disks that CSI drivers took over."""
+"""What several volume plugins share: the claims that a pod names, and in-tree disks that CSI drivers took over."""

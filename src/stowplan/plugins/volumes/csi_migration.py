@@ -6,88 +6,112 @@ Seven sources have been taken over; five of them count against the limits of a d
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from stowplan.model.storage import PersistentVolume
+from stowplan.model.storage import PersistentVolume, PersistentVolumeSpec
 from stowplan.model.volumes import AwsElasticBlockStore, AzureDisk, Cinder, GcePersistentDisk, PortworxVolume, Volume
-from stowplan.plugins.volumes.hints import MIGRATED_DRIVERS, ZONE_SEPARATOR
 
-#: The provisioners of in-tree volumes, and the source of each.
-SOURCES: Final[Mapping[str, str]] = {
-    "kubernetes.io/gce-pd": "gce_persistent_disk",
-    "kubernetes.io/aws-ebs": "aws_elastic_block_store",
-    "kubernetes.io/azure-disk": "azure_disk",
-    "kubernetes.io/azure-file": "azure_file",
-    "kubernetes.io/cinder": "cinder",
-    "kubernetes.io/vsphere-volume": "vsphere_volume",
-    "kubernetes.io/portworx-volume": "portworx_volume",
-}
-COUNTED: Final = ("gce_persistent_disk", "aws_elastic_block_store", "azure_disk", "cinder", "portworx_volume")
+#: Between the names of zones in a label of a volume that is in several.
+ZONE_SEPARATOR: Final = "__"
+#: The labels for zone and region, and those that were used before.
+ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+BETA_ZONE, BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
 
-_ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+
+class InTreePlugin(NamedTuple):
+    """A volume plugin of old Kubernetes, and the CSI driver that took it over.
+
+    `source` is the field that names its disks, `zone_label` that by which the driver tells zones, if it has its own.
+    """
+
+    name: str
+    source: str
+    driver: str
+    zone_label: str = ""
+    #: Whether its disks count against the limits of the driver.
+    is_counted: bool = True
+
+
+IN_TREE_PLUGINS: Final = (
+    InTreePlugin("kubernetes.io/gce-pd", "gce_persistent_disk", "pd.csi.storage.gke.io", "topology.gke.io/zone"),
+    InTreePlugin(
+        "kubernetes.io/aws-ebs", "aws_elastic_block_store", "ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone"
+    ),
+    InTreePlugin("kubernetes.io/azure-disk", "azure_disk", "disk.csi.azure.com"),
+    InTreePlugin("kubernetes.io/azure-file", "azure_file", "file.csi.azure.com", is_counted=False),
+    InTreePlugin(
+        "kubernetes.io/cinder", "cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone"
+    ),
+    InTreePlugin("kubernetes.io/vsphere-volume", "vsphere_volume", "csi.vsphere.vmware.com", is_counted=False),
+    InTreePlugin("kubernetes.io/portworx-volume", "portworx_volume", "pxd.portworx.com"),
+)
+
 _UNSPECIFIED: Final = "UNSPECIFIED"
 _AWS_URL: Final = re.compile(r"aws://[^/?#]*/*(vol-[^/?#]*)/*(?:[?#].*)?")
 
-Disk = GcePersistentDisk | AwsElasticBlockStore | AzureDisk | Cinder | PortworxVolume
+InTreeDisk = GcePersistentDisk | AwsElasticBlockStore | AzureDisk | Cinder | PortworxVolume
 
 
-class Attachable(msgspec.Struct, frozen=True, gc=False):
+class CSIVolume(msgspec.Struct, frozen=True, gc=False):
     """A volume as its driver knows it: one that is attached to a node once, however many pods use it there."""
 
     driver: str
     handle: str
 
 
+def is_in_tree(provisioner: str) -> bool:
+    """Say whether a provisioner is an in-tree plugin."""
+    return any(plugin.name == provisioner for plugin in IN_TREE_PLUGINS)
+
+
 def serving_driver(provisioner: str) -> str:
-    """Return the driver that serves a provisioner: itself, the one that took it over, or none that counts."""
-    source = SOURCES.get(provisioner)
-    if source is None:
-        return provisioner
-    return MIGRATED_DRIVERS[source] if source in COUNTED else ""
+    """Return the driver that serves a provisioner: itself, the one that took it over, or "" if that does not count."""
+    for plugin in IN_TREE_PLUGINS:
+        if plugin.name == provisioner:
+            return plugin.driver if plugin.is_counted else ""
+    return provisioner
 
 
-def in_pod(volume: Volume) -> Attachable | None:
+def plugin_of(volume: Volume | PersistentVolumeSpec) -> InTreePlugin | None:
+    """Return the in-tree plugin whose disk a volume is; None if it is none's."""
+    return next((plugin for plugin in IN_TREE_PLUGINS if getattr(volume, plugin.source) is not None), None)
+
+
+def in_pod(volume: Volume) -> CSIVolume | None:
     """Return the disk that is written into a pod; None if it does not count. Raises ValueError for a malformed id."""
-    found = _disk(volume)
-    return Attachable(MIGRATED_DRIVERS[found[0]], _handle(found[1], "")) if found is not None else None
+    return _translated(volume, "")
 
 
-def in_volume(volume: PersistentVolume) -> Attachable | None:
+def in_volume(volume: PersistentVolume) -> CSIVolume | None:
     """Return the disk of a persistent volume; None if it does not count, or its driver would not know it."""
-    try:
-        return in_driver(volume)
-    except ValueError:
-        return None
+    return _in_volume(volume)[0]
 
 
 def problem_of(volume: PersistentVolume) -> str:
     """Return why a driver cannot take over the disk of a volume; "" if it can, or if there is none to take over."""
+    return _in_volume(volume)[1]
+
+
+def _in_volume(volume: PersistentVolume) -> tuple[CSIVolume | None, str]:
+    zones = next(filter(None, map(volume.metadata.labels.get, (BETA_ZONE, ZONE))), "")
     try:
-        in_driver(volume)
+        found = _translated(volume.spec, zones)
     except ValueError as error:
-        return str(error)
-    return ""
+        return None, str(error)
+    return found if found is not None and found.handle else None, ""
 
 
-def in_driver(volume: PersistentVolume) -> Attachable | None:
-    """Return the disk of a volume as its driver knows it. Raises ValueError if the driver cannot take it over."""
-    found = _disk(volume)
-    if found is None:
-        return None
-    handle = _handle(found[1], next(filter(None, map(volume.metadata.labels.get, _ZONES)), ""))
-    return Attachable(MIGRATED_DRIVERS[found[0]], handle) if handle else None
+def _translated(volume: Volume | PersistentVolumeSpec, zones: str) -> CSIVolume | None:
+    for plugin in IN_TREE_PLUGINS:
+        disk = getattr(volume, plugin.source) if plugin.is_counted else None
+        if disk is not None:
+            return CSIVolume(plugin.driver, _handle(disk, zones))
+    return None
 
 
-def _disk(volume: Volume | PersistentVolume) -> tuple[str, Disk] | None:
-    holder = volume.spec if isinstance(volume, PersistentVolume) else volume
-    found = ((source, getattr(holder, source)) for source in COUNTED)
-    return next((each for each in found if each[1] is not None), None)
-
-
-def _handle(disk: Disk, zones: str) -> str:
+def _handle(disk: InTreeDisk, zones: str) -> str:
     match disk:
         case GcePersistentDisk():
             return f"projects/{_UNSPECIFIED}/{_place(zones)}/disks/{disk.pd_name}"

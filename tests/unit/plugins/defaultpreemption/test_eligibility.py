@@ -19,15 +19,15 @@ from tests.unit.plugins.defaultpreemption.crowded import BEING_PREEMPTED, node, 
 WAITING = "not eligible due to a terminating pod on the nominated node."
 
 
-def why_not_eligible(cluster: Cluster, pod: Pod) -> str:
-    return DefaultPreemption(cast("PreemptingHandle", cluster)).why_not_eligible(pod, crowded.attempt(cluster, pod))
+def why_ineligible(cluster: Cluster, pod: Pod) -> str:
+    return DefaultPreemption(cast("PreemptingHandle", cluster)).why_ineligible(pod, crowded.attempt(cluster, pod))
 
 
 def test_a_pod_of_policy_never_does_not_preempt() -> None:
     cluster = crowded.cluster_of(node("a"), placed("low", "a", cpu="4"))
     pod = urgent()
     pod = replace(pod, spec=replace(pod.spec, preemption_policy="Never"))
-    assert why_not_eligible(cluster, pod) == "not eligible due to preemptionPolicy=Never."
+    assert why_ineligible(cluster, pod) == "not eligible due to preemptionPolicy=Never."
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def test_a_pod_of_policy_never_does_not_preempt() -> None:
 def test_a_pod_waits_for_its_victims_on_the_nominated_node(on_node: Pod, expected: str) -> None:
     cluster = crowded.cluster_of(node("a"), on_node)
     pod = urgent()
-    assert why_not_eligible(cluster, replace(pod, status=replace(pod.status, nominated_node_name="a"))) == expected
+    assert why_ineligible(cluster, replace(pod, status=replace(pod.status, nominated_node_name="a"))) == expected
 
 
 def test_victims_elsewhere_do_not_matter() -> None:
     victim = terminating(placed("low", "a", cpu="4"), BEING_PREEMPTED)
     cluster = crowded.cluster_of(node("a"), node("b"), victim, placed("other", "b", cpu="4"))
     pod = urgent()
-    assert why_not_eligible(cluster, replace(pod, status=replace(pod.status, nominated_node_name="b"))) == ""
+    assert why_ineligible(cluster, replace(pod, status=replace(pod.status, nominated_node_name="b"))) == ""
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_a_pod_does_not_wait_in_vain(nominated: str) -> None:
     tainted = make_node("tainted").capacity(cpu="4").taint("closed").build()
     cluster = crowded.cluster_of(tainted, terminating(placed("low", "tainted", cpu="4"), BEING_PREEMPTED))
     pod = make_pod("urgent").requests(cpu="2").priority(100).nominated_to(nominated).build()
-    assert why_not_eligible(cluster, pod) == ""
+    assert why_ineligible(cluster, pod) == ""

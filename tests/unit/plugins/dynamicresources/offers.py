@@ -35,12 +35,11 @@ from stowplan.model.dra import (
 from stowplan.model.meta import NamespacedMeta, ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.quantity import Quantity
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, DeviceId
 from stowplan.plugins.dynamicresources.allocator import Allocator
+from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.identity import DeviceId, InUse
-from stowplan.plugins.dynamicresources.inventory import Inventory
-from stowplan.plugins.dynamicresources.pools import OfferedDevice
-from stowplan.plugins.dynamicresources.selection import CelPrograms
+from stowplan.plugins.dynamicresources.pools import Inventory, OfferedDevice
 
 DRIVER = "gpu.example.com"
 NODE = Node(metadata=ObjectMeta(name="node-1", labels={"zone": "a"}))
@@ -106,12 +105,12 @@ def make_slice(name: str, *found: Device, **fields: Any) -> ResourceSlice:
 
 
 def offered(device: Device, driver: str = DRIVER) -> OfferedDevice:
-    return OfferedDevice(make_slice("slice", device, driver=driver), device, None)
+    return OfferedDevice(make_slice("slice", device, driver=driver), device)
 
 
-def taking(*names: str, pool: str = "pool") -> InUse:
+def taking(*names: str, pool: str = "pool") -> AllocatedState:
     """Devices of a pool that are in use."""
-    return InUse(frozenset(DeviceId(DRIVER, pool, name) for name in names))
+    return AllocatedState(frozenset(DeviceId(DRIVER, pool, name) for name in names))
 
 
 def selecting(*expressions: str) -> tuple[DeviceSelector, ...]:
@@ -160,7 +159,7 @@ def make_claim(*requests: DeviceRequest, name: str = "claim", **fields: Any) -> 
 def allocate(
     claims: ResourceClaim | Sequence[ResourceClaim],
     slices: Sequence[ResourceSlice],
-    in_use: InUse | None = None,
+    in_use: AllocatedState | None = None,
     features: Features | None = None,
     classes: Mapping[str, DeviceClass] | None = None,
 ) -> tuple[AllocationResult, ...] | None:
@@ -172,7 +171,7 @@ def allocate(
 def allocator(
     claims: Sequence[ResourceClaim],
     slices: Sequence[ResourceSlice],
-    in_use: InUse | None = None,
+    in_use: AllocatedState | None = None,
     features: Features | None = None,
     classes: Mapping[str, DeviceClass] | None = None,
 ) -> Allocator:
@@ -180,7 +179,7 @@ def allocator(
     features = features or Features()
     inventory = Inventory(slices, features)
     known = {"any": ANY_CLASS, **(classes or {})}
-    return Allocator(claims, known.get, inventory, in_use or InUse(), CelPrograms(features))
+    return Allocator(claims, known.get, inventory, in_use or AllocatedState(), CelPrograms(features))
 
 
 def given(results: tuple[AllocationResult, ...] | None) -> list[str] | None:

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.model.device_pool import Device, ResourceSlice
 from stowplan.model.dra import DeviceConstraint, DeviceRequest, DeviceSelector
-from stowplan.plugins.dynamicresources.allocator import AllocationError, NodeAllocationError
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError, NodeAllocationError
 from stowplan.plugins.dynamicresources.features import Features
 from tests.unit.plugins.dynamicresources.offers import (
     NODE,

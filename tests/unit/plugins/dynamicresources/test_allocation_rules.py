@@ -6,9 +6,9 @@ import pytest
 
 from stowplan.model.device_pool import Device, DeviceTaint, ResourceSlice
 from stowplan.model.dra import DeviceConstraint, DeviceRequest, DeviceToleration
-from stowplan.plugins.dynamicresources.allocator import AllocationError
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.identity import InUse
 from tests.unit.plugins.dynamicresources.offers import (
     allocate,
     alternative,
@@ -156,13 +156,13 @@ class TestCounters:
     @pytest.mark.parametrize(
         ("number", "in_use", "expected"),
         [
-            pytest.param(1, InUse(), ["whole"], id="the whole device, if nothing is taken"),
+            pytest.param(1, AllocatedState(), ["whole"], id="the whole device, if nothing is taken"),
             pytest.param(1, taking("half"), ["third"], id="what the counters allow besides the devices in use"),
-            pytest.param(2, InUse(), ["half", "third"], id="devices that the counters allow together"),
+            pytest.param(2, AllocatedState(), ["half", "third"], id="devices that the counters allow together"),
             pytest.param(1, taking("half", "third"), None, id="none if nothing is left"),
         ],
     )
-    def test_devices_share_them(self, number: int, in_use: InUse, expected: list[str] | None) -> None:
+    def test_devices_share_them(self, number: int, in_use: AllocatedState, expected: list[str] | None) -> None:
         found = consuming("whole", units=4), consuming("half", units=2), consuming("third", units=2)
         results = given(allocate(make_claim(request("r", number)), self.offer(*found), in_use))
         assert results == (expected and [f"r: pool/{name}" for name in expected])

@@ -6,9 +6,9 @@ import pytest
 
 from stowplan.model.device_pool import Device
 from stowplan.model.dra import ResourceClaim
-from stowplan.plugins.dynamicresources.allocator import AllocationError
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.identity import InUse
 from tests.unit.plugins.dynamicresources.offers import (
     DRIVER,
     allocate,
@@ -33,26 +33,28 @@ ABC = [make_slice("s", A, B, C)]
 @pytest.mark.parametrize(
     ("claims", "in_use", "expected"),
     [
-        pytest.param(make_claim(request("r")), InUse(), ["r: pool/a"], id="the first device"),
+        pytest.param(make_claim(request("r")), AllocatedState(), ["r: pool/a"], id="the first device"),
         pytest.param(make_claim(request("r")), taking("a"), ["r: pool/b"], id="the first that is not in use"),
         pytest.param(make_claim(request("r")), taking("a", "b", "c"), None, id="none if all are in use"),
-        pytest.param(make_claim(request("r", 2)), InUse(), ["r: pool/a", "r: pool/b"], id="as many as asked for"),
-        pytest.param(make_claim(request("r", 4)), InUse(), None, id="none if there are too few"),
+        pytest.param(
+            make_claim(request("r", 2)), AllocatedState(), ["r: pool/a", "r: pool/b"], id="as many as asked for"
+        ),
+        pytest.param(make_claim(request("r", 4)), AllocatedState(), None, id="none if there are too few"),
         pytest.param(
             make_claim(request("r"), request("s")),
-            InUse(),
+            AllocatedState(),
             ["r: pool/a", "s: pool/b"],
             id="one request after the other",
         ),
         pytest.param(
             [make_claim(request("r"), name="x"), make_claim(request("r"), name="y")],
-            InUse(),
+            AllocatedState(),
             ["r: pool/a", "r: pool/b"],
             id="one claim after the other",
         ),
         pytest.param(
             make_claim(request("r", allocation_mode="All")),
-            InUse(),
+            AllocatedState(),
             ["r: pool/a", "r: pool/b", "r: pool/c"],
             id="all devices",
         ),
@@ -61,15 +63,15 @@ ABC = [make_slice("s", A, B, C)]
         ),
         pytest.param(
             make_claim(request("r", allocation_mode="All", selectors=selecting("false"))),
-            InUse(),
+            AllocatedState(),
             None,
             id="all of none is not enough",
         ),
-        pytest.param(make_claim(), InUse(), [], id="nothing, if nothing is asked for"),
+        pytest.param(make_claim(), AllocatedState(), [], id="nothing, if nothing is asked for"),
     ],
 )
 def test_the_first_devices_that_are_free_are_given(
-    claims: ResourceClaim | list[ResourceClaim], in_use: InUse, expected: list[str] | None
+    claims: ResourceClaim | list[ResourceClaim], in_use: AllocatedState, expected: list[str] | None
 ) -> None:
     assert given(allocate(claims, ABC, in_use)) == expected
 
@@ -161,12 +163,14 @@ class TestPrioritizedList:
     @pytest.mark.parametrize(
         ("in_use", "expected"),
         [
-            pytest.param(InUse(), ["r/two: pool/a", "r/two: pool/b"], id="the first alternative, if it can be had"),
+            pytest.param(
+                AllocatedState(), ["r/two: pool/a", "r/two: pool/b"], id="the first alternative, if it can be had"
+            ),
             pytest.param(taking("a", "b"), ["r/one: pool/c"], id="the next one otherwise"),
             pytest.param(taking("a", "b", "c"), None, id="nothing if there is none"),
         ],
     )
-    def test_the_first_alternative_that_fits_is_taken(self, in_use: InUse, expected: list[str] | None) -> None:
+    def test_the_first_alternative_that_fits_is_taken(self, in_use: AllocatedState, expected: list[str] | None) -> None:
         assert given(allocate(make_claim(self.TWO_OR_ONE), ABC, in_use)) == expected
 
     def test_a_lesser_alternative_is_taken_if_the_better_one_leaves_too_little(self) -> None:

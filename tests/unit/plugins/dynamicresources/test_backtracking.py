@@ -10,9 +10,9 @@ import pytest
 
 from stowplan.model.device_pool import Device
 from stowplan.model.quantity import Quantity
-from stowplan.plugins.dynamicresources.allocator import AllocationError, NodeAllocationError
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, DeviceId
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError, NodeAllocationError
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.identity import DeviceId, InUse
 from tests.unit.plugins.dynamicresources.offers import (
     DRIVER,
     OTHER_NODE,
@@ -144,7 +144,7 @@ def test_a_slice_that_is_there_twice_spoils_the_pool() -> None:
 
 
 SHAREABLE = Device(name="d", capacity=capacity(memory="2"), **SHARED)
-ONE_TAKEN = InUse(consumed={DeviceId(DRIVER, "pool", "d"): {"memory": Quantity.of(1)}})
+ONE_TAKEN = AllocatedState(consumed={DeviceId(DRIVER, "pool", "d"): {"memory": Quantity.of(1)}})
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,9 @@ ONE_TAKEN = InUse(consumed={DeviceId(DRIVER, "pool", "d"): {"memory": Quantity.o
         pytest.param(SHAREABLE, taking("d"), None, id="it was given as a whole before it could be shared"),
     ],
 )
-def test_a_device_is_shared_only_if_it_was_before(device: Device, in_use: InUse, expected: list[str] | None) -> None:
+def test_a_device_is_shared_only_if_it_was_before(
+    device: Device, in_use: AllocatedState, expected: list[str] | None
+) -> None:
     assert (
         given(allocate(make_claim(request("r", capacity={"memory": "1"})), [make_slice("s", device)], in_use))
         == expected

@@ -8,8 +8,8 @@ import pytest
 
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import of_seconds
-from stowplan.plugins.dynamicresources import binding_conditions
-from stowplan.plugins.dynamicresources.binding_conditions import BindingError
+from stowplan.plugins.dynamicresources import pre_bind
+from stowplan.plugins.dynamicresources.pre_bind import BindingError
 from tests.unit.plugins.dynamicresources.claim_objects import DRIVER, claim, given
 
 MINUTE = of_seconds(60)
@@ -39,13 +39,13 @@ def needing(*conditions: tuple[str, str]) -> ResourceClaim:
     ],
 )
 def test_when_devices_are_ready(asked: ResourceClaim, expected: bool) -> None:
-    assert binding_conditions.is_ready(asked) is expected
+    assert pre_bind.is_ready(asked) is expected
 
 
 def test_a_failure_counts_more_than_being_ready() -> None:
     text = 'device binding failed: claim=c, reason=Why, message="so"'
     with pytest.raises(BindingError, match=text):
-        binding_conditions.is_ready(needing(("ready", "True"), ("broken", "True")))
+        pre_bind.is_ready(needing(("ready", "True"), ("broken", "True")))
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_when_it_is_too_late(result: dict[str, Any], stamp: str | None, expected
     # One second after 2026-01-01T00:01:00Z.
     now_ns = 1767225661 * 1_000_000_000
     late = claim("c", allocation=allocation)
-    assert binding_conditions.is_late(late, now_ns, MINUTE) is expected
-    assert binding_conditions.has_failed(late, now_ns, MINUTE) is expected
+    assert pre_bind.is_late(late, now_ns, MINUTE) is expected
+    assert pre_bind.has_failed(late, now_ns, MINUTE) is expected
 
 
 def test_broken_devices_have_failed_at_once() -> None:
-    assert binding_conditions.has_failed(needing(("broken", "True")), 0, MINUTE)
-    assert not binding_conditions.has_failed(needing(("ready", "True")), 0, MINUTE)
+    assert pre_bind.has_failed(needing(("broken", "True")), 0, MINUTE)
+    assert not pre_bind.has_failed(needing(("ready", "True")), 0, MINUTE)

@@ -7,7 +7,7 @@ import pytest
 from stowplan.model.device_pool import CapacityRange, CapacityRequestPolicy, Device, DeviceCapacity
 from stowplan.model.quantity import Quantity
 from stowplan.plugins.dynamicresources import capacity
-from stowplan.plugins.dynamicresources.identity import DeviceId, InUse, SharedId
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, DeviceId, SharedDeviceId
 from tests.unit.plugins.dynamicresources.offers import DRIVER, allocate, given, make_claim, make_slice, request
 
 
@@ -100,7 +100,7 @@ class TestSharing:
 
     def test_what_the_cluster_consumes_counts(self) -> None:
         device = DeviceId(DRIVER, "pool", "a")
-        in_use = InUse(shared={SharedId(*device, "x")}, consumed={device: {"memory": amount("6Gi")}})
+        in_use = AllocatedState(shared={SharedDeviceId(device, "x")}, consumed={device: {"memory": amount("6Gi")}})
         small, large = (make_claim(request("r", capacity={"memory": value})) for value in ("4Gi", "5Gi"))
         assert given(allocate(small, self.SLICES, in_use)) == ["r: pool/a"]
         assert allocate(large, self.SLICES, in_use) is None

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from stowplan.framework.handle import ConflictError
 from stowplan.model import decode
 from stowplan.model.dra import AllocationResult, ResourceClaim
-from stowplan.plugins.dynamicresources import extended
-from stowplan.plugins.dynamicresources.claim_writes import ClaimError, ClaimWrites, GivenBack
+from stowplan.plugins.dynamicresources import extended_resources
+from stowplan.plugins.dynamicresources.claim_writes import ClaimWriteError, ClaimWrites
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.dynamicresources.claim_objects import claim, given, user_of
 
@@ -55,7 +55,7 @@ class Touchy(LocalHandle):
 
     @property
     def own_writes(self) -> ClaimWrites:
-        return ClaimWrites(self, self.claims)
+        return ClaimWrites(self)
 
 
 def test_devices_are_written_under_protection_and_reserved_for_the_pod() -> None:
@@ -110,7 +110,7 @@ def test_a_write_that_comes_too_late_is_made_again_with_what_is_there_now() -> N
 def test_devices_that_cannot_be_written(now: Any, text: str) -> None:
     handle = Touchy(claim("claim", resourceVersion="1"))
     handle.between = [now]
-    with pytest.raises(ClaimError) as raised:
+    with pytest.raises(ClaimWriteError) as raised:
         run(handle.own_writes.give(handle.claim, POD, D1, None))
     assert str(raised.value) == text
 
@@ -119,7 +119,7 @@ def test_a_claim_that_lost_its_devices_is_not_reserved() -> None:
     handle = Touchy(claim("claim", resourceVersion="2"))
     before = claim("claim", resourceVersion="1", allocation=given("n", "d1"))
     handle.between = [handle.claim]
-    with pytest.raises(ClaimError, match="claim default/claim got deallocated elsewhere in the meantime"):
+    with pytest.raises(ClaimWriteError, match="claim default/claim got deallocated elsewhere in the meantime"):
         run(handle.own_writes.give(before, POD, None, None))
 
 
@@ -133,7 +133,7 @@ def test_a_write_that_always_comes_too_late_is_given_up() -> None:
 
 def test_a_reservation_is_taken_back_and_others_stay() -> None:
     handle = Touchy(claim("claim", allocation=given("n", "d1"), reserved=["other", "pod"]))
-    run(handle.own_writes.give_back(POD, GivenBack([handle.claim])))
+    run(handle.own_writes.give_back(POD, [handle.claim], None, False))
     assert [one.uid for one in handle.claim.status.reserved_for] == ["other"]
     assert handle.claim.status.allocation == D1
 
@@ -147,8 +147,10 @@ def test_a_claim_is_deallocated_as_a_whole() -> None:
 def test_a_claim_for_extended_resources_is_made_and_named_in_its_pod_and_deleted() -> None:
     handle = Touchy()
     pod = user_of(requests={"example.com/gpu": "1"})
-    requests, mappings = extended.requests_of(pod, {"example.com/gpu": "gpu"})
-    made = run(handle.own_writes.create(extended.asking_for(extended.claim_in_memory(pod), requests)))
+    requests, mappings = extended_resources.requests_of(pod, {"example.com/gpu": "gpu"})
+    made = run(
+        handle.own_writes.create(extended_resources.asking_for(extended_resources.claim_in_memory(pod), requests))
+    )
     assert made.name == "pod-extended-resources-1"
     assert handle.counted == [("scheduler_resourceclaim_creates_total", "success")]
     run(handle.own_writes.name_in(pod, made, mappings))
@@ -167,13 +169,13 @@ def test_a_claim_that_the_cluster_does_not_make_is_counted_as_a_failure() -> Non
 
     handle = Full()
     pod = user_of(requests={"example.com/gpu": "1"})
-    with pytest.raises(ClaimError, match="create claim for extended resources default/: exceeded quota"):
-        run(handle.own_writes.create(extended.claim_in_memory(pod)))
+    with pytest.raises(ClaimWriteError, match="create claim for extended resources default/: exceeded quota"):
+        run(handle.own_writes.create(extended_resources.claim_in_memory(pod)))
     assert handle.counted == [("scheduler_resourceclaim_creates_total", "failure")]
 
 
 def test_a_claim_for_extended_resources_without_any_is_a_fault() -> None:
     handle = Touchy(claim("claim"))
     text = "nil or empty request mappings, no update of pod default/pod ExtendedResourceClaimStatus"
-    with pytest.raises(ClaimError, match=text):
+    with pytest.raises(ClaimWriteError, match=text):
         run(handle.own_writes.name_in(POD, handle.claim, ()))

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from stowplan.app.cluster import Cluster, Failed
+from stowplan.framework.verdict import WordedError
 from stowplan.model import decode
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources import claims
-from stowplan.plugins.dynamicresources.claims import UnsupportedRequestError
 from stowplan.testing import make_node
 from tests.unit.plugins.dynamicresources.claim_objects import claim, device_class, exactly, first_of, user_of
 
@@ -43,13 +43,13 @@ KNOWN = {"gpu": device_class("gpu")}
     ],
 )
 def test_why_nothing_can_be_allocated(request_: dict[str, Any], allows_alternatives: bool, expected: str) -> None:
-    found = claims.problem(claim("claim", request_), KNOWN.get, allows_alternatives=allows_alternatives)
+    found = claims.problem_with_requests(claim("claim", request_), KNOWN.get, allows_alternatives=allows_alternatives)
     assert found == expected
 
 
 def test_a_request_without_a_class_is_a_fault() -> None:
-    with pytest.raises(UnsupportedRequestError, match="request r: unsupported request type"):
-        claims.problem(claim("claim", exactly(class_name="")), KNOWN.get, allows_alternatives=True)
+    with pytest.raises(WordedError, match="request r: unsupported request type"):
+        claims.problem_with_requests(claim("claim", exactly(class_name="")), KNOWN.get, allows_alternatives=True)
 
 
 def test_a_pod_with_such_a_request_fails_in_upstreams_words() -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from stowplan.model.dra import AllocationResult, ResourceClaim, ResourceClaimStatus
 from stowplan.model.meta import NamespacedMeta, OwnerReference
 from stowplan.model.pod import Pod, PodResourceClaim, PodResourceClaimStatus
-from stowplan.plugins.dynamicresources import hints
+from stowplan.plugins.dynamicresources import claims as hinting
 from stowplan.testing import make_pod
 
 
@@ -71,7 +71,7 @@ GONE: dict[str, Any] = {"deletion_timestamp": datetime(2026, 1, 1, tzinfo=UTC)}
     ],
 )
 def test_a_pod_without_its_claims_is_held_back(pod: Pod, claims: list[ResourceClaim], problem: str) -> None:
-    assert hints.problem(finder(*claims), pod) == problem
+    assert hinting.problem_with_claims(finder(*claims), pod) == problem
 
 
 OWN, OTHER = make_claim(), make_claim("other")
@@ -89,21 +89,21 @@ OWN, OTHER = make_claim(), make_claim("other")
     ],
 )
 def test_claims_that_come_or_change(old: ResourceClaim | None, new: ResourceClaim, helps: bool) -> None:
-    assert hints.is_claim_better(finder(OWN, new), claiming(NAMED), old, new) is helps
+    assert hinting.is_claim_better(finder(OWN, new), claiming(NAMED), old, new) is helps
 
 
 def test_no_claim_helps_while_one_of_the_pods_own_is_missing() -> None:
-    assert hints.is_claim_better(finder(OTHER), claiming(NAMED), allocated(OTHER), OTHER) is False
+    assert hinting.is_claim_better(finder(OTHER), claiming(NAMED), allocated(OTHER), OTHER) is False
 
 
 def test_a_pod_that_is_given_its_claims_helps_itself() -> None:
     old, new = claiming(FROM_TEMPLATE), claiming(FROM_TEMPLATE, statuses=(GENERATED,))
     stranger = make_pod("stranger").build()
-    assert hints.has_all_claims(finder(make_claim(**OWNED)), new, old, new) is True
-    assert hints.has_all_claims(finder(), new, old, new) is False
-    assert hints.has_all_claims(finder(), new, stranger, stranger) is False
+    assert hinting.has_all_claims(finder(make_claim(**OWNED)), new, old, new) is True
+    assert hinting.has_all_claims(finder(), new, old, new) is False
+    assert hinting.has_all_claims(finder(), new, stranger, stranger) is False
 
 
-def finder(*claims: ResourceClaim) -> hints.Find:
+def finder(*claims: ResourceClaim) -> hinting.FindClaim:
     by_name = {(claim.namespace, claim.name): claim for claim in claims}
     return lambda namespace, name: by_name.get((namespace, name))

@@ -15,7 +15,7 @@ from stowplan.framework.verdict import Code, Rejection
 from stowplan.model import decode
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources.allocator import AllocationError
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from stowplan.plugins.dynamicresources.plugin import DynamicResources
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle

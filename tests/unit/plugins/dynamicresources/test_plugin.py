@@ -21,9 +21,9 @@ from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.plugins.dynamicresources.allocator import AllocationError
-from stowplan.plugins.dynamicresources.binding_conditions import BindingError
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from stowplan.plugins.dynamicresources.plugin import DynamicResources, DynamicResourcesArgs
+from stowplan.plugins.dynamicresources.pre_bind import BindingError
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle, check_plugin
 from tests.unit.plugins.dynamicresources.claim_objects import (
@@ -100,7 +100,7 @@ class Stage:
     @property
     def taken(self) -> set[str]:
         self.handle.claims.refresh()
-        return {f"{device.pool}/{device.device}" for device in self.handle.claims.usage.in_use.devices}
+        return {f"{device.pool}/{device.device}" for device in self.handle.claims.allocated.state.devices}
 
     def bind(self, pod: Pod, node_name: str) -> None:
         """Take a pod that a node was looked for from Reserve through PreBind."""

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.config import feature_gates
 from stowplan.model.device_pool import Device, DeviceAttribute
-from stowplan.plugins.dynamicresources.allocator import AllocationError
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from stowplan.plugins.dynamicresources.features import Features
 from tests.unit.plugins.dynamicresources.offers import (
     allocate,

@@ -9,12 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.config import feature_gates
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, refuse
 from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
+from stowplan.plugins.volumebinding.binder import VolumeNeeds
 from stowplan.plugins.volumebinding.plugin import VolumeBinding
-from stowplan.plugins.volumebinding.search import Wanted
-from stowplan.plugins.volumes import hints
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle, check_plugin
 from tests.unit.plugins.small_cluster import make_node, make_pod
@@ -214,7 +215,7 @@ def test_a_disk_that_a_driver_has_taken_over_is_found_by_its_labels(fields: dict
     handle = LocalHandle(*nodes, *migrated, bound(), disk)
     plugin = VolumeBinding(handle)
     state = plugin.pre_filter(user_of("data"), Nodes(handle.table))
-    assert isinstance(state, Wanted)
+    assert isinstance(state, VolumeNeeds)
     told = [reject.mask for reject in plugin.filter(user_of("data"), Nodes(handle.table), state)]
     assert [node.name for row, node in enumerate(nodes) if any(mask[row] for mask in told)] == refused
 
@@ -264,7 +265,7 @@ def test_a_disk_that_cannot_be_taken_over_is_an_error_where_it_should_be(
         handle = LocalHandle(node, csi_node("one", *((plugin,) if has_migrated else ())), bound(), disk)
         binding = VolumeBinding(handle)
         state = binding.pre_filter(pod, Nodes(handle.table))
-        assert isinstance(state, Wanted)
+        assert isinstance(state, VolumeNeeds)
         if has_migrated:
             with pytest.raises(WordedError, match=re.escape(f"could not translate pv: {problem}")):
                 list(binding.filter(pod, Nodes(handle.table), state))
@@ -280,7 +281,7 @@ def test_the_zones_of_an_azure_disk_are_not_told_in_the_labels_of_its_driver() -
     handle = LocalHandle(*nodes, *migrated, bound(), disk)
     plugin = VolumeBinding(handle)
     state = plugin.pre_filter(user_of("data"), Nodes(handle.table))
-    assert isinstance(state, Wanted)
+    assert isinstance(state, VolumeNeeds)
     (told,) = plugin.filter(user_of("data"), Nodes(handle.table), state)
     assert told.mask.tolist() == [False, True]
 
@@ -312,4 +313,13 @@ def test_the_name_of_a_pod_decides_if_a_claim_bears_it() -> None:
 
 
 def test_it_awaits_what_may_help_a_claim() -> None:
-    assert VolumeBinding(LocalHandle()).events() == hints.for_volume_binding()
+    add_or_update = Action.ADD | Action.UPDATE
+    assert [(one.resource, one.actions) for one in VolumeBinding(LocalHandle()).events()] == [
+        (changes.STORAGE_CLASS, add_or_update),
+        (changes.PERSISTENT_VOLUME_CLAIM, add_or_update),
+        (changes.PERSISTENT_VOLUME, add_or_update),
+        (changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+        (changes.CSI_NODE, add_or_update),
+        (changes.CSI_DRIVER, Action.UPDATE),
+        (changes.CSI_STORAGE_CAPACITY, add_or_update),
+    ]

@@ -10,8 +10,8 @@ from stowplan.config import feature_gates
 from stowplan.framework.contract import SKIP
 from stowplan.model.pod import Pod
 from stowplan.plugins.shape_score import UtilizationShapePoint, curve_of
+from stowplan.plugins.volumebinding.binder import VolumeNeeds
 from stowplan.plugins.volumebinding.plugin import VolumeBinding, VolumeBindingArgs
-from stowplan.plugins.volumebinding.search import Wanted
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.volumes.asking import NODES
@@ -38,7 +38,7 @@ def scores(pod: Pod, *objects: Any, shape: tuple[UtilizationShapePoint, ...] | N
     handle.feature_gates = feature_gates.parse("StorageCapacityScoring=true")
     plugin = VolumeBinding(handle, VolumeBindingArgs(shape=shape))
     state = plugin.pre_score(pod, Nodes(handle.table))
-    assert isinstance(state, Wanted)
+    assert isinstance(state, VolumeNeeds)
     told = plugin.score(pod, Nodes(handle.table), state)
     return dict(zip([node.name for node in NODES], told.tolist(), strict=True))
 

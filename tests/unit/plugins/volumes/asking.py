@@ -9,8 +9,8 @@ import numpy as np
 from stowplan.framework.kept.asking import ask_filter
 from stowplan.framework.verdict import Code, Vocabulary
 from stowplan.model.pod import Pod
+from stowplan.plugins.volumebinding.binder import VolumeNeeds
 from stowplan.plugins.volumebinding.plugin import VolumeBinding
-from stowplan.plugins.volumebinding.search import Wanted
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.small_cluster import make_node
@@ -56,6 +56,6 @@ def everywhere(reason: str) -> dict[str, list[str]]:
 def feasible(plugin: VolumeBinding, pod: Pod, nodes: Nodes) -> str:
     """Return the names of the nodes that are not refused, one after the other."""
     state = plugin.pre_filter(pod, nodes)
-    assert isinstance(state, Wanted)
+    assert isinstance(state, VolumeNeeds)
     masks = [reject.mask for reject in plugin.filter(pod, nodes, state)]
     return "".join(node.name for row, node in enumerate(NODES) if not any(mask[row] for mask in masks))

@@ -9,7 +9,7 @@ import pytest
 from stowplan.model import decode
 from stowplan.model.storage import PersistentVolume
 from stowplan.model.volumes import Volume
-from stowplan.plugins.volumes.csi_migration import Attachable, in_pod, in_volume, serving_driver
+from stowplan.plugins.volumes.csi_migration import CSIVolume, in_pod, in_volume, serving_driver
 
 BETA_ZONE, ZONE = "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
 GCE = {"gcePersistentDisk": {"pdName": "disk"}}
@@ -25,28 +25,28 @@ def volume(source: dict[str, Any], **labels: str) -> PersistentVolume:
     ("source", "expected"),
     [
         pytest.param(
-            GCE, Attachable(PD, "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk"), id="a GCE disk, zone unknown"
+            GCE, CSIVolume(PD, "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk"), id="a GCE disk, zone unknown"
         ),
-        pytest.param({"awsElasticBlockStore": {"volumeID": "vol-1"}}, Attachable(EBS, "vol-1"), id="an AWS volume"),
+        pytest.param({"awsElasticBlockStore": {"volumeID": "vol-1"}}, CSIVolume(EBS, "vol-1"), id="an AWS volume"),
         pytest.param(
-            {"awsElasticBlockStore": {"volumeID": "aws://us-east-1a/vol-1"}}, Attachable(EBS, "vol-1"), id="as a URL"
+            {"awsElasticBlockStore": {"volumeID": "aws://us-east-1a/vol-1"}}, CSIVolume(EBS, "vol-1"), id="as a URL"
         ),
         pytest.param(
-            {"awsElasticBlockStore": {"volumeID": "aws:///vol-1"}}, Attachable(EBS, "vol-1"), id="a URL without a zone"
+            {"awsElasticBlockStore": {"volumeID": "aws:///vol-1"}}, CSIVolume(EBS, "vol-1"), id="a URL without a zone"
         ),
         pytest.param(
             {"azureDisk": {"diskName": "d", "diskURI": "/subscriptions/s/d"}},
-            Attachable("disk.csi.azure.com", "/subscriptions/s/d"),
+            CSIVolume("disk.csi.azure.com", "/subscriptions/s/d"),
             id="an Azure disk",
         ),
-        pytest.param({"cinder": {"volumeID": "c"}}, Attachable("cinder.csi.openstack.org", "c"), id="a Cinder volume"),
-        pytest.param({"portworxVolume": {"volumeID": "p"}}, Attachable("pxd.portworx.com", "p"), id="a Portworx one"),
+        pytest.param({"cinder": {"volumeID": "c"}}, CSIVolume("cinder.csi.openstack.org", "c"), id="a Cinder volume"),
+        pytest.param({"portworxVolume": {"volumeID": "p"}}, CSIVolume("pxd.portworx.com", "p"), id="a Portworx one"),
         pytest.param({"azureFile": {"shareName": "s", "secretName": "k"}}, None, id="an Azure file share, not counted"),
         pytest.param({"vsphereVolume": {"volumePath": "[ds] v"}}, None, id="a vSphere volume, not counted"),
         pytest.param({"iscsi": {"iqn": "i", "targetPortal": "t"}}, None, id="a disk that no driver took over"),
     ],
 )
-def test_a_disk_has_its_drivers_handle(source: dict[str, Any], expected: Attachable | None) -> None:
+def test_a_disk_has_its_drivers_handle(source: dict[str, Any], expected: CSIVolume | None) -> None:
     assert in_pod(decode.convert(Volume, {"name": "v", **source})) == expected
     assert in_volume(volume(source)) == expected
 
@@ -67,7 +67,7 @@ def test_a_disk_has_its_drivers_handle(source: dict[str, Any], expected: Attacha
     ],
 )
 def test_a_gce_disk_is_known_by_where_it_is(labels: dict[str, str], handle: str) -> None:
-    assert in_volume(volume(GCE, **labels)) == Attachable(PD, handle)
+    assert in_volume(volume(GCE, **labels)) == CSIVolume(PD, handle)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which changes may help a pod whose volumes were the problem."""
+"""Which changes may help a pod whose volumes were the problem, by the events that the volume plugins await."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from stowplan.framework import changes
+from stowplan.framework.changes import Action, Change
 from stowplan.model.meta import NamespacedMeta, ObjectMeta
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
@@ -28,10 +30,21 @@ from stowplan.model.storage import (
     VolumeNodeResources,
 )
 from stowplan.model.volumes import ClaimSource, CsiInline, EphemeralSource, GcePersistentDisk, Volume
-from stowplan.plugins.volumes import hints
-from stowplan.testing import PodBuilder, make_pod
+from stowplan.plugins.nodevolumelimits.plugin import NodeVolumeLimits
+from stowplan.plugins.volumebinding.plugin import VolumeBinding
+from stowplan.plugins.volumezone import VolumeZone
+from stowplan.testing import LocalHandle, PodBuilder, make_pod
 
 ZONE = "topology.kubernetes.io/zone"
+
+
+def helps_with(
+    plugin: type[NodeVolumeLimits | VolumeBinding | VolumeZone], resource: str, pod: Pod, old: Any, new: Any
+) -> bool:
+    """Say whether a plugin takes a change for one that may help a pod."""
+    change = Change(resource, Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE)
+    heard = [one for one in plugin(LocalHandle()).events() if changes.is_covered(change, one.resource, one.actions)]
+    return any(one.hint is None or one.hint(pod, old, new) for one in heard)
 
 
 def with_volumes(builder: PodBuilder, *volumes: Volume) -> Pod:
@@ -63,8 +76,8 @@ EMPTY = Volume(name="empty")
 def test_claims(volume: Volume, claim: str, namespace: str, is_own: bool, is_named: bool) -> None:
     pod = with_volumes(make_pod("p"), volume)
     new = PersistentVolumeClaim(metadata=NamespacedMeta(name=claim, namespace=namespace))
-    assert hints.is_own_claim(pod, None, new) is is_own
-    assert hints.is_named_claim(pod, None, new) is is_named
+    assert helps_with(VolumeBinding, changes.PERSISTENT_VOLUME_CLAIM, pod, None, new) is is_own
+    assert helps_with(VolumeZone, changes.PERSISTENT_VOLUME_CLAIM, pod, None, new) is is_named
 
 
 POD = make_pod("p").build()
@@ -73,12 +86,12 @@ IN_ZONE_A = TopologySelectorTerm(match_label_expressions=(TopologySelectorRequir
 
 def test_storage_classes() -> None:
     plain, zonal = StorageClass(metadata=named("c")), StorageClass(metadata=named("c"), allowed_topologies=(IN_ZONE_A,))
-    assert hints.has_new_topologies(POD, None, plain) is True
-    assert hints.has_new_topologies(POD, plain, zonal) is True
-    assert hints.has_new_topologies(POD, zonal, zonal) is False
-    assert hints.waits_for_first_consumer(POD, None, plain) is False
+    assert helps_with(VolumeBinding, changes.STORAGE_CLASS, POD, None, plain) is True
+    assert helps_with(VolumeBinding, changes.STORAGE_CLASS, POD, plain, zonal) is True
+    assert helps_with(VolumeBinding, changes.STORAGE_CLASS, POD, zonal, zonal) is False
+    assert helps_with(VolumeZone, changes.STORAGE_CLASS, POD, None, plain) is False
     late = StorageClass(metadata=named("c"), volume_binding_mode="WaitForFirstConsumer")
-    assert hints.waits_for_first_consumer(POD, None, late) is True
+    assert helps_with(VolumeZone, changes.STORAGE_CLASS, POD, None, late) is True
 
 
 @pytest.mark.parametrize(
@@ -96,7 +109,7 @@ def test_volumes_that_move(old: dict[str, str] | None, new: dict[str, str], help
         None if labels is None else PersistentVolume(metadata=named("v", labels=labels)) for labels in (old, new)
     )
     assert after is not None
-    assert hints.is_zone_new(POD, before, after) is helps
+    assert helps_with(VolumeZone, changes.PERSISTENT_VOLUME, POD, before, after) is helps
 
 
 def make_csi_node(limits: Mapping[str, int | None], plugins: str = "") -> CSINode:
@@ -106,16 +119,18 @@ def make_csi_node(limits: Mapping[str, int | None], plugins: str = "") -> CSINod
 
 
 def test_in_tree_volumes_that_other_drivers_serve() -> None:
-    assert hints.migrates_other_plugins(POD, None, make_csi_node({})) is True
-    assert hints.migrates_other_plugins(POD, make_csi_node({}, "a"), make_csi_node({}, "b")) is True
-    assert hints.migrates_other_plugins(POD, make_csi_node({}, "a"), make_csi_node({"x": 1}, "a")) is False
+    assert helps_with(VolumeBinding, changes.CSI_NODE, POD, None, make_csi_node({})) is True
+    assert helps_with(VolumeBinding, changes.CSI_NODE, POD, make_csi_node({}, "a"), make_csi_node({}, "b")) is True
+    assert (
+        helps_with(VolumeBinding, changes.CSI_NODE, POD, make_csi_node({}, "a"), make_csi_node({"x": 1}, "a")) is False
+    )
 
 
 def test_an_empty_list_of_migrated_plugins_is_none() -> None:
     annotations = {"storage.alpha.kubernetes.io/migrated-plugins": ""}
     empty = CSINode(metadata=named("n", annotations=annotations))
-    assert hints.migrates_other_plugins(POD, make_csi_node({}), empty) is False
-    assert hints.migrates_other_plugins(POD, empty, make_csi_node({}, "a")) is True
+    assert helps_with(VolumeBinding, changes.CSI_NODE, POD, make_csi_node({}), empty) is False
+    assert helps_with(VolumeBinding, changes.CSI_NODE, POD, empty, make_csi_node({}, "a")) is True
 
 
 @pytest.mark.parametrize(
@@ -128,7 +143,7 @@ def test_an_empty_list_of_migrated_plugins_is_none() -> None:
     ],
 )
 def test_limits_of_drivers(old: dict[str, int | None], new: dict[str, int | None], helps: bool) -> None:
-    assert hints.attaches_more(POD, make_csi_node(old), make_csi_node(new)) is helps
+    assert helps_with(NodeVolumeLimits, changes.CSI_NODE, POD, make_csi_node(old), make_csi_node(new)) is helps
 
 
 @pytest.mark.parametrize(
@@ -143,7 +158,7 @@ def test_drivers_that_have_free_space_checked(name: str, before: bool, after: bo
     old, new = (
         CSIDriver(metadata=named(name), spec=CSIDriverSpec(storage_capacity=checked)) for checked in (before, after)
     )
-    assert hints.asks_capacity_no_more(with_volumes(make_pod("p"), INLINE), old, new) is helps
+    assert helps_with(VolumeBinding, changes.CSI_DRIVER, with_volumes(make_pod("p"), INLINE), old, new) is helps
 
 
 def make_capacity(capacity: str | None = None, largest: str | None = None) -> CSIStorageCapacity:
@@ -163,7 +178,7 @@ def make_capacity(capacity: str | None = None, largest: str | None = None) -> CS
     ],
 )
 def test_free_space(old: CSIStorageCapacity | None, new: CSIStorageCapacity, helps: bool) -> None:
-    assert hints.holds_larger_volumes(POD, old, new) is helps
+    assert helps_with(VolumeBinding, changes.CSI_STORAGE_CAPACITY, POD, old, new) is helps
 
 
 @pytest.mark.parametrize(
@@ -178,7 +193,7 @@ def test_free_space(old: CSIStorageCapacity | None, new: CSIStorageCapacity, hel
     ],
 )
 def test_pods_that_free_attachments(gone: Pod, helps: bool) -> None:
-    assert hints.had_attached_volumes(POD, gone, None) is helps
+    assert helps_with(NodeVolumeLimits, changes.POD, POD, gone, None) is helps
 
 
 @pytest.mark.parametrize(
@@ -192,4 +207,7 @@ def test_pods_that_free_attachments(gone: Pod, helps: bool) -> None:
 )
 def test_volumes_that_are_detached(volumes: tuple[Volume, ...], attacher: str, helps: bool) -> None:
     gone = VolumeAttachment(spec=VolumeAttachmentSpec(attacher=attacher))
-    assert hints.may_attach_instead(with_volumes(make_pod("p"), *volumes), gone, None) is helps
+    assert (
+        helps_with(NodeVolumeLimits, changes.VOLUME_ATTACHMENT, with_volumes(make_pod("p"), *volumes), gone, None)
+        is helps
+    )

@@ -1,0 +1,200 @@
+"""The CEL library, set up as Kubernetes does for devices, and what an expression reads of a device.
+
+Imported only when the first expression is met. Types are checked as far as the library can: the driver's name is a
+string, attributes may be anything. Errors are put into the words of the library that Kubernetes uses. In Kubernetes a
+domain that a device has nothing of is an empty map; plain CEL would call it a missing key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from cel_expr_python import cel
+
+from stowplan.cel import functions, tokens, tree, values
+from stowplan.cel.environment import (
+    BOOL,
+    CARRIER,
+    DYN,
+    STRICT_EQUALS,
+    STRING,
+    ExpressionError,
+    at,
+    environment,
+    fault,
+    in_other_words,
+)
+from stowplan.cel.tokens import Token, closing, literal, split
+
+_ANSWERS: Final = ("BOOL", "DYN")
+_MAPS: Final = ("attributes", "capacity")
+
+
+class CelCompiler:
+    """Compiles expressions."""
+
+    def __init__(self, *, has_lists: bool = False) -> None:
+        """`has_lists`: attributes may be lists."""
+        self._has_lists = has_lists
+        self._functions = {function.name for function in functions.of_kubernetes()} | {"dyn"}
+        self._typed = environment(_typed_variables())
+        self._untyped = environment({"device": cel.Type.Map(STRING, DYN)})
+
+    def compile(self, expression: str) -> Program:
+        """Compile an expression that says yes or no. Raise ExpressionError."""
+        renamed = tokens.renamed(expression)
+        text = with_empty_domains(renamed)
+        try:
+            compiled = self._typed.compile(text)
+        except RuntimeError as error:
+            if "undeclared reference to 'device'" not in str(error):
+                raise ExpressionError(f"compilation failed: {self._fault(renamed, error)}") from error
+            # The device as a whole is not known to the typed environment.
+            return self._program(self._untyped, text)
+        self._check(expression, tree.read(self._typed.compile(renamed).serialize()), has_lists=self._has_lists)
+        kind = compiled.return_type().name()
+        if kind not in _ANSWERS and "has(" in text:
+            # The library does not see a question in asking for a typed variable.
+            return self._program(self._untyped, text)
+        if kind not in _ANSWERS:
+            raise ExpressionError(f"must evaluate to bool or the unknown type, not {kind.lower()}")
+        return self._program(self._typed, text)
+
+    def _program(self, environment: Any, text: str) -> Program:
+        compiled = environment.compile(text)
+        message = compiled.serialize()
+        parsed = tree.read(message)
+        self._check(text, parsed, has_lists=True)
+        kind = compiled.return_type().name()
+        if kind not in _ANSWERS:
+            raise ExpressionError(f"must evaluate to bool or the unknown type, not {kind.lower()}")
+        if not tree.compares_dynamic(parsed) or tree.EQUALS.decode() in text:
+            return Program(compiled, compiled)
+        # Names of one length, so that nothing else of the message changes.
+        return Program(compiled, environment.deserialize(message.replace(tree.EQUALS, STRICT_EQUALS)))
+
+    def _check(self, text: str, parsed: tree.Expr, *, has_lists: bool) -> None:
+        found = tree.problem(parsed, self._functions, has_lists)
+        if found is not None:
+            raise ExpressionError(f"compilation failed: {at(text, *found)}")
+
+    def _fault(self, expression: str, error: RuntimeError) -> str:
+        """Return what is wrong with the text as it was written."""
+        try:
+            self._typed.compile(expression)
+        except RuntimeError as original:
+            error = original
+        return re.sub(
+            r"undeclared reference to 'device\.(\w+)' \(in container ''\)", r"undefined field '\1'", fault(error)
+        )
+
+
+class Program:
+    """A compiled expression: once as it is, and once for devices that have versions, which `==` is strict about."""
+
+    def __init__(self, compiled: Any, strict: Any) -> None:
+        self._compiled = compiled
+        self._strict = strict
+
+    def evaluate(self, device: Mapping[str, Any]) -> bool | str:
+        """Return what the expression says of a device, given by its fields, or the error with which it fails."""
+        variables = {f"device.{field}": value for field, value in device.items()}
+        program = self._strict if values.VERSION in repr(device["attributes"]) else self._compiled
+        try:
+            result = program.eval(data={**variables, "device": device})
+        except RuntimeError as error:
+            return in_other_words(str(error))
+        value, kind = result.value(), result.type().name()
+        if kind == "BOOL":
+            return bool(value)
+        if kind == "ERROR":
+            return in_other_words(str(value))
+        return _not_bool(result.plain_value())
+
+
+def reads(expression: str) -> frozenset[Read] | None:
+    """Return what an expression reads of a device; None if that may be anything."""
+    tokens = split(expression)
+    found = set()
+    for index in _mentions(tokens):
+        if tokens[index + 1].text != "." or tokens[index + 2].kind != "name":
+            return None
+        read = _read(tokens, index + 2)
+        if read.field in _MAPS and read.domain is None:
+            return None
+        found.add(read)
+    return frozenset(found)
+
+
+class Read(NamedTuple):
+    """Something that an expression reads of a device: of a map ("attributes", "capacity") one entry of a domain.
+
+    Without a name it is the whole domain, without a domain the whole map, or a plain field.
+    """
+
+    field: str
+    domain: str | None = None
+    name: str | None = None
+
+
+def with_empty_domains(expression: str) -> str:
+    """Return the expression with domains that are missing taken for empty ones, where a domain is looked up."""
+    tokens = split(expression)
+    edits: list[tuple[int, int, str]] = []
+    for index in _mentions(tokens):
+        words = [token.text for token in tokens[index + 1 : index + 5]]
+        if words[0] == "." and words[1] in _MAPS and words[2] == "[" and words[3] != "?":
+            end = closing(tokens, index + 3)
+            if end is not None:
+                edits.append((tokens[index + 3].start, tokens[index + 3].end, "[?"))
+                edits.append((tokens[end].start, tokens[end].end, "].orValue({})"))
+    for start, end, text in sorted(edits, reverse=True):
+        expression = expression[:start] + text + expression[end:]
+    return expression
+
+
+def _typed_variables() -> dict[str, Any]:
+    return {
+        "device.driver": STRING,
+        "device.allowMultipleAllocations": BOOL,
+        "device.attributes": cel.Type.Map(STRING, cel.Type.Map(STRING, DYN)),
+        "device.capacity": cel.Type.Map(STRING, cel.Type.Map(STRING, CARRIER)),
+    }
+
+
+def _not_bool(value: object) -> str:
+    kind = values.kind_of(value)
+    why = {
+        "string": "unsupported native conversion from string to 'bool'",
+        "kubernetes.Semver": "type conversion error from 'Semver' to 'bool'",
+        "kubernetes.Quantity": "type conversion error from 'Quantity' to 'bool'",
+    }.get(kind, f"unsupported type conversion from '{kind}' to bool")
+    return f"CEL result of type {kind} could not be converted to bool: {why}"
+
+
+def _mentions(tokens: Sequence[Token]) -> Iterator[int]:
+    """Yield where the device itself is mentioned."""
+    for index, token in enumerate(tokens):
+        if token.kind == "name" and token.text == "device" and (index == 0 or tokens[index - 1].text != "."):
+            yield index
+
+
+def _read(tokens: Sequence[Token], at: int) -> Read:
+    """Return what is read from the token of the field on."""
+    field = tokens[at].text
+    domain = literal(tokens[at + 2])
+    if field not in _MAPS or tokens[at + 1].text != "[" or domain is None or tokens[at + 3].text != "]":
+        return Read(field)
+    return Read(field, domain, _entry(tokens, at + 4))
+
+
+def _entry(tokens: Sequence[Token], at: int) -> str | None:
+    """Return which entry of a domain is read: `.name`, `.?name`, `["name"]` or `[?"name"]`."""
+    opening = tokens[at].text
+    step = 2 if tokens[at + 1].text == "?" else 1
+    entry, after = tokens[at + step], tokens[at + step + 1].text
+    if opening == "." and entry.kind == "name":
+        return None if after == "(" else entry.text
+    return literal(entry) if opening == "[" and after == "]" else None

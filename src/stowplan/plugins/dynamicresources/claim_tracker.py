@@ -1,0 +1,149 @@
+"""Claims between their allocation in a cycle and the moment the cluster shows it: the one owner of what is in flight.
+
+A claim is held from Reserve on. Until it is written, nobody else may use it; its devices count as taken all the time,
+whatever the cluster still shows of it. Once it is written, it is shown as it was written until the cluster has caught
+up. All profiles of a scheduler share one `ClaimTracker` (`handle.claims`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.framework.handle import Handle, Listers, PreparingHandle
+from stowplan.model.dra import ResourceClaim
+from stowplan.model.pod import Pod
+from stowplan.plugins.dynamicresources.allocated_devices import AllocatedDevices
+from stowplan.plugins.dynamicresources.extended_resources import pod_behind
+from stowplan.table.journal import Journal, Reads
+
+KIND = "ResourceClaim"
+
+#: Namespace and name.
+ClaimKey = tuple[str, str]
+
+
+class ClaimTracker:
+    """The claims of the cluster with those on their way, and the devices that all of them are allocated."""
+
+    def __init__(self, listers: Listers, reads: Reads, gates: FeatureGates) -> None:
+        self.allocated = AllocatedDevices(counts_shares=gates.enabled("DRAConsumableCapacity"))
+        self._listers = listers
+        self._reads = reads
+        self._journal = Journal()
+        # Both by uid; a claim that was made for extended resources had another one before it was made.
+        self._held: dict[str, ResourceClaim] = {}
+        self._written: dict[ClaimKey, tuple[str, ResourceClaim]] = {}
+        self._version = 0
+        # The claims that the cluster shows, and the pods for whose extended resources some of them were made.
+        self._known: dict[ClaimKey, str] = {}
+        self._made_for: dict[str, ClaimKey] = {}
+
+    # Reading
+
+    def find(self, namespace: str, name: str) -> ResourceClaim | None:
+        """Return a claim as it was written, if the cluster does not show that yet; else as the cluster has it."""
+        self.refresh()
+        written = self._written.get((namespace, name))
+        return written[1] if written is not None else self._listers.resource_claim(namespace, name)
+
+    def is_held(self, claim: ResourceClaim) -> bool:
+        """Say whether somebody has allocated the claim and not written it yet."""
+        self._reads.note(self._journal)
+        return claim.uid in self._held
+
+    def made_for(self, pod_uid: str) -> ResourceClaim | None:
+        """Return the claim that was made for the extended resources of a pod."""
+        self.refresh()
+        key = self._made_for.get(pod_uid)
+        return self.find(*key) if key is not None else None
+
+    def refresh(self) -> None:
+        """Take in what has happened to claims since the last time."""
+        self._reads.note(self._journal)
+        version = self._listers.version(KIND)
+        if version == self._version:
+            return
+        changed = self._listers.changed(KIND, self._version)
+        self._version = version
+        for key in set(changed) if changed is not None else self._everything():
+            self._take_in(key)
+
+    # Changing
+
+    def hold(self, claim: ResourceClaim) -> None:
+        """Take the devices of a claim that was just allocated."""
+        self._held[claim.uid] = claim
+        self.allocated.count(claim.uid, claim)
+        self._journal.mark_all()
+
+    def settle(self, uid: str, written: ResourceClaim) -> None:
+        """Show a claim as the cluster has taken it; `uid` is what it had when it was held."""
+        self._held.pop(uid, None)
+        key = (written.namespace, written.name)
+        self._written[key] = (uid, written)
+        self.allocated.count(uid, written)
+        if pod_behind(written):
+            self._made_for[pod_behind(written)] = key
+        self._journal.mark_all()
+        if self._listers.resource_claim(*key) is not None:
+            self._take_in(key)
+
+    def release(self, uid: str) -> None:
+        """Give up a claim that is held; what is written is the cluster's, and stays."""
+        if self._held.pop(uid, None) is not None:
+            self.allocated.count(uid, None)
+            self._journal.mark_all()
+
+    def _take_in(self, key: ClaimKey) -> None:
+        claim = self._listers.resource_claim(*key)
+        self.allocated.count(key, claim)
+        self._made_for.pop(self._known.pop(key, ""), None)
+        if claim is not None:
+            self._known[key] = pod_behind(claim)
+        uid, written = self._written.get(key, ("", None))
+        if written is not None and (claim is None or _is_as_new(claim, written)):
+            # The cluster has caught up, or the claim was there and is gone.
+            del self._written[key]
+            self.allocated.count(uid, None)
+        elif written is not None:
+            claim = written
+        if claim is not None and pod_behind(claim):
+            self._made_for[pod_behind(claim)] = key
+
+    def _everything(self) -> Iterable[ClaimKey]:
+        """Return every claim that there is, or was when we looked last."""
+        return {*self._known, *((claim.namespace, claim.name) for claim in self._listers.resource_claims())}
+
+
+def _is_as_new(known: ResourceClaim, written: ResourceClaim) -> bool:
+    """Say whether what the cluster shows is what was written, or later; versions are numbers wherever there are any."""
+    if known.uid != written.uid:
+        return True
+    ours, theirs = written.metadata.resource_version, known.metadata.resource_version
+    return int(theirs) >= int(ours) if ours.isdigit() and theirs.isdigit() else ours == theirs
+
+
+class ClaimsHandle(Handle, Protocol):
+    """The handle of a scheduler that knows which devices are taken."""
+
+    @property
+    def claims(self) -> ClaimTracker:
+        """The claims on their way to the cluster, shared by all profiles."""
+
+
+class DevicesHandle(PreparingHandle, ClaimsHandle, Protocol):
+    """The handle of a scheduler that gives devices away."""
+
+    def now_ns(self) -> int:
+        """Return the time in nanoseconds since the epoch; 0 where no time passes."""
+
+    def recount(self, pod: Pod) -> None:
+        """Have a pod that was just given a node counted there by another version of it."""
+
+    def monotonic_ns(self) -> int:
+        """Return the time by a clock that never goes back and that runs while a question is answered."""
+
+    def announce(self, pod: Pod, reason: str, text: str) -> None:
+        """Record an event that says what a pod waits for; best effort, never waits."""

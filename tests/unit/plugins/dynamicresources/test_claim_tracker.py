@@ -1,0 +1,129 @@
+"""Claims on their way to the cluster: whose they are meanwhile, and when they have arrived."""
+
+from __future__ import annotations
+
+from stowplan.cache.objects import Objects
+from stowplan.config.feature_gates import DEFAULT_GATES
+from stowplan.model.dra import ResourceClaim
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
+from stowplan.table.journal import Reads
+from tests.unit.plugins.dynamicresources.claim_objects import claim, given
+
+D1 = given("n", "d1")
+MADE = {
+    "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+    "ownerReferences": [{"kind": "Pod", "name": "pod", "uid": "pod", "controller": True}],
+}
+
+
+class World:
+    """A cluster of claims, and those on their way to it."""
+
+    def __init__(self, *claims: ResourceClaim) -> None:
+        self.reads = Reads()
+        self.objects = Objects(self.reads)
+        self.claims = ClaimTracker(self.objects, self.reads, DEFAULT_GATES)
+        self.show(*claims)
+
+    def show(self, *claims: ResourceClaim) -> None:
+        for one in claims:
+            self.objects.put(one)
+
+    @property
+    def taken(self) -> set[str]:
+        self.claims.refresh()
+        return {device.device for device in self.claims.allocated.state.devices}
+
+
+def test_what_the_cluster_shows_is_taken() -> None:
+    world = World(claim("a", allocation=D1), claim("b"))
+    assert world.taken == {"d1"}
+    world.show(claim("a"))
+    assert world.taken == set()
+    world.show(claim("b", allocation=given("n", "d2")))
+    assert world.taken == {"d2"}
+    world.objects.remove("ResourceClaim", "default", "b")
+    assert world.taken == set()
+
+
+def test_a_held_claim_takes_its_devices_at_once_and_until_it_is_given_up() -> None:
+    world = World(claim("a"))
+    world.claims.hold(claim("a", allocation=D1))
+    assert world.taken == {"d1"}
+    assert world.claims.is_held(claim("a"))
+    world.claims.release("a")
+    assert world.taken == set()
+    assert not world.claims.is_held(claim("a"))
+
+
+def test_a_held_claim_keeps_its_devices_whatever_the_cluster_still_shows() -> None:
+    world = World(claim("a", resourceVersion="1"))
+    world.claims.hold(claim("a", allocation=D1, resourceVersion="1"))
+    world.show(claim("a", resourceVersion="2", finalizers=["resource.kubernetes.io/delete-protection"]))
+    assert world.taken == {"d1"}
+
+
+def test_a_written_claim_is_shown_as_written_until_the_cluster_has_caught_up() -> None:
+    world = World(claim("a", resourceVersion="1"))
+    world.claims.hold(claim("a", allocation=D1, resourceVersion="1"))
+    written = claim("a", allocation=D1, reserved=["pod"], resourceVersion="3")
+    world.claims.settle("a", written)
+    assert not world.claims.is_held(written)
+    assert world.claims.find("default", "a") == written
+    world.show(claim("a", resourceVersion="2"))
+    assert world.claims.find("default", "a") == written
+    assert world.taken == {"d1"}
+    later = claim("a", resourceVersion="4")
+    world.show(later)
+    assert world.claims.find("default", "a") == later
+    assert world.taken == set()
+
+
+def test_a_written_claim_that_is_deleted_is_gone() -> None:
+    world = World(claim("a", resourceVersion="1"))
+    world.claims.settle("a", claim("a", allocation=D1, resourceVersion="3"))
+    world.objects.remove("ResourceClaim", "default", "a")
+    assert world.claims.find("default", "a") is None
+    assert world.taken == set()
+
+
+def test_giving_up_a_written_claim_changes_nothing() -> None:
+    world = World(claim("a", resourceVersion="1"))
+    world.claims.settle("a", claim("a", allocation=D1, resourceVersion="3"))
+    world.claims.release("a")
+    assert world.taken == {"d1"}
+
+
+def test_a_claim_made_for_a_pod_is_found_before_the_cluster_shows_it_and_after() -> None:
+    world = World()
+    world.claims.hold(claim("<in-memory>", allocation=D1))
+    world.claims.settle("<in-memory>", claim("made", allocation=D1, resourceVersion="1", **MADE))
+    made = world.claims.made_for("pod")
+    assert made is not None
+    assert (made.name, world.taken) == ("made", {"d1"})
+    world.show(claim("made", allocation=D1, resourceVersion="2", **MADE))
+    made = world.claims.made_for("pod")
+    assert made is not None
+    assert (made.metadata.resource_version, world.taken) == ("2", {"d1"})
+    world.objects.remove("ResourceClaim", "default", "made")
+    assert world.claims.made_for("pod") is None
+    assert world.taken == set()
+
+
+def test_everything_is_looked_at_again_after_too_many_changes() -> None:
+    world = World(claim("a", allocation=D1))
+    assert world.taken == {"d1"}
+    world.objects.remove("ResourceClaim", "default", "a")
+    for number in range(10_000):
+        world.show(claim("b", resourceVersion=str(number)))
+    world.show(claim("c", allocation=given("n", "d3")))
+    assert world.taken == {"d3"}
+
+
+def test_who_reads_claims_is_told_when_one_is_held() -> None:
+    world = World(claim("a"))
+    noted = world.reads.start()
+    world.claims.find("default", "a")
+    world.reads.stop()
+    world.claims.hold(claim("a", allocation=D1))
+    assert any(journal.position != position for journal, position in noted.items())
