@@ -18,7 +18,7 @@ CONTROL_PLANE := tests/e2e/control_plane
 CONTROL_PLANE_BUILT := .e2e/bin/.built
 HELM := tests/e2e/helm
 HELM_BUILT := .e2e/bin/.helm-built
-CODE := $(wildcard src tests benchmarks)
+CODE := $(wildcard src tests benchmarks tools)
 CACHES := .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
 export UV_PYTHON_DOWNLOADS := never
@@ -26,7 +26,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench docs-plugins build format clean distclean
+.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench types docs-plugins build format clean distclean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -75,6 +75,9 @@ e2e-bench: $(DEVELOP) $(CONTROL_PLANE_BUILT) ## measure schedulers on the real A
 
 docs-plugins: $(DEVELOP) ## write the manual of the plugins, docs/plugins, from their classes
 	$(BIN)/python -m tests.architecture.plugin_manual
+
+types: $(DEVELOP) ## write what the embedded API server knows of the Kubernetes types anew; needs Go
+	$(BIN)/python -m tools.generate_types $(CONTROL_PLANE)
 
 build: $(READY) ## build the archives to publish, into dist/
 	.uv/bin/uv build --quiet --out-dir dist

@@ -44,7 +44,7 @@ def assemble(
     # Whoever listens may be put there later.
     cluster.heard = lambda said: environment.tell(said)
     queue = _queue(cluster, tell, limits if limits is not None else queue_limits(cluster.config, cluster.feature_gates))
-    state = SchedulerState(cluster.cache, queue, cluster.waiting_pods, cluster.evictions, cluster.news)
+    state = SchedulerState(cluster.cache, queue, cluster.waiting_pods, cluster.evictions, cluster.cluster_changes)
     announces_nodes = cluster.feature_gates.enabled("NominatedNodeNameForExpectation")
     policy = ActivePolicy(cluster.profiles, cluster.field, announces_nodes=announces_nodes)
     _use(cluster, policy)

@@ -118,7 +118,7 @@ class Cluster:
         #: Measures the plugins of all profiles; runs when a scheduler is put together.
         self.stopwatch = Stopwatch()
         #: Told when changes were applied.
-        self.news = ClusterChanges()
+        self.cluster_changes = ClusterChanges()
         #: The resource claims on their way to the cluster.
         self.claims = ClaimTracker(self.cache.objects, self.cache.table.reads, gates)
         #: Where plugins count their own work.

@@ -118,7 +118,7 @@ async def flush_regularly(queue: SchedulingQueue, now_ns: Callable[[], int], sub
 class ClusterChanges:
     """Wakes everybody who waits for the cluster to change (claims bound, devices made ready).
 
-    Implements `framework.handle.News`.
+    Implements `framework.handle.ChangeFeed`.
     """
 
     def __init__(self) -> None:

@@ -162,7 +162,7 @@ class ObjectWriter(Protocol):
         """Delete an object, if it is still the one we know; one that is gone already is what was wanted."""
 
 
-class News(Protocol):
+class ChangeFeed(Protocol):
     """What the cluster tells, for those who wait for it outside of cycles."""
 
     async def until(self, holds: Callable[[], bool], timeout_seconds: float) -> bool:
@@ -182,7 +182,7 @@ class PreparingHandle(Handle, Protocol):
     def writes(self) -> ObjectWriter: ...
 
     @property
-    def news(self) -> News: ...
+    def cluster_changes(self) -> ChangeFeed: ...
 
     @property
     def measures(self) -> Measures: ...

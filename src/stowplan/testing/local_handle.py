@@ -90,7 +90,7 @@ class LocalHandle:
         return self
 
     @property
-    def news(self) -> LocalHandle:
+    def cluster_changes(self) -> LocalHandle:
         return self
 
     def row_of(self, node_name: str) -> Nodes:

@@ -1,4 +1,4 @@
-"""Objects of every kind that the API serves, made from the tables of their fields."""
+"""Objects of every kind that the API serves, made from the types of their fields."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import base64
 from random import Random
 from typing import Any, Final
 
-from stowplan.embedded.admission.shapes import table
-from stowplan.embedded.admission.shapes.table import Form, Shape
 from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.storage.catalogue import BUILT_IN
+from stowplan.embedded.types import release
+from stowplan.embedded.types.schema import JsonForm, Schema
 from tests.fuzz.generators import values
 
 RESOURCES: Final = tuple(resource for resource in BUILT_IN if "create" in resource.verbs)
@@ -40,8 +40,8 @@ _WORDS: Final = {
 
 def make(rng: Random, resource: Resource) -> dict[str, Any]:
     """An object of a kind, with fields of the right form and values of all sorts."""
-    shape = table.of_kind(resource)
-    obj = _struct(rng, shape, 0) if shape is not None else {}
+    schema = release.of_kind(resource)
+    obj = _struct(rng, schema, 0) if schema is not None else {}
     obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
     obj["metadata"] = metadata(rng, resource)
     return obj
@@ -79,51 +79,53 @@ def _owner(rng: Random) -> dict[str, Any]:
     return owner | {"controller": rng.random() < 0.5, "blockOwnerDeletion": rng.random() < 0.5}
 
 
-def _struct(rng: Random, shape: Shape, depth: int) -> dict[str, Any]:
-    share = 0.6 if depth < 2 else 1.5 / (len(shape.fields) + 1)
+def _struct(rng: Random, schema: Schema, depth: int) -> dict[str, Any]:
+    share = 0.6 if depth < 2 else 1.5 / (len(schema.fields) + 1)
     return {
         name: _value(rng, field, name, depth + 1)
-        for name, field in shape.fields.items()
+        for name, field in schema.fields.items()
         if rng.random() < max(share, 0.15)
     }
 
 
-def _value(rng: Random, shape: Shape, name: str, depth: int) -> Any:
+def _value(rng: Random, schema: Schema, name: str, depth: int) -> Any:
     if rng.random() < 0.01:
         return values.anything(rng, 2)
-    match shape.form:
-        case Form.STRUCT:
-            return _struct(rng, shape, depth) if depth < _DEEPEST else {}
-        case Form.LIST if shape.items is not None:
+    match schema.form:
+        case JsonForm.STRUCT:
+            return _struct(rng, schema, depth) if depth < _DEEPEST else {}
+        case JsonForm.LIST if schema.items is not None:
             return (
-                [_value(rng, shape.items, name, depth + 1) for _ in range(rng.randrange(3))] if depth < _DEEPEST else []
+                [_value(rng, schema.items, name, depth + 1) for _ in range(rng.randrange(3))]
+                if depth < _DEEPEST
+                else []
             )
-        case Form.MAP if shape.items is not None:
+        case JsonForm.MAP if schema.items is not None:
             keys = rng.sample(("cpu", "memory", "pods", "app", "example.com/gpu", "hugepages-2Mi", "a/b/c", ""), 2)
-            return {key: _value(rng, shape.items, "", depth + 1) for key in keys}
-    return _plain(rng, shape.form, name)
+            return {key: _value(rng, schema.items, "", depth + 1) for key in keys}
+    return _plain(rng, schema.form, name)
 
 
-def _plain(rng: Random, form: Form, name: str) -> Any:
+def _plain(rng: Random, form: JsonForm, name: str) -> Any:
     match form:
-        case Form.TEXT:
+        case JsonForm.TEXT:
             return rng.choice(_WORDS[name]) if name in _WORDS and rng.random() < 0.9 else _text(rng)
-        case Form.BYTES:
+        case JsonForm.BYTES:
             return base64.b64encode(values.text(rng).encode("utf-8", "surrogatepass")).decode()
-        case Form.FLAG:
+        case JsonForm.FLAG:
             return rng.random() < 0.5
-        case Form.QUANTITY:
+        case JsonForm.QUANTITY:
             return values.quantity(rng)
-        case Form.TIME:
+        case JsonForm.TIME:
             return rng.choice(_TIMES)
-        case Form.MICRO_TIME:
+        case JsonForm.MICRO_TIME:
             return rng.choice(_TIMES).replace("Z", ".000000Z")
-        case Form.INT_OR_TEXT:
+        case JsonForm.INT_OR_TEXT:
             return rng.choice((0, 1, "50%", "101%", "x", "http", -1, 2**31 - 1))
-        case Form.ANY:
+        case JsonForm.ANY:
             return values.anything(rng)
     count = values.number(rng)
-    return count if form is Form.NUMBER or abs(count) < 2**63 else 1
+    return count if form is JsonForm.NUMBER or abs(count) < 2**63 else 1
 
 
 def _text(rng: Random) -> str:

@@ -118,14 +118,14 @@ def test_what_holds_already_is_not_waited_for() -> None:
 
 def test_a_change_lets_those_who_wait_look_again() -> None:
     async def work() -> tuple[bool, float]:
-        news, bound = ClusterChanges(), False
-        waiting = asyncio.create_task(news.until(lambda: bound, 600))
+        changes, bound = ClusterChanges(), False
+        waiting = asyncio.create_task(changes.until(lambda: bound, 600))
         loop = asyncio.get_running_loop()
-        loop.call_later(1, news.tell)
+        loop.call_later(1, changes.tell)
         await asyncio.sleep(2)
         assert not waiting.done()
         bound = True
-        loop.call_later(3, news.tell)
+        loop.call_later(3, changes.tell)
         return await waiting, loop.time()
 
     assert virtual_time.run(work()) == (True, 5.0)

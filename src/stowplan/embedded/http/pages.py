@@ -53,9 +53,9 @@ def _groups(request: Incoming, catalogue: Catalogue, *, is_core: bool) -> Answer
 def _openapi(segments: list[str], request: Incoming, catalogue: Catalogue) -> Answer | None:
     match segments:
         case ["v2"] if legacy.wants_protobuf(request.accept):
-            return Answer(200, legacy.protobuf(), legacy.PROTOBUF)
+            return Answer(200, legacy.protobuf(catalogue), legacy.PROTOBUF)
         case ["v2"]:
-            return _json(legacy.document())
+            return _json(legacy.document(catalogue))
         case ["v3"]:
             return _json(documents.index(catalogue))
         case ["v3", "api", version]:

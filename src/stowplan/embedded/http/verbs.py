@@ -14,7 +14,6 @@ from stowplan.embedded import patching
 from stowplan.embedded.admission import shapes
 from stowplan.embedded.authorization import escalation
 from stowplan.embedded.authorization.authorizer import Authorizer
-from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.http import pages, reviews
 from stowplan.embedded.http.authentication import Authenticator
 from stowplan.embedded.http.reviews import Reviews
@@ -195,7 +194,6 @@ class Verbs:
             request.flag("force"),
             target.subresource,
             self._api.now(),
-            schema_of(target.resource),
         )
         # Whether there is anything to patch is told only to those who send a patch.
         patching.check_options(target.resource, patch)

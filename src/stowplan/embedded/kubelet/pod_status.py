@@ -27,8 +27,7 @@ def hold(pod: Object, node_address: str, moment: str) -> bool:
         return False
     status |= {
         "phase": "Pending",
-        "hostIP": node_address,
-        "hostIPs": [{"ip": node_address}],
+        **_at("host", node_address),
         "startTime": moment,
         "containerStatuses": [_waiting(container) for container in pod["spec"]["containers"]],
     }
@@ -44,10 +43,8 @@ def start(pod: Object, addresses: Addresses, moment: str, is_node_ready: bool = 
     init_containers = [_initialised(pod, container, moment) for container in pod["spec"].get("initContainers") or []]
     status |= {
         "phase": "Running",
-        "hostIP": addresses.node,
-        "hostIPs": [{"ip": addresses.node}],
-        "podIP": addresses.pod,
-        "podIPs": [{"ip": addresses.pod}],
+        **_at("host", addresses.node),
+        **_at("pod", addresses.pod),
         "startTime": status.get("startTime") or moment,
         "containerStatuses": [_running(pod, container, moment) for container in pod["spec"]["containers"]],
     }
@@ -56,6 +53,11 @@ def start(pod: Object, addresses: Addresses, moment: str, is_node_ready: bool = 
     for kind in _STATES:
         _put(status, kind, "True", moment)
     refresh_readiness(pod, moment, is_node_ready)
+
+
+def _at(what: str, address: str) -> Object:
+    # A node may have no address; a list with one that is empty would be refused whenever the pod is written again.
+    return {f"{what}IP": address, f"{what}IPs": [{"ip": address}]} if address else {}
 
 
 def refresh_readiness(pod: Object, moment: str, is_node_ready: bool = True) -> bool:

@@ -8,15 +8,16 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.custom.resource import CustomResource, schema_of
+from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.openapi import schemas
 from stowplan.embedded.requests.discovery import RELEASE
 from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
+from stowplan.embedded.types import structural
 
-#: Strategic merge patches are taken, but not declared: kubectl would look for the keys of lists in these schemas, where
-#: they are not, instead of in what it knows of the built-in kinds itself.
 _PATCHES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+#: Not for custom resources.
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
 _ON_WRITE: Final = ("dryRun", "fieldManager", "fieldValidation")
 _ACTIONS: Final = {
     "get": ("get", "get", ()),
@@ -58,15 +59,11 @@ def _built_in(group: str, version: str) -> bytes:
 
 
 def _write(resources: tuple[Resource, ...]) -> bytes:
-    known = schemas.described(resources)
-    for resource in resources:
-        if isinstance(resource, CustomResource):
-            known[schemas.name_of(resource)] = schemas.custom(resource)
     content = {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": RELEASE},
         "paths": {path: item for resource in resources for path, item in _paths(resource).items()},
-        "components": {"schemas": known},
+        "components": {"schemas": schemas.described(resources)},
     }
     return _ENCODER.encode(content)
 
@@ -78,7 +75,7 @@ def _resources(catalogue: Catalogue, group: str, version: str) -> tuple[Resource
 def _hash(resources: tuple[Resource, ...]) -> str:
     told: list[Any] = [RELEASE]
     for resource in resources:
-        told.append([resource.plural, resource.kind, resource.is_namespaced, schema_of(resource)])
+        told.append([resource.plural, schemas.name_of(resource), resource.is_namespaced, schema_of(resource)])
     return hashlib.sha256(_ENCODER.encode(told)).hexdigest().upper()
 
 
@@ -105,17 +102,18 @@ def _operations(resource: Resource, actions: dict[str, tuple[str, str, tuple[str
 
 def _operation(resource: Resource, action: str, queries: tuple[str, ...]) -> Object:
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    content = {"application/json": {"schema": {"$ref": schemas.reference(schemas.name_of(resource))}}}
+    content = {"application/json": {"schema": {"$ref": f"{structural.REFERENCE}{schemas.name_of(resource)}"}}}
     operation: Object = {
         "parameters": [_parameter(name, "query") for name in queries],
         "responses": {"200": {"description": "OK", "content": content}},
         "x-kubernetes-action": action,
-        "x-kubernetes-group-version-kind": kind,
+        schemas.KIND: kind,
     }
     if action in ("post", "put"):
         operation["requestBody"] = {"content": content, "required": True}
     if action == "patch":
-        operation["requestBody"] = {"content": {each: {"schema": {"type": "object"}} for each in _PATCHES}}
+        taken = _PATCHES if resource.is_custom else (*_PATCHES, _STRATEGIC)
+        operation["requestBody"] = {"content": {each: {"schema": {"type": "object"}} for each in taken}}
     return operation
 
 

@@ -14,21 +14,28 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.objects.errors import StatusError, bad_request
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching import (
-    custom_shapes,
-    json_patch,
-    managed_fields,
-    merge_keys,
-    owning,
-    strategic,
-    tracking,
+from stowplan.embedded.patching import json_patch, managed_fields, owning, strategic
+from stowplan.embedded.patching.patch import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Author,
+    Patch,
+    as_object,
+    copied,
+    describe,
+    read_json,
+    read_yaml,
+    tidied,
+    without_nulls,
 )
-from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Author, Patch
-from stowplan.embedded.patching.plain import as_object, copied, describe, read_json, read_yaml, tidied, without_nulls
 from stowplan.embedded.patching.server_side_apply import Application, applied
-from stowplan.embedded.patching.shapes import Shape
+from stowplan.embedded.types import release
+from stowplan.embedded.types.schema import Schema
 from stowplan.model import json_values
 
 __all__ = [
@@ -87,7 +94,7 @@ def note_creation(resource: Resource, obj: Object, author: Author) -> None:
     """Record, in a new object, that whoever made it owns all of it."""
     obj["metadata"].pop("managedFields", None)
     try:
-        fields = tracking.everything(obj, _shape_of(resource, author.schema), resource)
+        fields = managed_fields.everything(obj, _schema_of(resource), resource)
     except RecursionError:
         # Validation has more to say about it.
         return
@@ -132,18 +139,18 @@ def _bad_option(field: str, reason: str, problem: str) -> StatusError:
 
 
 def _applied(resource: Resource, current: Object | None, patch: Patch) -> Object:
-    shape = _shape_of(resource, patch.schema)
+    schema = _schema_of(resource)
     if patch.media_type == APPLY_PATCH:
-        return _apply(resource, current, patch, shape)
+        return _apply(resource, current, patch, schema)
     if current is None:
         raise StatusError(404, "NotFound", f"{resource.qualified} not found: there is no object to patch")
-    outcome = _patched(current, patch, shape)
+    outcome = _patched(current, patch, schema)
     if not isinstance(outcome, dict):
         raise StatusError(422, "Invalid", f"the patch would turn the {resource.kind} into {describe(outcome)}")
     return tidied(outcome if resource.is_custom else without_nulls(outcome))
 
 
-def _patched(current: Object, patch: Patch, shape: Shape) -> Any:
+def _patched(current: Object, patch: Patch, schema: Schema) -> Any:
     wanted = read_json(patch.body)
     match patch.media_type:
         case "application/json-patch+json":
@@ -153,17 +160,17 @@ def _patched(current: Object, patch: Patch, shape: Shape) -> Any:
         case _:
             if wanted is None:
                 return copied(current)
-            merged = strategic.merged(copied(current), as_object(wanted), shape)
+            merged = strategic.merged(copied(current), as_object(wanted), schema)
             # What an object is cannot be patched.
             kept = {name: current[name] for name in ("apiVersion", "kind") if name in current}
             return {**merged, **kept}
 
 
-def _apply(resource: Resource, current: Object | None, patch: Patch, shape: Shape) -> Object:
+def _apply(resource: Resource, current: Object | None, patch: Patch, schema: Schema) -> Object:
     wanted = read_yaml(patch.body)
     application = Application(
         resource=resource,
-        shape=shape,
+        schema=schema,
         wanted={} if wanted is None else as_object(wanted, "error decoding YAML"),
         manager=patch.field_manager,
         is_forced=bool(patch.force),
@@ -173,15 +180,15 @@ def _apply(resource: Resource, current: Object | None, patch: Patch, shape: Shap
     return tidied(copied(applied(application, current)))
 
 
-def _shape_of(resource: Resource, schema: Object | None) -> Shape:
-    return custom_shapes.shape_of(schema) if resource.is_custom else merge_keys.shape_of(resource)
+def _schema_of(resource: Resource) -> Schema:
+    return release.of_kind(resource) or release.of_custom(schema_of(resource))
 
 
 def _owners_after(
     resource: Resource, objects: tuple[Object, Object], author: Author, owners: managed_fields.Managed
 ) -> managed_fields.Managed:
-    found = owning.difference(*objects, _shape_of(resource, author.schema))
-    changes = tracking.within_reach(found, resource, author.subresource)
+    found = owning.difference(*objects, _schema_of(resource))
+    changes = managed_fields.within_reach(found, resource, author.subresource)
     by = managed_fields.updater(author.manager, resource.api_version, author.subresource)
-    taken = tracking.owned(frozenset(changes.added | changes.changed), resource, author.subresource)
-    return tracking.updated(owners, changes, by, taken, managed_fields.stamp(author.time))
+    taken = managed_fields.owned(frozenset(changes.added | changes.changed), resource, author.subresource)
+    return managed_fields.updated(owners, changes, by, taken, managed_fields.stamp(author.time))

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.patching.shapes import Shape
+from stowplan.embedded.types.schema import Schema
 
 Path = tuple[str, ...]
 FieldSet = frozenset[Path]
@@ -113,14 +113,14 @@ def without(fields: FieldSet, *roots: Path) -> FieldSet:
     return frozenset(path for path in fields if not any(path[: len(root)] == root for root in roots))
 
 
-def with_structs(fields: FieldSet, shape: Shape) -> FieldSet:
+def with_structs(fields: FieldSet, schema: Schema) -> FieldSet:
     """Add the declared fields on the way to each path, so that a struct goes when the last of its fields goes."""
-    return fields | frozenset(_ways(fields, shape))
+    return fields | frozenset(_ways(fields, schema))
 
 
-def _ways(fields: Iterable[Path], shape: Shape) -> Iterator[Path]:
+def _ways(fields: Iterable[Path], schema: Schema) -> Iterator[Path]:
     for path in fields:
-        at = shape
+        at = schema
         for depth, element in enumerate(path[:-1], start=1):
             is_field = element.startswith("f:")
             if is_field and (not at.is_free or element[2:] in at.fields):

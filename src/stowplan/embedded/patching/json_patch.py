@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.embedded.objects.errors import StatusError, bad_request
-from stowplan.embedded.patching.plain import describe, unprocessable
+from stowplan.embedded.patching.patch import describe, unprocessable
 from stowplan.model import json_values
 
 _MAX_OPERATIONS: Final = 10_000

@@ -1,4 +1,7 @@
-"""Who owns which fields of an object: `metadata.managedFields`, read and written."""
+"""Who owns which fields of an object: `metadata.managedFields`, read, written, and changed by updates.
+
+Whoever changes a field owns it from then on; what an apply changes of that is in `server_side_apply`.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,27 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.patching import field_sets
-from stowplan.embedded.patching.field_sets import FieldSet
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.patching import field_sets, owning
+from stowplan.embedded.patching.field_sets import FieldSet, Path
+from stowplan.embedded.patching.owning import Difference
+from stowplan.embedded.types.schema import Schema
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 
+#: What the API itself sets, or what is the same for everybody, has no owner.
+OWNERLESS: Final[FieldSet] = frozenset(
+    {
+        ("f:apiVersion",),
+        ("f:kind",),
+        ("f:metadata",),
+        *(
+            ("f:metadata", f"f:{name}")
+            for name in ("name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "resourceVersion")
+        ),
+    }
+)
 # So many managers that updated are kept apart; the oldest are taken together beyond that.
 _MAX_UPDATERS: Final = 10
 
@@ -131,3 +148,45 @@ def capped(managed: Managed) -> Managed:
 def _together(shares: Iterable[Share], version: str) -> Share:
     listed = list(shares)
     return Share(frozenset().union(*(share.fields for share in listed)), version, max(share.time for share in listed))
+
+
+def owned(fields: FieldSet, resource: Resource, subresource: str) -> FieldSet:
+    """Leave out what cannot be owned, or cannot be changed, through a resource or one of its subresources."""
+    return field_sets.without(fields - OWNERLESS, *_out_of_reach(resource, subresource))
+
+
+def within_reach(changes: Difference, resource: Resource, subresource: str) -> Difference:
+    """The changes that a request makes; the rest of what it says is not heard."""
+    roots = _out_of_reach(resource, subresource)
+    sets = (changes.added, changes.changed, changes.removed)
+    return Difference(*(set(field_sets.without(frozenset(paths), *roots)) for paths in sets))
+
+
+def _out_of_reach(resource: Resource, subresource: str) -> tuple[Path, ...]:
+    managed = ("f:metadata", "f:managedFields")
+    if subresource == "status":
+        return (managed, ("f:spec",))
+    return (managed, ("f:status",)) if "status" in resource.subresources else (managed,)
+
+
+def everything(obj: Object, schema: Schema, resource: Resource) -> FieldSet:
+    """All fields that somebody may own of an object that nobody was known to own."""
+    found = owning.difference({}, obj, schema)
+    return owned(frozenset(found.added), resource, "")
+
+
+def handed_over(managed: Managed, changes: Difference) -> Managed:
+    """Take what was changed or removed from those who owned it; who owns nothing is forgotten."""
+    gone = changes.added | changes.changed | changes.removed
+    kept = {owner: Share(share.fields - gone, share.api_version, share.time) for owner, share in managed.items()}
+    return {owner: share for owner, share in kept.items() if share.fields}
+
+
+def updated(managed: Managed, changes: Difference, by: Owner, taken: FieldSet, time: str) -> Managed:
+    """Let one manager own what it changed, beside what it owned before."""
+    result = handed_over(managed, changes)
+    if not taken:
+        return result
+    before = result.get(by)
+    result[by] = Share(taken | (before.fields if before else field_sets.EMPTY), by.api_version, time)
+    return capped(result)

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from stowplan.embedded.objects.errors import StatusError, bad_request
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching import field_sets, managed_fields, merging, owning, tracking
+from stowplan.embedded.patching import field_sets, managed_fields, merging, owning
 from stowplan.embedded.patching.field_sets import EMPTY, FieldSet
 from stowplan.embedded.patching.managed_fields import APPLY, Managed, Owner, Share
 from stowplan.embedded.patching.owning import MalformedValueError
-from stowplan.embedded.patching.plain import without_nulls
-from stowplan.embedded.patching.shapes import Shape
+from stowplan.embedded.patching.patch import without_nulls
+from stowplan.embedded.types.schema import Schema
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _LAST_APPLIED_PATH: Final = ("f:metadata", "f:annotations", f"f:{_LAST_APPLIED}")
@@ -31,7 +31,7 @@ class Application:
     """One manager's wish for one object."""
 
     resource: Resource
-    shape: Shape
+    schema: Schema
     wanted: Object
     manager: str
     is_forced: bool = False
@@ -69,7 +69,7 @@ def _check(application: Application) -> None:
     if managed_fields.of(wanted) is not None:
         raise bad_request("metadata.managedFields must be nil")
     try:
-        owning.check(wanted, application.shape)
+        owning.check(wanted, application.schema)
     except MalformedValueError as fault:
         raise StatusError(
             422, "Invalid", f"failed to create typed patch object ({_naming(application)}): {fault}"
@@ -92,7 +92,7 @@ def _without_managed(obj: Object) -> Object:
 
 
 def _before_first_apply(application: Application, live: Object) -> Managed:
-    fields = tracking.everything(live, application.shape, application.resource)
+    fields = managed_fields.everything(live, application.schema, application.resource)
     version = application.resource.api_version
     client_side = EMPTY
     if _annotations(live).get(_LAST_APPLIED):
@@ -106,39 +106,43 @@ def _before_first_apply(application: Application, live: Object) -> Managed:
 
 
 def _outcome(application: Application, live: Object, managed: Managed) -> tuple[Object, Managed]:
-    shape, owner, resource = application.shape, application.owner, application.resource
+    schema, owner, resource = application.schema, application.owner, application.resource
     last = managed.get(owner)
-    fields = owning.fields_of(application.wanted, shape)
-    own = Share(tracking.owned(fields, resource, application.subresource), resource.api_version, application.time)
+    fields = owning.fields_of(application.wanted, schema)
+    own = Share(managed_fields.owned(fields, resource, application.subresource), resource.api_version, application.time)
     others = {other: share for other, share in managed.items() if other != owner}
-    laid_over = merging.merged(live, application.wanted, shape)
+    laid_over = merging.merged(live, application.wanted, schema)
     if last is not None:
-        everybodys = tracking.OWNERLESS.union(own.fields, *(share.fields for share in others.values()))
-        laid_over = _pruned(laid_over, last.fields, everybodys, shape)
-    found = owning.difference(live, laid_over, shape)
+        everybodys = managed_fields.OWNERLESS.union(own.fields, *(share.fields for share in others.values()))
+        laid_over = _pruned(laid_over, last.fields, everybodys, schema)
+    found = owning.difference(live, laid_over, schema)
     outcome: Object = without_nulls(laid_over)
-    changes = tracking.within_reach(found, resource, application.subresource)
+    changes = managed_fields.within_reach(found, resource, application.subresource)
     conflicts = {o: s.fields & (changes.changed | changes.added) for o, s in others.items()}
     if not application.is_forced:
         _refuse_conflicts(application, live, {o: frozenset(paths) for o, paths in conflicts.items() if paths})
-    owners = tracking.handed_over(others, changes)
+    owners = managed_fields.handed_over(others, changes)
     if own.fields:
         is_same = last is not None and last.fields == own.fields and outcome == live
         owners[owner] = last if last is not None and is_same else own
     return outcome, owners
 
 
-def _pruned(value: Object, last: FieldSet, owned: FieldSet, shape: Shape) -> Object:
+def _pruned(value: Object, last: FieldSet, owned: FieldSet, schema: Schema) -> Object:
     """Remove what the manager said last time and nobody, itself included, says now."""
 
     def fields_of(part: Any) -> FieldSet:
-        return field_sets.with_structs(owning.fields_of(part or {}, shape), shape)
+        return field_sets.with_structs(owning.fields_of(part or {}, schema), schema)
 
-    before, last, owned = fields_of(value), field_sets.with_structs(last, shape), field_sets.with_structs(owned, shape)
-    remaining = fields_of(merging.removed(value, last, shape))
+    before, last, owned = (
+        fields_of(value),
+        field_sets.with_structs(last, schema),
+        field_sets.with_structs(owned, schema),
+    )
+    remaining = fields_of(merging.removed(value, last, schema))
     # What lay in something removed comes back if it is owned, or was never this manager's.
-    kept = fields_of(merging.removed(value, before - (remaining | owned), shape))
-    pruned: Object | None = merging.removed(value, (before - kept) & last, shape)
+    kept = fields_of(merging.removed(value, before - (remaining | owned), schema))
+    pruned: Object | None = merging.removed(value, (before - kept) & last, schema)
     return pruned or {}
 
 
@@ -156,8 +160,8 @@ def _from_last_applied(application: Application, live: Object) -> FieldSet:
         last = json.loads(_annotations(live).get(_LAST_APPLIED, ""))
         if not isinstance(last, dict) or last.get("apiVersion") != application.resource.api_version:
             return EMPTY
-        fields = owning.fields_of(last, application.shape)
-        changes = owning.difference(last, live, application.shape)
+        fields = owning.fields_of(last, application.schema)
+        changes = owning.difference(last, live, application.schema)
     except (ValueError, TypeError, RecursionError):
         return EMPTY
     return fields - changes.added - changes.changed - changes.removed

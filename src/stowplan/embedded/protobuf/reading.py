@@ -12,8 +12,9 @@ import msgspec
 
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.protobuf import wire
-from stowplan.embedded.protobuf.table import Field, message_of, messages
 from stowplan.embedded.protobuf.wire import MalformedMessageError, Walk
+from stowplan.embedded.types import release
+from stowplan.embedded.types.schema import JsonForm, Schema, Wire
 from stowplan.model import json_values
 from stowplan.model.timestamps import format_micro_time, format_time
 
@@ -27,6 +28,11 @@ _DEEPEST: Final = 100
 MOST_FIELDS: Final = 200_000
 #: What is around an object, and says of which kind it is, has four fields, and two.
 _MOST_AROUND: Final = 100
+_EMPTY: Final[tuple[Any, ...]] = ("", 0, False, None, {}, [])
+#: What contains schemas of custom resources, whose messages contain each other; clients send those as JSON.
+_JSON_ONLY: Final = "io.k8s.apiextensions-apiserver."
+# Looked up once: each field of each message is asked for them.
+_STRUCT, _MAP, _LIST = JsonForm.STRUCT, JsonForm.MAP, JsonForm.LIST
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -43,57 +49,54 @@ def read(body: bytes) -> Object:
     parts = dict(around.fields(body[len(_MAGIC) :]))
     header = dict(around.fields(_bytes(parts.get(_TYPE, b""))))
     api_version, kind = _text(header.get(_API_VERSION, b"")), _text(header.get(_KIND, b""))
-    message = message_of(api_version, kind) or _common(kind)
-    if message is None:
+    name = release.name_of(api_version, kind)
+    if name is None or name.startswith(_JSON_ONLY):
         raise MalformedMessageError(f'{kind} of "{api_version}" cannot be read from protobuf: send it as JSON')
-    content = _message(message, _bytes(parts.get(_CONTENT, b"")), 0, Walk(MOST_FIELDS))
+    schema = release.type_named(name)
+    content = _message(schema, schema.wire, _bytes(parts.get(_CONTENT, b"")), 0, Walk(MOST_FIELDS))
     return {"apiVersion": api_version, "kind": kind, **content}
 
 
-def _common(kind: str) -> str | None:
-    """The message of a kind that every group has, such as the options of a deletion."""
-    return message_of("meta/v1", kind)
-
-
-def _message(name: str, data: bytes, depth: int, walk: Walk) -> Object:
+def _message(schema: Schema, wire: Wire, data: bytes, depth: int, walk: Walk) -> Object:
     if depth > _DEEPEST:
         raise MalformedMessageError("the object is nested too deeply")
-    known = messages()[name]
+    fields = schema.fields
     result: Object = {}
     for number, raw in walk.fields(data):
-        field = known.get(number)
-        if field is None:
+        name = wire.get(number)
+        if name is None:
             continue
-        if field.is_map:
-            key, value = _entry(field, raw, depth, walk)
-            result.setdefault(field.name, {})[key] = value
-        elif field.is_list:
-            result.setdefault(field.name, []).append(_value(field.type, raw, depth, walk))
+        if not isinstance(name, str):
+            # A message that has no name of its own in JSON.
+            result.update(_message(schema, name, _bytes(raw), depth + 1, walk))
+            continue
+        field = fields[name]
+        form = field.form
+        if form is _MAP:
+            key, value = _entry(field.of_items, raw, depth, walk)
+            result.setdefault(name, {})[key] = value
+        elif form is _LIST:
+            result.setdefault(name, []).append(_value(field.of_items, raw, depth, walk))
         else:
-            _set(result, field, _value(field.type, raw, depth, walk))
+            value = _value(field, raw, depth, walk)
+            if field.is_pointer or value not in _EMPTY:
+                result[name] = value
     return result
 
 
-def _set(result: Object, field: Field, value: Any) -> None:
-    if not field.name:
-        result.update(value)
-    elif field.is_optional or value not in ("", 0, False, None, {}, []):
-        result[field.name] = value
-
-
-def _entry(field: Field, raw: int | bytes, depth: int, walk: Walk) -> tuple[str, Any]:
+def _entry(items: Schema, raw: int | bytes, depth: int, walk: Walk) -> tuple[str, Any]:
     parts = dict(walk.fields(_bytes(raw)))
-    return _text(parts.get(_KEY, b"")), _value(field.type, parts.get(_VALUE, b""), depth, walk)
+    return _text(parts.get(_KEY, b"")), _value(items, parts.get(_VALUE, b""), depth, walk)
 
 
-def _value(type_name: str, raw: int | bytes, depth: int, walk: Walk) -> Any:
-    read_simple = _SIMPLE.get(type_name)
+def _value(schema: Schema, raw: int | bytes, depth: int, walk: Walk) -> Any:
+    form = schema.form
+    read_simple = _SIMPLE.get(form)
     if read_simple is not None:
         return read_simple(raw)
-    read_small = _SMALL.get(type_name)
-    if read_small is not None:
-        return read_small(raw, walk)
-    return _message(type_name, _bytes(raw), depth + 1, walk)
+    if form is _STRUCT:
+        return _message(schema, schema.wire, _bytes(raw), depth + 1, walk)
+    return _SMALL[form](raw, walk)
 
 
 def _bytes(raw: int | bytes) -> bytes:
@@ -165,21 +168,20 @@ def _json(raw: int | bytes, walk: Walk) -> Any:
         raise MalformedMessageError(f"JSON inside the message cannot be read: {error}") from None
 
 
-_SIMPLE: Final[dict[str, Callable[[int | bytes], Any]]] = {
-    "bool": lambda raw: bool(_number(raw)),
-    "bytes": lambda raw: base64.b64encode(_bytes(raw)).decode(),
-    "double": _double,
-    "int": _number,
-    "string": _text,
+_SIMPLE: Final[dict[JsonForm, Callable[[int | bytes], Any]]] = {
+    JsonForm.BYTES: lambda raw: base64.b64encode(_bytes(raw)).decode(),
+    JsonForm.FLAG: lambda raw: bool(_number(raw)),
+    JsonForm.INT32: _number,
+    JsonForm.INT64: _number,
+    JsonForm.NUMBER: _double,
+    JsonForm.TEXT: _text,
 }
-#: Messages that are something simpler in JSON.
-_SMALL: Final[dict[str, Callable[[int | bytes, Walk], Any]]] = {
-    "Duration": lambda raw, walk: _number(dict(walk.fields(_bytes(raw))).get(1, 0)),
-    "Fields": _json,
-    "IntOrString": _int_or_text,
-    "Items": _items,
-    "MicroTime": _micro_time,
-    "Quantity": _only_text,
-    "Raw": _json,
-    "Time": _time,
+#: Messages that are something simpler in JSON; a list is one where it is a member of a map.
+_SMALL: Final[dict[JsonForm, Callable[[int | bytes, Walk], Any]]] = {
+    JsonForm.ANY: _json,
+    JsonForm.INT_OR_TEXT: _int_or_text,
+    JsonForm.LIST: _items,
+    JsonForm.MICRO_TIME: _micro_time,
+    JsonForm.QUANTITY: _only_text,
+    JsonForm.TIME: _time,
 }

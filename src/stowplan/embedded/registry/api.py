@@ -16,7 +16,6 @@ import msgspec
 from msgspec.structs import replace
 
 from stowplan.embedded import admission, patching
-from stowplan.embedded.custom.resource import schema_of
 from stowplan.embedded.objects.errors import StatusError, already_exists, not_found
 from stowplan.embedded.objects.naming import Draw, make_name
 from stowplan.embedded.objects.resource import Object, Resource
@@ -244,7 +243,7 @@ class Api:
         return obj
 
     def _author(self, target: Target, options: Options) -> Author:
-        return Author(options.field_manager, target.subresource, self.now(), schema_of(target.resource))
+        return Author(options.field_manager, target.subresource, self.now())
 
     def _admit(self, resource: Resource, obj: Object, before: Object | None, options: Options) -> None:
         if not options.is_checked:

@@ -7,11 +7,12 @@ lack it; what an older release has kept is mended when it is read.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching import merge_keys
-from stowplan.embedded.patching.shapes import Shape
+from stowplan.embedded.types import release
+from stowplan.embedded.types.schema import FREE, Schema
 
 _STATUS: Final = "status"
 _NESTED: Final = frozenset((dict, list)).__contains__
@@ -24,35 +25,45 @@ def keyless(resource: Resource, obj: Object) -> list[str]:
     status = obj.get(_STATUS)
     if resource.is_custom or not (isinstance(status, dict) and any(map(_NESTED, map(type, status.values())))):
         return []
-    return [path for _, _, path in _walk(status, merge_keys.shape_of(resource).at(_STATUS), _STATUS)]
+    return [path for _, _, path in _walk(status, _status_of(resource), _STATUS)]
 
 
 def drop_keyless(resource: Resource, obj: Object) -> list[str]:
     """Take items without their key out of a status; return the paths of what they lacked."""
     if resource.is_custom or _STATUS not in obj:
         return []
-    found = list(_walk(obj[_STATUS], merge_keys.shape_of(resource).at(_STATUS), _STATUS))
+    found = list(_walk(obj[_STATUS], _status_of(resource), _STATUS))
     for values, item, _ in found:
         values[:] = [other for other in values if other is not item]
     return [path for _, _, path in found]
 
 
-def _walk(value: Any, shape: Shape, path: str) -> Iterator[tuple[list[Any], Any, str]]:
+def _status_of(resource: Resource) -> Schema:
+    return (release.of_kind(resource) or FREE).at(_STATUS)
+
+
+def _walk(value: Any, schema: Schema, path: str) -> Iterator[tuple[list[Any], Any, str]]:
     """Each list with an item that lacks a key, and the path of that key."""
     if isinstance(value, dict):
-        for name, below in shape.fields.items():
+        for name, below in _fields_with_keys(schema):
             if name in value:
                 yield from _walk(value[name], below, f"{path}.{name}")
-    elif isinstance(value, list) and (keys := _keys(shape)):
+    elif isinstance(value, list) and (keys := _keys(schema)):
         for position, item in enumerate(value):
             missing = next((key for key in keys if not (isinstance(item, dict) and item.get(key))), None)
             if missing is not None:
                 yield value, item, f"{path}[{position}].{missing}"
             else:
-                yield from _walk(item, shape.of_items, f"{path}[{position}]")
+                yield from _walk(item, schema.of_items, f"{path}[{position}]")
 
 
-def _keys(shape: Shape) -> list[str]:
+@cache
+def _fields_with_keys(schema: Schema) -> tuple[tuple[str, Schema], ...]:
+    """The fields of a struct that are such lists, or contain them."""
+    return tuple((name, each) for name, each in schema.fields.items() if _keys(each) or _fields_with_keys(each))
+
+
+def _keys(schema: Schema) -> list[str]:
     """What an item of a list has to say of itself; what is filled in for it need not be said."""
-    keys = shape.keys or ((shape.merge_key,) if shape.merge_key else ())
-    return [key for key in keys if key not in shape.key_defaults and key not in _OPTIONAL]
+    keys = schema.keys or ((schema.merge_key,) if schema.merge_key else ())
+    return [key for key in keys if key not in schema.key_defaults and key not in _OPTIONAL]

@@ -175,7 +175,7 @@ class ClaimWrites:
             found = current()
             return found is None or found.metadata.resource_version != claim.metadata.resource_version
 
-        await self._handle.news.until(is_another, WATCH_SECONDS)
+        await self._handle.cluster_changes.until(is_another, WATCH_SECONDS)
         found = current()
         if found is None or found.uid != claim.uid:
             gone = f'resourceclaims.resource.k8s.io "{claim.name}" not found'

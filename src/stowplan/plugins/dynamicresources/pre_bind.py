@@ -97,7 +97,7 @@ class ClaimBinding:
                     return False
             return True
 
-        if not await self._handle.news.until(are_ready, limit.seconds):
+        if not await self._handle.cluster_changes.until(are_ready, limit.seconds):
             raise BindingError("device binding timeout: context deadline exceeded", "timeout")
 
 

@@ -230,7 +230,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         for change in volumes.changes():
             check.note_written(await self._handle.writes.patch(change.found, change.patch))
         try:
-            is_in_time = await self._handle.news.until(check.are_all_bound, self._timeout_seconds)
+            is_in_time = await self._handle.cluster_changes.until(check.are_all_bound, self._timeout_seconds)
         except VolumeBindingError as error:
             return Rejection((f"binding volumes: {error}",), Code.ERROR)
         if not is_in_time:

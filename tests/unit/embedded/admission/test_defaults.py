@@ -104,6 +104,37 @@ def test_the_ports_of_a_pod_on_the_network_of_its_node_are_those_of_the_node() -
     assert created["spec"]["containers"][0]["ports"] == [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}]
 
 
+def test_what_the_types_of_volumes_declare_is_filled_in() -> None:
+    disk = {"diskName": "d", "diskURI": "u", "fsType": "xfs"}
+    block = {"monitors": ["m"], "image": "i", "user": ""}
+    volumes = [{"name": "a", "azureDisk": disk}, {"name": "b", "rbd": block}, {"name": "c", "emptyDir": {}}]
+    created = create(new_api(), PODS, pod(volumes=volumes))
+    assert created["spec"]["volumes"][:3] == [
+        {
+            "name": "a",
+            "azureDisk": {
+                "diskName": "d",
+                "diskURI": "u",
+                "fsType": "xfs",
+                "cachingMode": "ReadWrite",
+                "kind": "Shared",
+                "readOnly": False,
+            },
+        },
+        {
+            "name": "b",
+            "rbd": {
+                "monitors": ["m"],
+                "image": "i",
+                "user": "admin",
+                "pool": "rbd",
+                "keyring": "/etc/ceph/keyring",
+            },
+        },
+        {"name": "c", "emptyDir": {}},
+    ]
+
+
 def test_a_pod_with_gates_says_that_it_waits() -> None:
     created = create(new_api(), PODS, pod(schedulingGates=[{"name": "a"}]))
     assert created["status"]["conditions"] == [

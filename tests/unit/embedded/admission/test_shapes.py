@@ -115,6 +115,13 @@ def with_spec(**spec: object) -> Object:
         pytest.param(SECRETS, {"data": {"a": "%%%"}}, "illegal base64 data at input byte 0", id="bytes not in base64"),
         pytest.param(SECRETS, {"data": {"a": "YQ\n%"}}, "illegal base64 data at input byte 3", id="in the second line"),
         pytest.param(
+            PODS,
+            with_spec(volumes=[{"emptyDir": 5}]),
+            "json: cannot unmarshal number into Go struct field Volume.spec.volumes.VolumeSource.emptyDir "
+            "of type v1.EmptyDirVolumeSource",
+            id="in a struct that Go embeds in another",
+        ),
+        pytest.param(
             DEPLOYMENTS,
             with_spec(template={"spec": {"containers": {}}}),
             "json: cannot unmarshal object into Go struct field PodSpec.spec.template.spec.containers "

@@ -51,6 +51,21 @@ def test_a_bound_pod_runs_with_all_that_a_kubelet_reports() -> None:
     tell(story, nodes=1)
 
 
+def test_a_pod_on_a_node_without_an_address_can_still_be_written() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        node = cluster.get(NODES, "node-0")
+        node["status"]["addresses"] = [{"type": "InternalIP", "address": ""}]
+        cluster.api.update(NODES, "", "node-0", node, subresource="status")
+        cluster.create(PODS, "web", spec())
+        await cluster.pass_time(2)
+        pod = cluster.get(PODS, "web")
+        assert pod["status"]["phase"] == "Running"
+        assert "hostIPs" not in pod["status"]
+        cluster.api.update(PODS, "default", "web", pod, subresource="status")
+
+    tell(story, nodes=1)
+
+
 def test_a_pod_is_taken_on_and_held_until_its_volume_is_bound() -> None:
     async def story(cluster: SmallCluster) -> None:
         volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stowplan.embedded.custom.resource import CustomResource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching import MERGE_PATCH, Author, Patch, apply, is_tracked, note_creation, note_update
@@ -287,10 +288,11 @@ def test_the_schema_of_a_custom_resource_says_what_its_lists_are_merged_by() -> 
     tags = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
     spec = {"type": "object", "properties": {"parts": parts, "tags": tags}}
     schema = {"type": "object", "properties": {"spec": spec}}
-    one = make(WIDGET, spec={"parts": [{"name": "a", "size": 1}], "tags": ["x"]})
-    two = make(WIDGET, spec={"parts": [{"name": "b"}], "tags": ["y"]})
-    first = apply(WIDGET, None, applying(one, "one", schema=schema))
-    second = apply(WIDGET, first, applying(two, "two", schema=schema))
+    widget = CustomResource("example.com", "v1", "Widget", "widgets", "widget", is_custom=True, schema=schema)
+    one = make(widget, spec={"parts": [{"name": "a", "size": 1}], "tags": ["x"]})
+    two = make(widget, spec={"parts": [{"name": "b"}], "tags": ["y"]})
+    first = apply(widget, None, applying(one, "one"))
+    second = apply(widget, first, applying(two, "two"))
     assert second["spec"] == {"parts": [{"name": "a", "size": 1}, {"name": "b"}], "tags": ["x", "y"]}
     assert owners(second)["two Apply"] == {
         "f:spec": {"f:parts": {'k:{"name":"b"}': {".": {}, "f:name": {}}}, "f:tags": {'v:"y"': {}}}

@@ -8,8 +8,8 @@ import pytest
 
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching import merge_keys
 from stowplan.embedded.patching.strategic import merged
+from stowplan.embedded.types import release
 from tests.unit.embedded.patching.resources import BUDGET, DEPLOYMENT, POD
 
 WEB = {"name": "web", "image": "web:1"}
@@ -18,7 +18,9 @@ LOG = {"name": "log", "image": "log:1"}
 
 def spec_after(spec: Object, patch: Object, resource: Resource = POD) -> Object:
     """The spec after a patch of the spec alone."""
-    result: Object = merged({"spec": spec}, {"spec": patch}, merge_keys.shape_of(resource))["spec"]
+    schema = release.of_kind(resource)
+    assert schema is not None
+    result: Object = merged({"spec": spec}, {"spec": patch}, schema)["spec"]
     return result
 
 
@@ -132,7 +134,9 @@ def test_the_selector_of_a_disruption_budget_is_replaced() -> None:
     ],
 )
 def test_finalizers_are_a_set(patch: Object, expected: list[str]) -> None:
-    result = merged({"metadata": {"finalizers": ["a", "b"]}}, {"metadata": patch}, merge_keys.shape_of(POD))
+    result = merged(
+        {"metadata": {"finalizers": ["a", "b"]}}, {"metadata": patch}, release.type_named("io.k8s.api.core.v1.Pod")
+    )
     assert result["metadata"]["finalizers"] == expected
 
 

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.embedded.protobuf import reading
-from stowplan.embedded.protobuf.table import SPECIAL, message_of, messages
 from stowplan.embedded.protobuf.wire import MalformedMessageError
-from tests.unit.embedded.given import DEPLOYMENTS, NODES, PODS
 
 POD = (
     "azhzAAoJCgJ2MRIDUG9kEtUBCiEKAXASABoAIgAqADIAOABCCAiA4s+qBhAAWgYKAWESAWISmgEKCQoBdhIEEgIKABJVCgFjEgFpKgAyCgoAEAAYUCIA"
@@ -118,22 +116,6 @@ def test_a_spoiled_body_is_read_or_refused(position: int, junk: bytes) -> None:
         reading.read(bytes(body))
     except MalformedMessageError:
         return
-
-
-def test_every_message_that_is_named_is_listed() -> None:
-    known = messages()
-    simple = {"bool", "bytes", "double", "int", "string", *SPECIAL}
-    named = {field.type for message in known.values() for field in message.values()}
-    assert named - simple - known.keys() == set()
-
-
-def test_built_in_kinds_are_listed() -> None:
-    assert [message_of(each.api_version, each.kind) for each in (PODS, NODES, DEPLOYMENTS)] == [
-        "core/v1.Pod",
-        "core/v1.Node",
-        "apps/v1.Deployment",
-    ]
-    assert message_of("v1", "Thing") is None
 
 
 def field(number: int, content: bytes) -> bytes:

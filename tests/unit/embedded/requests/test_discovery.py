@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from stowplan.embedded.custom.definition import resources_of
 from stowplan.embedded.objects.resource import Resource
-from stowplan.embedded.openapi import documents, legacy
 from stowplan.embedded.requests import discovery
 from stowplan.embedded.storage.catalogue import Catalogue
 
@@ -17,28 +14,6 @@ BOTH = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
     "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 )
-WIDGET_DEFINITION: dict[str, Any] = {
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "additionalPrinterColumns": [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}],
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
-                    }
-                },
-            }
-        ],
-    },
-}
 
 
 def named(entries: list[dict[str, Any]], name: str, key: str = "name") -> dict[str, Any]:
@@ -174,72 +149,3 @@ def test_the_core_group_at_once_is_apart_from_the_others() -> None:
     (core,) = discovery.aggregated(Catalogue(), "v2beta1", is_core=True)["items"]
     assert core["metadata"] == {}
     assert named(core["versions"][0]["resources"], "nodes", "resource")["scope"] == "Cluster"
-
-
-def document(catalogue: Catalogue, group: str, version: str) -> dict[str, Any]:
-    content = documents.document(catalogue, group, version)
-    assert content is not None
-    decoded: dict[str, Any] = json.loads(content)
-    return decoded
-
-
-def test_patches_declare_field_validation_so_that_kubectl_leaves_it_to_the_server() -> None:
-    paths = document(Catalogue(), "apps", "v1")["paths"]
-    patch = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
-    assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
-    assert {"dryRun", "fieldValidation"} <= {parameter["name"] for parameter in patch["parameters"]}
-    # Declared, kubectl would look for merge keys in the schema.
-    assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
-
-
-def test_every_reference_of_a_document_leads_somewhere() -> None:
-    catalogue = Catalogue()
-    for root in documents.index(catalogue)["paths"]:
-        _, *group, version = root.split("/")
-        text = documents.document(catalogue, "".join(group), version)
-        assert text is not None
-        mentioned = {part.split(b'"')[0].decode() for part in text.split(b'"#/components/schemas/')[1:]}
-        assert mentioned <= json.loads(text)["components"]["schemas"].keys()
-
-
-def test_the_schema_of_a_kind_is_found_by_the_kind() -> None:
-    schemas = document(Catalogue(), "", "v1")["components"]["schemas"]
-    kinds = {"group": "", "version": "v1", "kind": "Pod"}
-    (pod,) = [each for each in schemas.values() if each.get("x-kubernetes-group-version-kind") == [kinds]]
-    assert pod["properties"]["spec"]["allOf"] == [{"$ref": "#/components/schemas/v1.PodSpec"}]
-    spec = schemas["v1.PodSpec"]
-    assert spec["required"] == ["containers"]
-    assert spec["properties"]["nodeSelector"]["additionalProperties"] == {"type": "string"}
-    assert spec["properties"]["activeDeadlineSeconds"]["type"] == "integer"
-    assert spec["properties"]["containers"]["items"] == {"allOf": [{"$ref": "#/components/schemas/v1.Container"}]}
-    assert spec["properties"]["nodeName"]["description"].startswith("NodeName indicates in which node")
-
-
-def test_a_custom_resource_is_described_by_its_definition_and_changes_the_hash() -> None:
-    catalogue = Catalogue()
-    assert documents.document(catalogue, "example.com", "v1") is None
-    (widget,) = resources_of(WIDGET_DEFINITION)
-    catalogue.add(widget)
-    schema = document(catalogue, "example.com", "v1")["components"]["schemas"]["com.example.v1.Widget"]
-    assert schema["properties"]["spec"]["properties"] == {"size": {"type": "integer"}}
-    assert schema["properties"]["metadata"] == {"allOf": [{"$ref": "#/components/schemas/v1.ObjectMeta"}]}
-    before = documents.index(catalogue)["paths"]["apis/example.com/v1"]
-    changed = json.loads(json.dumps(WIDGET_DEFINITION).replace('"integer"}}', '"string"}}'))
-    catalogue.add(resources_of(changed)[0])
-    assert documents.index(catalogue)["paths"]["apis/example.com/v1"] != before
-
-
-def test_the_index_names_where_each_document_is() -> None:
-    paths = documents.index(Catalogue())["paths"]
-    assert paths["api/v1"]["serverRelativeURL"].startswith("/openapi/v3/api/v1?hash=")
-    assert paths["apis/apps/v1"]["serverRelativeURL"].startswith("/openapi/v3/apis/apps/v1?hash=")
-
-
-def test_the_old_description_can_be_read_as_the_message_that_kubectl_asks_for() -> None:
-    assert legacy.wants_protobuf("application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
-    assert not legacy.wants_protobuf("application/json")
-    # Field 1: "2.0"; field 2: the title and the version; fields 8 and 9, paths and definitions: empty.
-    assert legacy.protobuf() == (
-        b"\x0a\x032.0" + b"\x12\x1e" + b"\x0a\x0aKubernetes" + b"\x12\x10v1.36.4+stowplan" + b"\x42\x00" + b"\x4a\x00"
-    )
-    assert legacy.document()["swagger"] == "2.0"

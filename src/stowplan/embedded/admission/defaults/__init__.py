@@ -1,10 +1,14 @@
-"""What the API server fills in where an object says nothing, kind by kind; only what upstream stores too."""
+"""What the API server fills in where an object says nothing, kind by kind; only what upstream stores too.
+
+Some fields declare in their type what they are (`types`); what the others are depends on the rest of the object.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from stowplan.embedded.admission.defaults import (
     autoscalers,
@@ -18,6 +22,8 @@ from stowplan.embedded.admission.defaults import (
     workloads,
 )
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.types import release
+from stowplan.embedded.types.schema import JsonForm, Schema
 
 
 def complete(resource: Resource, obj: Object) -> None:
@@ -25,6 +31,47 @@ def complete(resource: Resource, obj: Object) -> None:
     fill = _BY_RESOURCE.get(resource.qualified)
     if fill is not None and not resource.is_custom:
         fill(obj)
+        _fill_declared(obj, _declared_by(resource.api_version, resource.kind))
+
+
+class _Declared(NamedTuple):
+    """A field of a struct that declares a default, or contains structs that do."""
+
+    name: str
+    default: Any
+    #: Whether one that is there but empty is meant.
+    is_pointer: bool
+    is_list: bool
+    fields: tuple[_Declared, ...]
+
+
+def _fill_declared(struct: Object, fields: tuple[_Declared, ...]) -> None:
+    """Fill in what types declare, wherever there is a struct of theirs."""
+    for name, default, is_pointer, is_list, below in fields:
+        found = struct.get(name)
+        if default is not None:
+            if found is None or not (found or is_pointer):
+                struct[name] = default
+        elif found and is_list:
+            for item in found:
+                _fill_declared(item, below)
+        elif found:
+            _fill_declared(found, below)
+
+
+@cache
+def _declared_by(api_version: str, kind: str) -> tuple[_Declared, ...]:
+    name = release.name_of(api_version, kind)
+    return () if name is None else _declared(release.type_named(name))
+
+
+def _declared(schema: Schema) -> tuple[_Declared, ...]:
+    found = (
+        _Declared(name, field.default, field.is_pointer, field.form is JsonForm.LIST, _declared(field.items or field))
+        for name, field in schema.fields.items()
+        if field.form is not JsonForm.MAP
+    )
+    return tuple(each for each in found if each.default is not None or each.fields)
 
 
 _BY_RESOURCE: Final[Mapping[str, Callable[[Object], None]]] = MappingProxyType(

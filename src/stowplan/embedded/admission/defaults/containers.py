@@ -1,4 +1,4 @@
-"""Defaults of containers: pull policy, termination message, ports, probes, references to the pod's own fields."""
+"""Defaults of containers: pull policy, termination message, probes, references to the pod's own fields."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 from stowplan.embedded.objects.resource import Object
 
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_HANDLERS: Final = frozenset((*_PROBES, "lifecycle"))
 _PROBE_NUMBERS: Final = (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3))
 
 
@@ -20,12 +21,10 @@ def complete(container: Object) -> None:
         container["terminationMessagePath"] = "/dev/termination-log"
     if not container.get("terminationMessagePolicy"):
         container["terminationMessagePolicy"] = "File"
-    for port in container.get("ports", ()):
-        if not port.get("protocol"):
-            port["protocol"] = "TCP"
     for variable in container.get("env", ()):
         name_version((variable.get("valueFrom") or {}).get("fieldRef"))
-    _complete_handlers(container)
+    if not _HANDLERS.isdisjoint(container):
+        _complete_handlers(container)
 
 
 def name_version(field_reference: Object | None) -> None:
@@ -58,8 +57,6 @@ def _complete_probe(probe: Object) -> None:
         if not probe.get(name):
             probe[name] = number
     _complete_http(probe)
-    if "grpc" in probe:
-        probe["grpc"].setdefault("service", "")
 
 
 def _complete_http(handler: Object) -> None:

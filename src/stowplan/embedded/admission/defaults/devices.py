@@ -34,5 +34,3 @@ def _complete_request(request: Object) -> None:
     """Ask for one device unless something else is said."""
     if request.setdefault("allocationMode", _EXACT) == _EXACT:
         request.setdefault("count", 1)
-    for toleration in reading.entries(request, "tolerations"):
-        toleration.setdefault("operator", "Equal")

@@ -6,8 +6,7 @@ class) is filled in by the modules of those names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from stowplan.embedded.admission.defaults import containers, volumes
 from stowplan.embedded.objects.resource import Object
@@ -49,7 +48,9 @@ def complete_spec(spec: Object) -> None:
         containers.complete(container)
     for volume in spec.get("volumes", ()):
         volumes.complete(volume)
-    _fill(spec, (("restartPolicy", "Always"), ("dnsPolicy", "ClusterFirst"), ("schedulerName", "default-scheduler")))
+    spec["restartPolicy"] = spec.get("restartPolicy") or "Always"
+    spec["dnsPolicy"] = spec.get("dnsPolicy") or "ClusterFirst"
+    spec["schedulerName"] = spec.get("schedulerName") or "default-scheduler"
     grace = spec.setdefault("terminationGracePeriodSeconds", _GRACE_SECONDS)
     if grace < 0:
         spec["terminationGracePeriodSeconds"] = 1
@@ -60,23 +61,18 @@ def complete_spec(spec: Object) -> None:
 def tolerate_short_outages(spec: Object) -> None:
     """Let a pod stay for five minutes on a node that fails, unless it says otherwise."""
     tolerations = spec.get("tolerations") or []
-    missing = [key for key in (NOT_READY, UNREACHABLE) if not any(_covers(each, key) for each in tolerations)]
+    missing = [NOT_READY, UNREACHABLE]
+    for toleration in tolerations:
+        if toleration.get("effect", "") in ("", "NoExecute"):
+            # One without a key tolerates everything.
+            covered = toleration.get("key", "")
+            missing = [key for key in missing if covered and covered != key]
     if missing:
         spec["tolerations"] = tolerations + [_brief_toleration(key) for key in missing]
 
 
-def _covers(toleration: Object, key: str) -> bool:
-    return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
-
-
 def _brief_toleration(key: str) -> Object:
     return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
-
-
-def _fill(spec: Object, defaults: Iterable[tuple[str, Any]]) -> None:
-    for name, value in defaults:
-        if not spec.get(name):
-            spec[name] = value
 
 
 def _name_account_twice(spec: Object) -> None:

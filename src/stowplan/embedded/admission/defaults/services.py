@@ -21,7 +21,6 @@ def complete_service(service: Object) -> None:
     else:
         spec.pop("sessionAffinityConfig", None)
     for port in spec.get("ports", ()):
-        port["protocol"] = port.get("protocol") or "TCP"
         if port.get("targetPort") in (None, 0, ""):
             port["targetPort"] = port.get("port", 0)
     if spec["type"] != "ExternalName":
