@@ -74,7 +74,7 @@ e2e-bench: $(DEVELOP) $(CONTROL_PLANE_BUILT) ## measure schedulers on the real A
 	$(BIN)/python -m tests.e2e.throughput
 
 docs-plugins: $(DEVELOP) ## write the manual of the plugins, docs/plugins, from their classes
-	$(BIN)/python -m tests.architecture.plugin_manual
+	$(BIN)/python -m tools.generate_plugin_manual
 
 types: $(DEVELOP) ## write what the embedded API server knows of the Kubernetes types anew; needs Go
 	$(BIN)/python -m tools.generate_types $(CONTROL_PLANE)

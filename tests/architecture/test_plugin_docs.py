@@ -4,8 +4,8 @@ import pytest
 
 from stowplan.framework.contract import Filter, Plugin
 from stowplan.plugins import in_tree
-from tests.architecture import plugin_manual
-from tests.architecture.plugin_manual import EFFECTS, HEADINGS, sections
+from tools import generate_plugin_manual as plugin_manual
+from tools.generate_plugin_manual import EFFECTS, HEADINGS, sections
 
 
 @pytest.mark.parametrize("plugin", in_tree(), ids=lambda plugin: plugin.__name__)

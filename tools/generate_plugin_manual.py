@@ -24,7 +24,7 @@ from stowplan.framework.per_node import unwrapped
 from stowplan.framework.plugin_class import points_of
 from stowplan.plugins import NOT_BUILT, in_tree
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "docs" / "plugins"
 #: What a plugin does, one of which every plugin has; then what else is said of it, in the order of a page.
 EFFECTS: Final = ("Gates", "Orders", "Rejects", "Scores", "Preempts", "Reserves", "Binds")
