@@ -14,7 +14,7 @@ from typing import Final
 
 from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.registry import binding as bindings
+from stowplan.embedded.registry import pod_subresources as bindings
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.requests.request import TRUSTED, Target
 from stowplan.engine.ports import Note, Writer
