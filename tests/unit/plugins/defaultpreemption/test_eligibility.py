@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
-from stowplan.framework.handle import PreemptingHandle
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.plugins.defaultpreemption.plugin import DefaultPreemption
@@ -20,7 +17,7 @@ WAITING = "not eligible due to a terminating pod on the nominated node."
 
 
 def why_ineligible(cluster: Cluster, pod: Pod) -> str:
-    return DefaultPreemption(cast("PreemptingHandle", cluster)).why_ineligible(pod, crowded.attempt(cluster, pod))
+    return DefaultPreemption(cluster.handle).why_ineligible(pod, crowded.attempt(cluster, pod))
 
 
 def test_a_pod_of_policy_never_does_not_preempt() -> None:
