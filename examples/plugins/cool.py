@@ -1,6 +1,6 @@
 """Prefers cool nodes: a whole plugin of one's own, kept outside the package."""
 
-from stowplan.framework.contract import Score
+from stowplan.framework import Score
 
 
 class Cool(Score):

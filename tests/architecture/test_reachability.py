@@ -10,7 +10,7 @@ from stowplan.plugins import IN_TREE
 from tests.architecture.source_tree import PACKAGE, ROOT, modules, parse
 
 #: What users import by name, as the manual tells them to; beside the scripts and entry points of pyproject.toml.
-PUBLIC = ("stowplan", "stowplan.testing", "stowplan.simulate", "stowplan.framework.contract")
+PUBLIC = ("stowplan", "stowplan.testing", "stowplan.simulate", "stowplan.framework", "stowplan.framework.contract")
 #: Run as `python -m stowplan`.
 PROGRAMS = ("stowplan.__main__",)
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.app.replica import Connections, Replica, Settings
+from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.cli.flag_parser import parse
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.connections import ApiAnswer
@@ -136,7 +136,7 @@ class _Server:
 
 
 class _Stream:
-    """A streamed list, and what is put into `coming` after it; implements `kube.transport.Incoming`."""
+    """A streamed list, and what is put into `coming` after it; implements `kube.transport.IncomingAnswer`."""
 
     code, reason = 200, "OK"
     headers: Mapping[str, str] = {}
@@ -171,8 +171,8 @@ async def _walk_of_third_pod() -> Walk:
     metrics = Metrics(time.monotonic_ns, options.feature_gates)
     settings = ClientSettings("walker")
     clients = [Client(Credentials("http://127.0.0.1", _Nobody()), settings, transport=server) for _ in range(3)]
-    made = Settings(options, default_configuration(), metrics, time.monotonic_ns, seed=1)
-    replica = Replica(made, Connections(*clients), lambda: True)
+    made = ReplicaSettings(options, default_configuration(), metrics, time.monotonic_ns, seed=1)
+    replica = Replica(made, KubeClients(*clients), lambda: True)
     async with asyncio.timeout(LIMIT_SECONDS), asyncio.TaskGroup() as tasks:
         following = tasks.create_task(replica.watching.run())
         await replica.watching.settled()

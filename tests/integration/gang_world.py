@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.cache.validate import validate as validate_cache
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, parse
 from stowplan.engine.ports import GivenBack, Report

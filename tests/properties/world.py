@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from stowplan.app.cluster import Cluster
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.config.types import Configuration
 from stowplan.engine.scheduling_cycle import find_feasible, rank
 from stowplan.framework.contract import Filter, Narrowed, Skip

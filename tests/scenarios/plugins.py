@@ -53,6 +53,8 @@ class Scripted:
 
     def __init__(self, handle: Any, does: dict[str, list[str]] | None = None) -> None:
         self.handle = handle
+        #: Shared by all plugins of a stage, so that there is one order.
+        self.calls: list[str] = getattr(handle, "calls", [])
         self._lines = {name: list(lines) for name, lines in (does or {}).items()}
 
     def cue(self, pod_name: str, line: str) -> None:
@@ -67,7 +69,7 @@ class Scripted:
 
     def act(self, point: str, pod: Pod) -> Any:
         """Do what the next line for a pod says, and return the answer."""
-        self.handle.calls.append(f"{self.name}.{point} {pod.name}")
+        self.calls.append(f"{self.name}.{point} {pod.name}")
         lines = self._lines.get(pod.name, [])
         verb, _, text = (lines.pop(0) if lines else "ok").partition(" ")
         match verb:
@@ -89,7 +91,7 @@ class Scripted:
         """Do the same where it is awaited."""
         lines = self._lines.get(pod.name, [])
         if lines and lines[0].startswith("hang "):
-            self.handle.calls.append(f"{self.name}.{point} {pod.name}")
+            self.calls.append(f"{self.name}.{point} {pod.name}")
             await asyncio.sleep(float(lines.pop(0).removeprefix("hang ")))
             return None
         return self.act(point, pod)
@@ -157,7 +159,7 @@ class Reserver(Scripted, Reserve):
         return answer
 
     def unreserve(self, pod: Pod, node_name: str) -> None:
-        self.handle.calls.append(f"{self.name}.unreserve {pod.name}")
+        self.calls.append(f"{self.name}.unreserve {pod.name}")
 
 
 class OtherReserver(Reserver):
@@ -223,7 +225,7 @@ class StubbornPreBinder(Scripted, PreBind):
         try:
             await self.act_slowly("pre_bind", pod)
         except asyncio.CancelledError:
-            self.handle.calls.append(f"{self.name}.cancelled {pod.name}")
+            self.calls.append(f"{self.name}.cancelled {pod.name}")
         return None
 
 
@@ -232,7 +234,7 @@ class PreFlighter(Scripted, PreBind):
         return self.act("pre_bind_pre_flight", pod)
 
     async def pre_bind(self, pod: Pod, node_name: str) -> Rejection | None:
-        self.handle.calls.append(f"{self.name}.pre_bind {pod.name}")
+        self.calls.append(f"{self.name}.pre_bind {pod.name}")
         return None
 
 

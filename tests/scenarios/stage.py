@@ -16,7 +16,7 @@ import yaml
 
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.cache.validate import validate as validate_cache
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.types import Configuration
@@ -26,6 +26,7 @@ from stowplan.queue.validate import contents
 from stowplan.queue.validate import validate as validate_queue
 from stowplan.simulate.notebook import Notebook
 from stowplan.simulate.virtual_time import VirtualTimeLoop
+from tests.scenarios.plugins import Scripted
 
 HERE = "tests.scenarios.plugins"
 
@@ -45,8 +46,12 @@ class StageCluster(Cluster):
     """Notes the calls of the plugins in `plugins.py`, in order over all of them."""
 
     def __init__(self, config: Configuration, gates: FeatureGates) -> None:
-        self.calls: list[str] = []
         super().__init__(config, ties="upstream", feature_gates=gates)
+        self.calls: list[str] = []
+        for profile in self.profiles.values():
+            for plugin in profile.foreign:
+                if isinstance(plugin, Scripted):
+                    plugin.calls = self.calls
 
 
 class Stage:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from stowplan.app.cluster import Cluster
-from stowplan.app.settings import queue_limits
+from stowplan.app.configuration import queue_limits
 from stowplan.engine.parts import ActivePolicy, SchedulerState
 from stowplan.engine.ports import Environment, Timeouts, Trouble, Writer
 from stowplan.engine.scheduler import Scheduler
@@ -40,7 +40,7 @@ def assemble(
     def tell(text: str) -> None:
         environment.tell(Trouble(text))
 
-    cluster.writer = cluster.binder = writer
+    cluster.handle.writer = cluster.handle.binder = writer
     # Whoever listens may be put there later.
     cluster.heard = lambda said: environment.tell(said)
     queue = _queue(cluster, tell, limits if limits is not None else queue_limits(cluster.config, cluster.feature_gates))

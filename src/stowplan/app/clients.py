@@ -1,32 +1,41 @@
-"""The clients of a live scheduler: for the cluster, for events, and for reviews of requests that are made to us."""
+"""The clients of a live scheduler: for the cluster, for events, and for reviews of requests that are made to us.
+
+`kube` has the client itself. `KubeReviewer` asks through one who somebody is and what they may do, for `serving`.
+"""
 
 from __future__ import annotations
 
-import datetime
 import os
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-from stowplan.app.effective import OptionError
-from stowplan.app.release import USER_AGENT
+import msgspec
+
+from stowplan import __version__
+from stowplan.app.options import OptionError
+from stowplan.app.process import now
 from stowplan.config.types import ClientConnection
 from stowplan.kube import credentials, writes
-from stowplan.kube.client import Client, ClientSettings, Exchange
+from stowplan.kube.client import ApiRequest, Client, ClientSettings, Exchange
 from stowplan.kube.credentials import CredentialsError
-from stowplan.observe.component_metrics import RequestMetrics
+from stowplan.observe.component_metrics import FOLLOWED, RequestMetrics
 from stowplan.observe.logs import log_for
+from stowplan.serving.authentication import AccessDecision, AccessRequest, UserInfo
 
+#: What runs: the release of Kubernetes whose decisions are followed, and this program's own.
+VERSION: Final = f"{FOLLOWED}-stowplan.{__version__}"
+USER_AGENT: Final = f"stowplan/{__version__} (kube-scheduler/{FOLLOWED})"
+
+_TOKENS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
+_ACCESS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_CONFIG: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 # What upstream allows for reviews: they hold up whoever asks for a page.
 _REVIEW_QPS: Final = 200
 _REVIEW_BURST: Final = 400
 _REVIEW_SECONDS: Final = 10.0
 
 _log = log_for(__name__)
-
-
-def now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
 
 
 async def open_client(
@@ -72,3 +81,42 @@ def told_to(metrics: RequestMetrics, server: str) -> Callable[[Exchange], None]:
 
 def _code_text(code: int) -> str:
     return str(code) if code else "<error>"
+
+
+class KubeReviewer:
+    """Has requests reviewed by an API server; a `serving.authentication.Reviewer`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def review_token(self, token: str) -> UserInfo | None:
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        status = await self._review(_TOKENS, body)
+        if not status.get("authenticated"):
+            return None
+        user = status.get("user") or {}
+        extra = {key: tuple(values) for key, values in (user.get("extra") or {}).items()}
+        return UserInfo(user.get("username", ""), tuple(user.get("groups") or ()), user.get("uid", ""), extra)
+
+    async def review_access(self, request: AccessRequest) -> AccessDecision:
+        user = request.user
+        spec = {
+            "user": user.name,
+            "groups": list(user.groups),
+            "uid": user.uid,
+            "extra": {key: list(values) for key, values in user.extra.items()},
+            "nonResourceAttributes": {"path": request.path, "verb": request.verb},
+        }
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        status = await self._review(_ACCESS, body)
+        return AccessDecision(bool(status.get("allowed")), status.get("reason", ""))
+
+    async def authentication_config(self) -> Mapping[str, str]:
+        found = msgspec.json.decode(await self._client.send(ApiRequest("GET", _CONFIG)), type=dict[str, Any])
+        data: dict[str, str] = found.get("data") or {}
+        return data
+
+    async def _review(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._client.send(ApiRequest("POST", path, body=msgspec.json.encode(body)))
+        status: dict[str, Any] = msgspec.json.decode(answer, type=dict[str, Any]).get("status") or {}
+        return status

@@ -4,14 +4,14 @@
     result = cluster.schedule(pod)      # Chosen(node_name=...) or Refused(message=..., verdict=...)
     print(cluster.explain(pod))         # every reason on every node, the scores, the nearest misses
 
-It wires the same parts as the live scheduler: cache, profiles, extenders, memo and the choice. Nothing here talks to a
-server but the extenders of the configuration, which are asked to filter and to score.
+It wires the same parts as the live scheduler: cache, profiles, extenders, memo and the choice. `app/objects.py` takes
+in what it is given, `app/plugin_handle.py` is what its plugins see. Nothing here talks to a server but the extenders of
+the configuration, which are asked to filter and to score.
 """
 
 from __future__ import annotations
 
 import random
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,44 +19,36 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import numpy as np
-
-from stowplan.app.given import as_gates, check_object, check_pod, read_yaml
-from stowplan.app.nominated import NominatedPods
-from stowplan.app.private_loop import PrivateLoop
-from stowplan.app.settings import ConfigurationLike, as_configuration, installed_plugins
-from stowplan.app.standalone import Standalone, Unmeasured
+from stowplan.app import objects
+from stowplan.app.configuration import ConfigurationLike, as_configuration, as_gates, installed_plugins
+from stowplan.app.objects import PendingPods, check_pod, read_yaml
+from stowplan.app.plugin_handle import PluginHandle
+from stowplan.app.process import PrivateLoop
 from stowplan.cache.cache import Cache, CachedPod
-from stowplan.cache.objects import Groups, Objects
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, rules_of
 from stowplan.config.types import Configuration
 from stowplan.engine import binding_cycle, scheduling_cycle
 from stowplan.engine.background_tasks import ClusterChanges
+from stowplan.engine.event_handlers import EventHandlers
 from stowplan.engine.extenders import Extenders
-from stowplan.engine.ports import ExtenderSaid, Note, Writer
+from stowplan.engine.ports import ExtenderSaid
 from stowplan.engine.post_filter import Evictions
 from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.scheduling_cycle import ALL_NODES, Field, RandomTie, Sampler, TieRule, UpstreamOrder
 from stowplan.extender.client import connect
 from stowplan.framework import plugin_faults
 from stowplan.framework.extender import Extender
-from stowplan.framework.handle import Binder, Measures, ObjectWriter
 from stowplan.framework.kept.memo import Memo
 from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model import decode
-from stowplan.model.dra import ResourceClaim
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import CommunityPodGroup, PodGroup
 from stowplan.observe.explain import explain, feasible_nodes
 from stowplan.observe.explanation import Explanation
 from stowplan.observe.extender_reports import ask_extenders
-from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.queue.nominations import Nominations
-from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
 
 Ties = Literal["random", "upstream"]
@@ -110,26 +102,26 @@ class Cluster:
         self.config = as_configuration(config, self.registry, gates)
         self.cache = Cache(rules_of(gates))
         self.nominations = Nominations()
-        self._nominated = NominatedPods(self.nominations)
-        #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
-        self.draw: Callable[[int], int] = random.Random(seed).randrange
         self.waiting_pods = WaitingPods()
         self.evictions = Evictions(self.cache, self.waiting_pods)
         #: Measures the plugins of all profiles; runs when a scheduler is put together.
         self.stopwatch = Stopwatch()
-        #: Told when changes were applied.
         self.cluster_changes = ClusterChanges()
-        #: The resource claims on their way to the cluster.
-        self.claims = ClaimTracker(self.cache.objects, self.cache.table.reads, gates)
-        #: Where plugins count their own work.
-        self.measures: Measures = Unmeasured()
-        #: What plugins write to; without one, what they write is done here.
-        self.writer: Writer | None = None
-        #: Where bind plugins post to.
-        self.binder: Binder = Standalone(self.cache)
+        self.handle = PluginHandle(
+            self.cache,
+            gates,
+            self.nominations,
+            self.waiting_pods,
+            self.evictions,
+            self.stopwatch,
+            self.cluster_changes,
+            random.Random(seed).randrange,
+        )
         built = self.build(self.config)
         self.profiles: Mapping[str, Profile] = built.profiles
-        self.extenders: tuple[Extender, ...] = built.extenders
+        self.handle.extenders = built.extenders
+        self._pending = PendingPods(self.nominations, lambda: self.profiles)
+        self._handlers = EventHandlers(self.cache, self._pending, self.profiles)
         #: Told what extenders say against pods, and which of them fail.
         self.heard: Callable[[ExtenderSaid], None] = warn_if_ignored
         rule: TieRule = UpstreamOrder() if ties == "upstream" else RandomTie(random.Random(seed).randrange)
@@ -159,79 +151,11 @@ class Cluster:
             cluster.add_all(read_yaml(source))
         return cluster
 
-    @property
-    def listers(self) -> Objects:
-        """What plugins list (the scheduler's side of `framework.handle.Handle`)."""
-        return self.cache.objects
-
-    @property
-    def pods(self) -> Cache:
-        """Where plugins that preempt find the placed pods."""
-        return self.cache
-
-    @property
-    def groups(self) -> Groups:
-        """Where plugins that place gangs find the pod groups and their members."""
-        return self.cache.groups
-
-    def now_ns(self) -> int:
-        """Return the time by the scheduler's clock; 0 as long as there is none."""
-        return self.stopwatch.now_ns()
-
-    def recount(self, pod: Pod) -> None:
-        """Count a pod that was just given a node there by another version of it."""
-        self.cache.update_assumed(pod)
-
-    def monotonic_ns(self) -> int:
-        """Return the time by which answers that may take too long are cut short, whatever clock events follow."""
-        return time.monotonic_ns()
-
-    def asks_before_preempting(self, pod: Pod) -> bool:
-        """Say whether an extender has to agree before room is made for `pod`."""
-        return any(extender.is_preemptor and extender.is_interested(pod) for extender in self.extenders)
-
-    @property
-    def writes(self) -> ObjectWriter:
-        """Where plugins write what is no pod."""
-        return self.writer.object_writer if self.writer is not None else Standalone(self.cache)
-
-    @property
-    def assumptions(self) -> Objects:
-        """Where plugins say what they are about to make of objects."""
-        return self.cache.objects
-
-    def row_of(self, node_name: str) -> Nodes:
-        """Return a node as filters are given it, or no row."""
-        nodes = Nodes(self.cache.table)
-        return nodes.take(np.flatnonzero(nodes.with_names(frozenset((node_name,)))))
-
-    def is_placed(self, pod: Pod) -> bool:
-        """Say whether a pod counts on a node."""
-        return self.cache.placed(pod) is not None
-
-    def announce(self, pod: Pod, reason: str, text: str) -> None:
-        """Record an event about a pod that plugins prepare for; without somebody to write to, nobody reads it."""
-        if self.writer is not None:
-            self.writer.record(Note(pod, "Normal", reason, "Scheduling", text))
-
     # Objects
 
     def add(self, found: Any) -> None:
         """Take in an object, or a new version of one."""
-        match found:
-            case Node():
-                self.cache.add_node(found)
-            case Pod():
-                self._add_pod(found)
-            case decode.UnknownObject():
-                return
-            case PodGroup() | CommunityPodGroup():
-                self.groups.put(found)
-            case _:
-                check_object(found)
-                self.cache.objects.put(found)
-                if isinstance(found, ResourceClaim):
-                    self._nominated.ask_again(found.metadata.namespace, self.profiles)
+        objects.add(self._handlers, self._pending, found)
 
     def add_all(self, objects: Iterable[Any]) -> None:
         for found in objects:
@@ -239,17 +163,7 @@ class Cluster:
 
     def remove(self, found: Any) -> None:
         """Drop an object; nothing happens if it is not known."""
-        match found:
-            case Node():
-                self.cache.remove_node(found.metadata.name)
-            case Pod():
-                self.cache.remove_pod(found)
-                self.groups.remove_pod(found)
-                self._nominated.remove(found)
-            case PodGroup() | CommunityPodGroup():
-                self.groups.remove(found)
-            case _:
-                self.cache.objects.remove(found.kind, found.metadata.namespace, found.metadata.name)
+        objects.remove(self._handlers, self._pending, found)
 
     def pods_on(self, node_name: str) -> list[Pod]:
         return [placed.pod for placed in self.cache.pods_on(node_name)]
@@ -267,7 +181,7 @@ class Cluster:
         if rejection is not None:
             binding_cycle.undo(self.cache, profile, pod, node_name)
             return Failed(pod, ", ".join(rejection.reasons), rejection.plugin)
-        self.nominations.remove(pod)
+        self._pending.delete(pod)
         return result
 
     def choose(self, pod: Pod) -> Result | Gated:
@@ -305,17 +219,6 @@ class Cluster:
             raise KeyError(f"pod {pod.key!r}: no profile for schedulerName {pod.spec.scheduler_name!r}; known: {known}")
         return profile
 
-    def _add_pod(self, pod: Pod) -> None:
-        self.groups.put_pod(pod)
-        if pod.is_terminal:
-            self._nominated.remove(pod)
-            self.cache.remove_pod(pod)
-        elif pod.spec.node_name:
-            self._nominated.remove(pod)
-            self.cache.add_pod(pod)
-        else:
-            self._nominated.put(pod, self.profiles)
-
     # Profiles and extenders
 
     def build(self, config: Configuration) -> Built:
@@ -323,7 +226,7 @@ class Cluster:
         return Built(self._build_profiles(config), connect(config.extenders))
 
     def _build_profiles(self, config: Configuration) -> Mapping[str, Profile]:
-        built = (self.registry.profile(profile, self) for profile in config.profiles)
+        built = (self.registry.profile(profile, self.handle) for profile in config.profiles)
         profiles = [replace(profile, stopwatch=self.stopwatch) for profile in built]
         for profile in profiles:
             for plugin in profile.foreign:
@@ -346,12 +249,18 @@ class Cluster:
 
     def use(self, config: Configuration, built: Built) -> None:
         """Schedule with other profiles and extenders from now on; nothing that the old ones answered is kept."""
-        self.config, self.profiles, self.extenders = config, built.profiles, built.extenders
+        self.config, self.profiles, self.handle.extenders = config, built.profiles, built.extenders
+        self._handlers.scheduler_names = built.profiles
         self.field = replace(
             self.field,
             memo=Memo(self.cache.table, is_on=self._keeps_answers),
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score or ALL_NODES,
         )
+
+    @property
+    def extenders(self) -> tuple[Extender, ...]:
+        """The extenders of the configuration in force."""
+        return self.handle.extenders
 
     def extenders_in_flow(self) -> Extenders | None:
         """Return the extenders as the flow asks them; None if there are none, for then nothing is waited for."""
@@ -372,4 +281,4 @@ def warn_if_ignored(said: ExtenderSaid) -> None:
         warnings.warn(f"pod {said.pod.key!r}: extender ignored in {said.verb}: {said.text}", stacklevel=2)
 
 
-__all__ = ["Chosen", "Cluster", "Failed", "Gated", "Refused"]
+__all__ = ["Chosen", "Cluster", "Explanation", "Failed", "Gated", "Refused"]

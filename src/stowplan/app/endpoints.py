@@ -1,27 +1,38 @@
-"""Opens the HTTPS endpoints of a live scheduler: whose certificates count, who reviews requests, what is served."""
+"""Opens the HTTPS endpoints of a scheduler: whose certificates count, who reviews requests, what the pages show.
+
+`serving` has the server, the guard and the pages; here they are joined with the flags and with a running scheduler.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from stowplan.app import effective
-from stowplan.app.clients import open_reviewing_client
-from stowplan.app.kube_reviews import KubeReviewer
-from stowplan.app.options import Options
+from stowplan.app.clients import VERSION, KubeReviewer, open_reviewing_client
+from stowplan.app.inspection import Inspection
+from stowplan.app.options import OptionError, RunOptions
+from stowplan.app.replica import Replica
+from stowplan.config.external import to_external
 from stowplan.kube.client import Client
-from stowplan.observe.component_metrics import RequestMetrics
-from stowplan.observe.logs import log_for
-from stowplan.serving.authentication import Authenticator, TrustedProxies, proxies_of
-from stowplan.serving.authorization import Authorizer
-from stowplan.serving.certificates import CertificateError, ServerCertificate
-from stowplan.serving.client_certificates import Authorities
-from stowplan.serving.guard import Guard
-from stowplan.serving.identity import Reviewer
+from stowplan.observe import resource_usage
+from stowplan.observe.component_metrics import HealthMetrics, RequestMetrics
+from stowplan.observe.logs import Logging, log_for
+from stowplan.serving.authentication import (
+    Authorities,
+    DelegatedAuthenticator,
+    ProxySettings,
+    Reviewer,
+    TrustedProxies,
+    proxies_of,
+)
+from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
+from stowplan.serving.certificates import CertificateError, ServerCertificate, TlsSettings
 from stowplan.serving.routes import Pages
-from stowplan.serving.server import Server, ServingError, serve
+from stowplan.serving.server import Address, Server, ServingError, serve
+from stowplan.serving.zpages import NamedCheck
 
 _log = log_for(__name__)
 
@@ -40,25 +51,25 @@ class Endpoints:
             await client.close()
 
 
-async def open_endpoints(options: Options, pages: Pages, requests: RequestMetrics) -> Endpoints:
+async def open_endpoints(options: RunOptions, pages: Pages, requests: RequestMetrics) -> Endpoints:
     """Start to serve, unless --secure-port 0 says not to."""
-    address = effective.address(options)
-    if address.port == 0:
+    where = address(options)
+    if where.port == 0:
         return Endpoints()
     asks = await open_reviewing_client(options.authentication_kubeconfig, "authentication", requests)
     judges = await open_reviewing_client(options.authorization_kubeconfig, "authorization", requests)
     authenticator = await make_authenticator(options, KubeReviewer(asks) if asks is not None else None)
     reviewer = KubeReviewer(judges) if judges is not None else None
-    authorizer = Authorizer(time.monotonic, effective.access_settings(options), reviewer)
+    authorizer = DelegatedAuthorizer(time.monotonic, access_settings(options), reviewer)
     trusted = [known.pem for known in (authenticator.clients, _authorities(authenticator.proxies)) if known is not None]
-    certificate = ServerCertificate(effective.tls_settings(options), "\n".join(trusted))
+    certificate = ServerCertificate(tls_settings(options), "\n".join(trusted))
     if certificate.is_self_signed:
         _log.info("Generated self-signed cert", directory=options.cert_dir or "in-memory")
-    server = await serve(address, certificate, Guard(authenticator, authorizer), pages)
+    server = await serve(where, certificate, Guard(authenticator, authorizer), pages)
     return Endpoints(server, tuple(client for client in (asks, judges) if client is not None))
 
 
-async def make_authenticator(options: Options, reviewer: Reviewer | None) -> Authenticator:
+async def make_authenticator(options: RunOptions, reviewer: Reviewer | None) -> DelegatedAuthenticator:
     """Put together who is believed: what the flags say, and for the rest what the cluster says."""
     looked_up: Mapping[str, str] = {}
     has_all = options.client_ca_file and options.requestheader_client_ca_file
@@ -68,8 +79,8 @@ async def make_authenticator(options: Options, reviewer: Reviewer | None) -> Aut
     proxies = proxies_of(looked_up)
     if options.requestheader_client_ca_file:
         pem = _read(options.requestheader_client_ca_file, "--requestheader-client-ca-file")
-        proxies = TrustedProxies(Authorities(pem), effective.proxy_settings(options))
-    return Authenticator(
+        proxies = TrustedProxies(Authorities(pem), proxy_settings(options))
+    return DelegatedAuthenticator(
         time.monotonic,
         Authorities(clients) if clients else None,
         proxies,
@@ -78,7 +89,7 @@ async def make_authenticator(options: Options, reviewer: Reviewer | None) -> Aut
     )
 
 
-async def _look_up(options: Options, reviewer: Reviewer) -> Mapping[str, str]:
+async def _look_up(options: RunOptions, reviewer: Reviewer) -> Mapping[str, str]:
     try:
         return await reviewer.authentication_config()
     except Exception as error:
@@ -103,3 +114,102 @@ def _read(path: str, flag: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CertificateError(f"{flag} {path}: cannot be read: {error}") from error
+
+
+# What the flags say about serving
+
+
+def address(options: RunOptions) -> Address:
+    if not 0 <= options.secure_port <= 65535:
+        what = f"--secure-port {options.secure_port} must be between 0 and 65535, inclusive"
+        raise OptionError(f"{what}. 0 for turning off secure port")
+    return Address(options.bind_address or "0.0.0.0", options.secure_port, options.permit_port_sharing)
+
+
+def tls_settings(options: RunOptions) -> TlsSettings:
+    return TlsSettings(
+        options.tls_cert_file,
+        options.tls_private_key_file,
+        options.cert_dir,
+        options.tls_min_version,
+        options.tls_cipher_suites,
+    )
+
+
+def access_settings(options: RunOptions) -> AccessSettings:
+    for path in options.authorization_always_allow_paths:
+        if "*" in path[:-1]:
+            raise OptionError(f'--authorization-always-allow-paths: only trailing * allowed in "{path}"')
+    return AccessSettings(
+        options.authorization_always_allow_paths,
+        allowed_seconds=options.authorization_webhook_cache_authorized_ttl.seconds,
+        refused_seconds=options.authorization_webhook_cache_unauthorized_ttl.seconds,
+    )
+
+
+def proxy_settings(options: RunOptions) -> ProxySettings:
+    return ProxySettings(
+        options.requestheader_allowed_names,
+        options.requestheader_username_headers,
+        options.requestheader_group_headers,
+        options.requestheader_extra_headers_prefix,
+        options.requestheader_uid_headers,
+    )
+
+
+# What is served
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What a scheduler says of itself."""
+
+    is_ending: Callable[[], bool]
+    #: What keeps the cluster from being known.
+    sync_problem: Callable[[], str]
+    #: What is wrong with the election; None if there is none.
+    election_problem: Callable[[], str] | None = None
+
+
+def pages_of(options: RunOptions, replica: Replica, health: Health, logging: Logging) -> Pages:
+    """Return the pages of a replica."""
+    gates, started_at = options.feature_gates, time.time()
+    election = [NamedCheck("leaderElection", health.election_problem)] if health.election_problem is not None else []
+    shutdown = NamedCheck("shutdown", lambda: "process is shutting down" if health.is_ending() else "")
+    sync = NamedCheck("sched-handler-sync", health.sync_problem)
+    return Pages(
+        healthz=election,
+        readyz=[*election, shutdown, sync],
+        metrics=replica.metrics,
+        health_metrics=HealthMetrics(started_at),
+        pod_resources=_resources_of(replica),
+        configuration=lambda: to_external(replica.reloader.configuration),
+        flags=dict(options.texts) if gates.enabled("ComponentFlagz") else None,
+        version=VERSION,
+        started_at=started_at,
+        now=time.time,
+        has_status=gates.enabled("ComponentStatusz"),
+        set_verbosity=_verbosity_setter(logging) if replica.reloader.configuration.enable_profiling else None,
+        inspector=Inspection(replica),
+    )
+
+
+def _resources_of(replica: Replica) -> Callable[[], Awaitable[bytes | None]]:
+    async def text() -> bytes | None:
+        if not replica.is_scheduling:
+            # Another one leads, and tells.
+            return None
+        # It takes long on a large cluster, and the loop has pods to schedule.
+        return await asyncio.to_thread(resource_usage.pod_resources_text, replica.watching.objects("Pod"))
+
+    return text
+
+
+def _verbosity_setter(logging: Logging) -> Callable[[str], str]:
+    def set_verbosity(text: str) -> str:
+        if not text.isdigit():
+            raise ValueError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+        logging.set_verbosity(int(text))
+        return f"successfully set klog.logging.verbosity to {text}"
+
+    return set_verbosity

@@ -3,7 +3,7 @@
 The queue and the nodes are read at once, also while a cycle waits for an extender: reading them changes nothing. An
 explanation asks plugins that remember what they found for the pod under way, so it is made between two cycles.
 
-`serving.inspecting` is how they are asked over HTTP.
+`serving.debug_pages` is how they are asked over HTTP.
 """
 
 from __future__ import annotations
@@ -28,7 +28,14 @@ from stowplan.observe.pod_history import PodHistory, render_history, waiting_dat
 from stowplan.observe.queue_state import QueueView, counts
 from stowplan.observe.resource_usage import node_usage
 from stowplan.observe.summary import node_summary, summary
-from stowplan.serving.inspecting import Answer, BadQueryError, ExplainQuery, NodesQuery, QueueQuery, UnknownObjectError
+from stowplan.serving.debug_pages import (
+    BadQueryError,
+    ExplainAnswer,
+    ExplainQuery,
+    NodesQuery,
+    QueueQuery,
+    UnknownObjectError,
+)
 
 T = TypeVar("T")
 
@@ -39,7 +46,7 @@ class Inspection:
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
 
-    async def explain(self, query: ExplainQuery) -> Answer:
+    async def explain(self, query: ExplainQuery) -> ExplainAnswer:
         """Explain a pod, as if it were to be scheduled now, and tell what became of it so far."""
         extenders, hearing = self._replica.cluster.extenders, None
         if extenders:
@@ -47,14 +54,6 @@ class Inspection:
             pod, nodes = await self._between_cycles(lambda now_ns: self._question(query))
             hearing = await ask_extenders(extenders, pod, nodes)
         return await self._between_cycles(lambda now_ns: self._explain(query, now_ns, hearing))
-
-    async def queue(self, query: QueueQuery) -> dict[str, Any]:
-        """Show who waits."""
-        return self._queue(query)
-
-    async def nodes(self, query: NodesQuery) -> dict[str, Any]:
-        """Show what nodes have and what is taken of it."""
-        return self._nodes(query)
 
     async def _between_cycles(self, answer: Callable[[int], T]) -> T:
         """Ask while no cycle is under way, so that nothing is half done."""
@@ -80,7 +79,7 @@ class Inspection:
         with _without(cluster.cache, pod):
             return pending, feasible_nodes(cluster.field, _profile(cluster, pending), pending)
 
-    def _explain(self, query: ExplainQuery, now_ns: int, hearing: ExtenderReports | None) -> Answer:
+    def _explain(self, query: ExplainQuery, now_ns: int, hearing: ExtenderReports | None) -> ExplainAnswer:
         pod = self._find(query.pod)
         cluster, cache = self._replica.cluster, self._replica.scheduler.state.cache
         placed = cache.placed(pod)
@@ -93,8 +92,8 @@ class Inspection:
         with _without(cache, pod):
             explanation = explain(cluster.field, profile, pending, hearing)
         if query.is_text:
-            return Answer(text=_text(explanation, story, query))
-        return Answer(data=_data(explanation, story, query))
+            return ExplainAnswer(text=_text(explanation, story, query))
+        return ExplainAnswer(data=_data(explanation, story, query))
 
     def _find(self, key: str) -> Pod:
         key = key if "/" in key else f"default/{key}"
@@ -105,7 +104,8 @@ class Inspection:
 
     # Queue and nodes
 
-    def _queue(self, query: QueueQuery) -> dict[str, Any]:
+    async def queue(self, query: QueueQuery) -> dict[str, Any]:
+        """Show who waits."""
         view = self._view()
         waiting = [
             one
@@ -122,7 +122,8 @@ class Inspection:
         questions_about = extenders.questions.of if extenders is not None else lambda pod: ()
         return QueueView(state.queue, replica.limits, state.waiting, replica.timeline, awaited, questions_about)
 
-    def _nodes(self, query: NodesQuery) -> dict[str, Any]:
+    async def nodes(self, query: NodesQuery) -> dict[str, Any]:
+        """Show what nodes have and what is taken of it."""
         _check_sort(self._replica.scheduler.state.cache, query.sort)
         found = node_usage(self._replica.scheduler.state.cache, query.wants)
         if query.sort == "name":

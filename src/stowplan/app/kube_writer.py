@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stowplan.app import clients
+from stowplan.app.process import now
 from stowplan.engine.ports import Note
 from stowplan.framework.handle import ConflictError
 from stowplan.kube.backoff import Draw
@@ -20,25 +20,27 @@ class KubeWriter(Writes):
     """Writes to a cluster, as long as `may_write` lets it; events are `recorder`'s to write."""
 
     def __init__(self, client: Client, draw: Draw, may_write: Callable[[], bool], recorder: Recorder) -> None:
-        super().__init__(client, clients.now, draw, may_write)
+        super().__init__(client, now, draw, may_write)
         self.object_writer = KubeObjectWriter(self.objects)
         self._recorder = recorder
 
     def record(self, note: Note) -> None:
-        related = reference_to(note.related) if note.related is not None else None
-        # A victim may belong to another scheduler; who evicts it is the scheduler of the pod it makes room for.
-        whose = note.related if note.related is not None else note.pod
-        self._recorder.record(
-            Occurrence(
-                regarding=reference_to(note.pod),
-                related=related,
-                type=note.type,
-                reason=note.reason,
-                action=note.action,
-                note=note.text,
-                controller=whose.spec.scheduler_name,
-            )
-        )
+        self._recorder.record(occurrence_of(note))
+
+
+def occurrence_of(note: Note) -> Occurrence:
+    """Return what is recorded as an event."""
+    # A victim may belong to another scheduler; who evicts it is the scheduler of the pod it makes room for.
+    whose = note.related if note.related is not None else note.pod
+    return Occurrence(
+        regarding=reference_to(note.pod),
+        related=reference_to(note.related) if note.related is not None else None,
+        type=note.type,
+        reason=note.reason,
+        action=note.action,
+        note=note.text,
+        controller=whose.spec.scheduler_name,
+    )
 
 
 class KubeObjectWriter:

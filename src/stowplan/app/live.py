@@ -3,8 +3,8 @@
     configuration -> clients -> replica, endpoints -> (lead) -> schedule -> end
 
 Only the leader schedules, and `kube.writes` asks before every write whether we still lead. SIGTERM lets bindings end,
-gives the lease back and ends; SIGHUP reads the configuration again; SIGUSR2 writes down cache and queue. `replica` has
-the parts.
+gives the lease back and ends; SIGHUP reads the configuration again; SIGUSR2 writes down cache and queue.
+`app/replica.py` has the parts.
 """
 
 from __future__ import annotations
@@ -14,20 +14,17 @@ import os
 import random
 import signal
 import socket
-import time
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, Final
 
-from stowplan.app import clients, effective, garbage, startup
-from stowplan.app.configuration_source import ConfigurationSource, SourceError
-from stowplan.app.effective import OptionError
-from stowplan.app.endpoints import open_endpoints
-from stowplan.app.inspection import Inspection
-from stowplan.app.live_pages import State, pages_of
-from stowplan.app.options import Options
-from stowplan.app.replica import Connections, Replica, Settings
+from stowplan.app import clients
+from stowplan.app.configuration import ConfigurationSource, SourceError, configure, find_source, write_configuration
+from stowplan.app.endpoints import Health, open_endpoints, pages_of
+from stowplan.app.options import OptionError, RunOptions, shown_metrics
+from stowplan.app.process import now, settle_down, steady_clock
+from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.config.errors import ConfigError
 from stowplan.config.types import Configuration
 from stowplan.framework.handle import ExtenderError
@@ -59,18 +56,18 @@ UNSTARTABLE: Final = (
 _log = log_for(__name__)
 
 
-async def run(options: Options, logging: Logging) -> int:
+async def run(options: RunOptions, logging: Logging) -> int:
     """Schedule until told to stop; return the exit code. Raises one of UNSTARTABLE if it cannot begin."""
     now_ns = steady_clock()
-    metrics = Metrics(now_ns, options.feature_gates, effective.shown_metrics(options), effective.version(options))
-    source = await startup.find_source(options, metrics.requests)
-    configuration = await startup.configure(options, source)
+    metrics = Metrics(now_ns, options.feature_gates, shown_metrics(options), version(options))
+    source = await find_source(options, metrics.requests)
+    configuration = await configure(options, source)
     if options.write_config_to:
-        startup.write_configuration(configuration, options.write_config_to)
+        write_configuration(configuration, options.write_config_to)
         return 0
-    _log.info("Starting Kubernetes Scheduler", version=effective.version(options))
+    _log.info("Starting Kubernetes Scheduler", version=version(options))
     connection = configuration.client_connection
-    connections = Connections(
+    connections = KubeClients(
         await clients.open_client(connection, options.master, "scheduler", metrics.requests),
         await clients.open_client(connection, options.master, "", metrics.requests),
         await clients.open_client(
@@ -78,7 +75,7 @@ async def run(options: Options, logging: Logging) -> int:
         ),
     )
     try:
-        return await Live(Settings(options, configuration, metrics, now_ns), connections, source, logging).run()
+        return await Live(ReplicaSettings(options, configuration, metrics, now_ns), connections, source, logging).run()
     finally:
         await connections.close()
 
@@ -88,17 +85,16 @@ def _lease_timeout(configuration: Configuration) -> float:
     return max(1.0, configuration.leader_election.renew_deadline.seconds / 2)
 
 
-def steady_clock() -> Callable[[], int]:
-    """Return a clock in nanoseconds since the epoch that never goes back, whatever is done to that of the machine."""
-    ahead = time.time_ns() - time.monotonic_ns()
-    return lambda: time.monotonic_ns() + ahead
+def version(options: RunOptions) -> str:
+    """Return the version to report: --version=v... sets it."""
+    return options.version if options.version.startswith("v") else clients.VERSION
 
 
 class Live:
     """One replica from start to end."""
 
     def __init__(
-        self, settings: Settings, connections: Connections, source: ConfigurationSource | None, logging: Logging
+        self, settings: ReplicaSettings, connections: KubeClients, source: ConfigurationSource | None, logging: Logging
     ) -> None:
         self._options, self._configuration, self._metrics = settings.options, settings.configuration, settings.metrics
         self._source, self._logging = source, logging
@@ -155,7 +151,7 @@ class Live:
         """Start to watch, and wait until the cluster is known."""
         self._start(self._replica.watching.run(), "watches")
         await self._replica.watching.settled()
-        garbage.settle_down()
+        settle_down()
         self._has_synced = True
         _log.v(3).info("Handlers synced")
 
@@ -201,13 +197,13 @@ class Live:
         if not election.leader_elect:
             return None
         reporter = self._configuration.profiles[0].scheduler_name
-        lock = LeaseLock(client, election.resource_namespace, election.resource_name, reporter, clients.now)
+        lock = LeaseLock(client, election.resource_namespace, election.resource_name, reporter, now)
         spans = (election.lease_duration, election.renew_deadline, election.retry_period)
         try:
             timing = Timing(*(span.seconds for span in spans))
         except ValueError as error:
             raise OptionError(str(error)) from None
-        candidate = Candidate(f"{socket.gethostname()}_{uuid.uuid4()}", clients.now, random.Random().random)
+        candidate = Candidate(f"{socket.gethostname()}_{uuid.uuid4()}", now, random.Random().random)
         self._metrics.lead(election.resource_name, False)
         callbacks = Callbacks(
             self._begin, self._stop_leading, _see_leader, lambda: self._metrics.renew_slowly(election.resource_name)
@@ -265,16 +261,9 @@ class Live:
         self._replica.take(await self._replica.reloader.reread(self._source))
 
     def _pages(self) -> Pages:
-        replica = self._replica
-        state = State(
-            election_problem=self._elector.problem if self._elector is not None else None,
-            is_ending=lambda: self._is_asked_to_end,
-            sync_problem=self._sync_problem,
-            pods=lambda: replica.watching.objects("Pod") if replica.is_scheduling else None,
-            configuration=lambda: replica.reloader.configuration,
-            inspector=Inspection(replica),
-        )
-        return pages_of(self._options, state, self._metrics, self._logging)
+        election_problem = self._elector.problem if self._elector is not None else None
+        health = Health(lambda: self._is_asked_to_end, self._sync_problem, election_problem)
+        return pages_of(self._options, self._replica, health, self._logging)
 
 
 def _see_leader(identity: str) -> None:

@@ -1,18 +1,27 @@
-"""What `stowplan run` was told on its command line: kube-scheduler's flags as one read-only value.
+"""What `stowplan run` was told on its command line, and what that makes of a configuration and of logs and metrics.
 
-`cli/flag_table.py` says how each flag is written; a field here is the flag of the same name with dashes. What the flags
-make of a configuration is up to `effective`.
+`cli/flag_table.py` says how each flag is written; a field of `RunOptions` is the flag of the same name with dashes.
+With `--config` the file counts: deprecated flags are ignored and only those of leader election win over it. Without a
+file the deprecated flags count too. What the flags say about serving is read in `app/endpoints.py`.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
 import msgspec
 
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.config.types import ClientConnection, Configuration, LeaderElection
 from stowplan.model.duration import Duration, of_seconds
+from stowplan.observe.logs import LogSettings
+
+if TYPE_CHECKING:
+    from stowplan.observe.series import Shown
 
 
-class Options(msgspec.Struct, frozen=True, rename="kebab"):
+class RunOptions(msgspec.Struct, frozen=True, rename="kebab"):
     """All flags, with upstream's defaults. `given` names those that were written out."""
 
     # Misc
@@ -104,3 +113,110 @@ class Options(msgspec.Struct, frozen=True, rename="kebab"):
     given: frozenset[str] = frozenset()
     #: Every flag as text, for /flagz.
     texts: tuple[tuple[str, str], ...] = ()
+
+
+_ELECTION: Final = {
+    "leader-elect": "leader_elect",
+    "leader-elect-lease-duration": "lease_duration",
+    "leader-elect-renew-deadline": "renew_deadline",
+    "leader-elect-retry-period": "retry_period",
+    "leader-elect-resource-lock": "resource_lock",
+    "leader-elect-resource-name": "resource_name",
+    "leader-elect-resource-namespace": "resource_namespace",
+}
+_CLIENT: Final = {
+    "kubeconfig": "kubeconfig",
+    "kube-api-content-type": "content_type",
+    "kube-api-qps": "qps",
+    "kube-api-burst": "burst",
+}
+_PROFILING: Final = {"profiling": "enable_profiling", "contention-profiling": "enable_contention_profiling"}
+
+DEPRECATED: Final = (*_CLIENT, *_PROFILING)
+
+
+class OptionError(ValueError):
+    """Flags that cannot be used; the text names the flag."""
+
+
+def has_file(options: RunOptions) -> bool:
+    """Say whether the configuration is written down somewhere, so that deprecated flags do not count."""
+    return bool(options.config or options.config_map or options.config_text)
+
+
+def apply_flags(options: RunOptions, written: Configuration) -> Configuration:
+    """Return the configuration in force, given the one that is written down, or the default one."""
+    election: LeaderElection = _with_flags(options, written.leader_election, _ELECTION)
+    found = msgspec.structs.replace(written, leader_election=election)
+    if has_file(options):
+        return found
+    client: ClientConnection = _with_flags(options, found.client_connection, _CLIENT)
+    found = msgspec.structs.replace(found, client_connection=client)
+    configuration: Configuration = _with_flags(options, found, _PROFILING)
+    return configuration
+
+
+def _with_flags(options: RunOptions, value: Any, names: dict[str, str]) -> Any:
+    changes = {
+        field: getattr(options, flag.replace("-", "_")) for flag, field in names.items() if flag in options.given
+    }
+    return msgspec.structs.replace(value, **changes)
+
+
+def ignored_flags(options: RunOptions) -> list[str]:
+    """Name the flags that were given but do not count, because the configuration comes from a file."""
+    return [name for name in DEPRECATED if name in options.given] if has_file(options) else []
+
+
+def log_settings(options: RunOptions) -> LogSettings:
+    """Return what the logging flags say; raise OptionError if one makes no sense."""
+    if options.logging_format not in ("text", "json"):
+        raise OptionError(
+            f'format: Invalid value: "{options.logging_format}": Unsupported log format; write text or json'
+        )
+    is_json = options.logging_format == "json"
+    splits = options.log_json_split_stream if is_json else options.log_text_split_stream
+    vmodule = tuple(_vmodule(piece) for piece in options.vmodule)
+    return LogSettings("json" if is_json else "text", options.v, vmodule, splits)
+
+
+def _vmodule(piece: str) -> tuple[str, int]:
+    pattern, equals, verbosity = piece.partition("=")
+    if not (equals and pattern and verbosity.isdigit()):
+        raise OptionError(
+            f'invalid argument "{piece}" for "--vmodule" flag: "{piece}" does not have the pattern=N format'
+        )
+    return pattern, int(verbosity)
+
+
+def shown_metrics(options: RunOptions) -> Shown:
+    """Return what is left out of the metrics; `metric,label=value,value` allows values of a label."""
+    # Loaded here: the flags are read, and their help is written, without the library of metrics.
+    from stowplan.observe.series import Shown
+
+    allowed: dict[tuple[str, str], frozenset[str]] = {}
+    for piece in _allowed_labels(options):
+        key, equals, values = piece.partition("=")
+        metric, comma, label = key.partition(",")
+        if not (equals and comma):
+            raise OptionError(f'--allow-metric-labels: "{piece}": write metric,label=value,value')
+        allowed[metric.strip(), label.strip()] = frozenset(values.strip("'\"").split(","))
+    return Shown(frozenset(options.disabled_metrics), allowed)
+
+
+def _allowed_labels(options: RunOptions) -> tuple[str, ...]:
+    """Return what the flag says, or the file in its place."""
+    path = options.allow_metric_labels_manifest
+    if not path:
+        return options.allow_metric_labels
+    if options.allow_metric_labels:
+        raise OptionError("--allow-metric-labels and --allow-metric-labels-manifest exclude each other; give one")
+    import yaml
+
+    try:
+        found = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
+        written = msgspec.convert(found, dict[str, str])
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
+        remedy = "give a YAML file of lines such as metric,label: value,value"
+        raise OptionError(f"--allow-metric-labels-manifest {path}: {error}; {remedy}") from error
+    return tuple(f"{key}={values}" for key, values in written.items())

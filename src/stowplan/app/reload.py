@@ -14,8 +14,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from stowplan.app.cluster import Built
-from stowplan.app.configuration_source import ConfigurationSource, SourceError
-from stowplan.app.settings import KnownPlugins
+from stowplan.app.configuration import ConfigurationSource, KnownPlugins, SourceError
 from stowplan.config.construct import resolve
 from stowplan.config.declarations import Declarations
 from stowplan.config.errors import ConfigError
@@ -40,7 +39,7 @@ NEEDS_RESTART: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedConfiguration:
     """A configuration that can be put in force; fields are named as in the file."""
 
     #: As it will be in force: what needs a restart is still as it was.
@@ -50,7 +49,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedConfiguration:
     """A configuration that cannot be used; the one in force stays."""
 
     reason: str
@@ -62,18 +61,18 @@ def reloaded(
     registry: Registry,
     gates: FeatureGates = DEFAULT_GATES,
     reading: Reading = AS_IT_IS,
-) -> Accepted | Refused:
+) -> AcceptedConfiguration | RejectedConfiguration:
     """Check a new text through all stages and say what it changes."""
     known = KnownPlugins(registry)
     try:
         wanted = load(text, known, gates, reading)
     except ConfigError as error:
-        return Refused(f"{error.stage}: {error}")
+        return RejectedConfiguration(f"{error.stage}: {error}")
     except RegistryError as error:
-        return Refused(f"construct: {error}")
+        return RejectedConfiguration(f"construct: {error}")
     if _sorter(wanted, known) != _sorter(current, known):
         what = f"the queue is sorted by {_sorter(current, known)[0]!r}, and pods wait in that order"
-        return Refused(f"profiles: {what}; restart the scheduler to sort it otherwise")
+        return RejectedConfiguration(f"profiles: {what}; restart the scheduler to sort it otherwise")
     return _compare(current, wanted)
 
 
@@ -84,7 +83,7 @@ def _sorter(config: Configuration, known: Declarations) -> tuple[str, object]:
     return name, profile.plugin_config.get(name)
 
 
-def _compare(current: Configuration, wanted: Configuration) -> Accepted:
+def _compare(current: Configuration, wanted: Configuration) -> AcceptedConfiguration:
     changes: list[str] = []
     needs_restart: list[str] = []
     kept: dict[str, object] = {}
@@ -99,7 +98,7 @@ def _compare(current: Configuration, wanted: Configuration) -> Accepted:
             changes += _changed_profiles(current, wanted)
         else:
             changes.append(each.encode_name)
-    return Accepted(msgspec.structs.replace(wanted, **kept), tuple(changes), tuple(needs_restart))
+    return AcceptedConfiguration(msgspec.structs.replace(wanted, **kept), tuple(changes), tuple(needs_restart))
 
 
 def _changed_profiles(current: Configuration, wanted: Configuration) -> list[str]:
@@ -130,16 +129,16 @@ class Reloader:
     reading: Reading = AS_IT_IS
     _waiting: tuple[Configuration, Built] | None = field(default=None, init=False)
 
-    def offer(self, text: str) -> Accepted | Refused:
+    def offer(self, text: str) -> AcceptedConfiguration | RejectedConfiguration:
         """Check a new text; if it is good, hold it until `apply`, in place of one that waits already."""
         answer = reloaded(self.configuration, text, self.registry, self.gates, self.reading)
-        if isinstance(answer, Refused):
+        if isinstance(answer, RejectedConfiguration):
             return answer
         try:
             # A plugin may refuse its arguments only when it is made, and a certificate is no good only when it is read.
             built = self.build(answer.configuration)
         except Exception as error:
-            return Refused(f"construct: {error}")
+            return RejectedConfiguration(f"construct: {error}")
         self._waiting = (answer.configuration, built) if answer.changes else None
         return answer
 
@@ -152,14 +151,16 @@ class Reloader:
         self.swap(self.configuration, built)
         return True
 
-    async def reread(self, source: ConfigurationSource) -> Accepted | Refused:
+    async def reread(self, source: ConfigurationSource) -> AcceptedConfiguration | RejectedConfiguration:
         """Read a source again and offer what it says: all that a signal to reload has to call."""
         try:
             return self.offer(await source.read())
         except SourceError as error:
-            return Refused(str(error))
+            return RejectedConfiguration(str(error))
 
-    async def follow(self, source: ConfigurationSource, tell: Callable[[Accepted | Refused], None]) -> None:
+    async def follow(
+        self, source: ConfigurationSource, tell: Callable[[AcceptedConfiguration | RejectedConfiguration], None]
+    ) -> None:
         """Offer every new text of a source, and tell what became of it, until cancelled."""
         while True:
             await source.changed()

@@ -1,6 +1,6 @@
 """A scheduler joined with its cluster: the flow, what it writes to and watches, who listens, how it is reconfigured.
 
-`live` starts it, stops it and decides when it may schedule.
+`app/live.py` starts it, stops it and decides when it may schedule.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from stowplan.app import clients, effective, startup
 from stowplan.app.assembly import assemble, reassemble
 from stowplan.app.cluster import Built, Cluster, Ties
+from stowplan.app.configuration import queue_limits_of, reading
 from stowplan.app.kube_writer import KubeWriter
-from stowplan.app.options import Options
-from stowplan.app.reload import Accepted, Refused, Reloader
+from stowplan.app.options import RunOptions
+from stowplan.app.process import now
+from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader
 from stowplan.app.watching import Watching, watched
 from stowplan.config.types import Configuration
 from stowplan.engine.ports import Timeouts, Writer
@@ -37,7 +38,7 @@ _log = log_for(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Connections:
+class KubeClients:
     """Clients of the cluster, each with its own share of requests, so that none is in the way of another.
 
     One is for what is decided on, one for events, one for the lease: a burst of bindings must not cost us the lead.
@@ -52,10 +53,10 @@ class Connections:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ReplicaSettings:
     """What a replica is made from."""
 
-    options: Options
+    options: RunOptions
     configuration: Configuration
     metrics: Metrics
     now_ns: Callable[[], int]
@@ -68,14 +69,14 @@ class Settings:
 class Replica:
     """Everything of one scheduler but its life. `is_scheduling` says whether cycles run."""
 
-    def __init__(self, settings: Settings, connections: Connections, may_write: Callable[[], bool]) -> None:
+    def __init__(self, settings: ReplicaSettings, connections: KubeClients, may_write: Callable[[], bool]) -> None:
         options, configuration, self.metrics = settings.options, settings.configuration, settings.metrics
         draw = random.Random().random
-        self.recorder = Recorder(connections.events, socket.gethostname(), clients.now, draw, _report)
+        self.recorder = Recorder(connections.events, socket.gethostname(), now, draw, _report)
         self.recorder.give_way(lambda: connections.cluster.is_busy)
         writer = settings.writer(KubeWriter(connections.cluster, draw, may_write, self.recorder))
         self.cluster = _make_cluster(settings)
-        self.limits = effective.queue_limits(options, configuration)
+        self.limits = queue_limits_of(options, configuration)
         self.scheduler = assemble(self.cluster, writer, settings.now_ns, TIMEOUTS, limits=self.limits)
         self.timeline = Timeline(settings.now_ns)
         self.watching = Watching(self.scheduler, self.metrics)
@@ -85,7 +86,7 @@ class Replica:
         self.reloader = Reloader(
             configuration, self.cluster.registry, self.cluster.build, self._swap, options.feature_gates
         )
-        self.reloader.reading = startup.reading(options)
+        self.reloader.reading = reading(options)
         self._retiring: set[asyncio.Task[None]] = set()
         self._listen()
 
@@ -116,9 +117,9 @@ class Replica:
         nodes, pods = self.watching.objects("Node"), self.watching.objects("Pod")
         dump.write(_log, cache, queue, dump.compare(cache, queue, nodes, pods))
 
-    def take(self, answer: Accepted | Refused) -> None:
+    def take(self, answer: AcceptedConfiguration | RejectedConfiguration) -> None:
         """Put in force what became of another configuration, if it is good."""
-        if isinstance(answer, Refused):
+        if isinstance(answer, RejectedConfiguration):
             _log.error(answer.reason, "Configuration refused; the one in force stays")
             return
         _log.info("Configuration read", changes=answer.changes, needsRestart=answer.needs_restart)
@@ -148,13 +149,13 @@ class Replica:
         metrics, log, timeline = self.metrics, ReportLog(), self.timeline
         metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
         self.cluster.stopwatch.have_noted(metrics.plugins.note, metrics.plugins.note_awaited)
-        self.cluster.measures = metrics.plugins
+        self.cluster.handle.measures = metrics.plugins
 
         self.scheduler.environment.tell = tell_all(metrics, log, timeline)
         self.scheduler.environment.note_point = metrics.plugins.point_ended
 
 
-def _make_cluster(settings: Settings) -> Cluster:
+def _make_cluster(settings: ReplicaSettings) -> Cluster:
     configuration = settings.configuration
     # With one worker kube-scheduler's choice between equals is determined, so ours is the same.
     ties: Ties = "upstream" if configuration.parallelism == 1 else "random"

@@ -1,4 +1,4 @@
-"""Asks a running scheduler over HTTP: finds it, and says who is asking. `serving.inspecting` has what can be asked."""
+"""Asks a running scheduler over HTTP: finds it, and says who is asking. `serving.debug_pages` has what can be asked."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from stowplan.app import clients
-from stowplan.app.release import USER_AGENT
+from stowplan.app.clients import USER_AGENT
+from stowplan.app.process import now
 from stowplan.kube import credentials, local_kubeconfig
 from stowplan.kube.client import ApiRequest, Client, ClientSettings
 from stowplan.kube.credentials import Credentials, CredentialsError
@@ -70,7 +70,7 @@ async def _credentials(where: Where) -> Credentials:
             f"{found} does not say where the scheduler is; give its address with --server https://HOST:10259"
         )
     if access.scheduler.startswith("https:"):
-        return await credentials.load(found, os.environ, clients.now, access.scheduler)
+        return await credentials.load(found, os.environ, now, access.scheduler)
     # Read here, as the library that reads any kubeconfig takes half a second.
     return Credentials(access.scheduler, Fixed(f"Bearer {access.token}" if access.token else ""))
 

@@ -18,7 +18,7 @@ from stowplan.framework.profile import Profile, awaited_by, listed_by
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
 from stowplan.kube.informer import Informer, ServerContact
-from stowplan.kube.resources import COMMUNITY_POD_GROUP, RESOURCES, Resource, dynamic
+from stowplan.kube.resources import COMMUNITY_POD_GROUP, RESOURCES, ApiResource, dynamic
 from stowplan.observe.metrics import Metrics, event_label
 
 SECOND_NS: Final = 1_000_000_000
@@ -29,7 +29,7 @@ POD_GROUP: Final = "PodGroup"
 GATED: Final[Mapping[str, str]] = MappingProxyType({"DeviceTaintRule": "DRADeviceTaintRules"})
 
 
-def watched(profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES) -> list[Resource]:
+def watched(profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES) -> list[ApiResource]:
     """Return the resources that the plugins of some profiles need; a plugin may await a `resource.version.group`."""
     found = {kind: RESOURCES[kind] for kind in ALWAYS}
     for profile in profiles:
@@ -59,7 +59,7 @@ class Watching:
     is_scheduling: bool = False
     informers: tuple[Informer, ...] = ()
 
-    def open(self, client: Client, resources: Iterable[Resource], draw: Draw, report: Callable[[str], None]) -> None:
+    def open(self, client: Client, resources: Iterable[ApiResource], draw: Draw, report: Callable[[str], None]) -> None:
         """Make the informers; `run` starts them."""
         contact = ServerContact(report)
         self.informers = tuple(Informer(client, one, self.take, draw, contact) for one in resources)

@@ -8,7 +8,7 @@ import click
 
 from stowplan.cli import HelpfulGroup, options, output
 from stowplan.cli.inputs import make_cluster, read_settings
-from stowplan.cli.problems import BadConfigError
+from stowplan.cli.output import BadConfigError
 from stowplan.config.external import to_yaml
 from stowplan.config.feature_gates import FeatureGates
 

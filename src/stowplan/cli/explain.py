@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stowplan.cli import asking, options, output
-from stowplan.cli.problems import BadInputError
+from stowplan.cli import options, output
+from stowplan.cli.output import BadInputError
 
 if TYPE_CHECKING:
     from stowplan.cli.inputs import Inputs
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--node", "nodes", multiple=True, metavar="NAME", help="Say everything about this node, too.")
 @click.option("--all-nodes", is_flag=True, help="Say of every node what speaks against it.")
 @click.option("-o", "--output", "form", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
-@asking.finding
+@options.finding
 def command(**given: Any) -> None:
     """Say why pod NS/NAME goes where it goes, or nowhere.
 
@@ -59,7 +59,7 @@ def _split(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 
 def _ask(name: str, given: Mapping[str, Any]) -> None:
-    from stowplan.serving.inspecting import EXPLAIN
+    from stowplan.serving.debug_pages import EXPLAIN
 
     is_text = given["form"] == "text"
     parameters = {
@@ -70,7 +70,7 @@ def _ask(name: str, given: Mapping[str, Any]) -> None:
         "format": "text" if is_text else "",
         "width": str(output.width()) if is_text else "",
     }
-    answer = asking.ask(given, EXPLAIN, parameters)
+    answer = options.ask(given, EXPLAIN, parameters)
     if is_text:
         click.echo(answer, nl=False)
     else:

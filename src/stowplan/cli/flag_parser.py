@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.app.options import Options
-from stowplan.cli.flag_table import FLAGS, SHORTHANDS, Flag, Kind
+from stowplan.app.options import RunOptions
+from stowplan.cli.flag_table import FLAGS, SHORTHANDS, Kind, RunFlag
 from stowplan.config import feature_gates
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.model import duration
@@ -31,18 +31,18 @@ class FlagError(ValueError):
     """The command line cannot be read; the text is upstream's."""
 
 
-def parse(arguments: Sequence[str]) -> Options:
+def parse(arguments: Sequence[str]) -> RunOptions:
     """Read the arguments of `stowplan run`."""
     written: dict[str, list[str]] = {}
     for flag, text in _pairs(arguments):
         written.setdefault(flag.name, []).append(text)
     values = {name: _value(FLAGS[name], texts) for name, texts in written.items()}
-    fields = {field.encode_name: field for field in msgspec.structs.fields(Options)}
-    options = Options(**{fields[name].name: value for name, value in values.items()})
+    fields = {field.encode_name: field for field in msgspec.structs.fields(RunOptions)}
+    options = RunOptions(**{fields[name].name: value for name, value in values.items()})
     return msgspec.structs.replace(options, given=frozenset(values), texts=_texts(options))
 
 
-def _pairs(arguments: Sequence[str]) -> Iterator[tuple[Flag, str]]:
+def _pairs(arguments: Sequence[str]) -> Iterator[tuple[RunFlag, str]]:
     """Go through the flags and their values as they are written."""
     left = list(arguments)
     while left:
@@ -55,7 +55,7 @@ def _pairs(arguments: Sequence[str]) -> Iterator[tuple[Flag, str]]:
         yield _pair(argument, left)
 
 
-def _pair(argument: str, left: list[str]) -> tuple[Flag, str]:
+def _pair(argument: str, left: list[str]) -> tuple[RunFlag, str]:
     if not argument.startswith("--"):
         return _short(argument, left)
     name, equals, text = argument[2:].partition("=")
@@ -71,7 +71,7 @@ def _pair(argument: str, left: list[str]) -> tuple[Flag, str]:
     return flag, left.pop(0)
 
 
-def _short(argument: str, left: list[str]) -> tuple[Flag, str]:
+def _short(argument: str, left: list[str]) -> tuple[RunFlag, str]:
     letter, rest = argument[1], argument[2:]
     flag = SHORTHANDS.get(letter)
     if flag is None:
@@ -85,7 +85,7 @@ def _short(argument: str, left: list[str]) -> tuple[Flag, str]:
     return flag, left.pop(0)
 
 
-def _value(flag: Flag, texts: list[str]) -> Any:
+def _value(flag: RunFlag, texts: list[str]) -> Any:
     read = _READERS[flag.kind]
     try:
         return read(texts)
@@ -164,9 +164,9 @@ _READERS: Final[Mapping[Kind, Callable[[list[str]], Any]]] = {
 }
 
 
-def _texts(options: Options) -> tuple[tuple[str, str], ...]:
+def _texts(options: RunOptions) -> tuple[tuple[str, str], ...]:
     """Spell every flag, as /flagz shows it."""
-    fields = {field.encode_name: field.name for field in msgspec.structs.fields(Options)}
+    fields = {field.encode_name: field.name for field in msgspec.structs.fields(RunOptions)}
     return tuple((name, spelled(getattr(options, fields[name]))) for name in sorted(FLAGS))
 
 

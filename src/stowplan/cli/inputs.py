@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stowplan.app.cluster import Cluster, Ties
-from stowplan.app.settings import read_configuration
-from stowplan.cli.output import counted, write_notes
-from stowplan.cli.problems import BadConfigError, BadInputError
+from stowplan.app.configuration import read_configuration
+from stowplan.cli.output import BadConfigError, BadInputError, counted, require_embedded, write_notes
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.load import Reading
@@ -26,7 +25,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 
 if TYPE_CHECKING:
-    from stowplan.local.unmade import Unmade
+    from stowplan.local.outcome import Shortfall
 
 
 @dataclass(slots=True)
@@ -39,7 +38,7 @@ class Inputs:
     #: What was left out, and why.
     notes: list[str] = field(default_factory=list)
     #: Workloads without pods that they want, because the API refused them.
-    unmade: tuple[Unmade, ...] = ()
+    unmade: tuple[Shortfall, ...] = ()
 
     @property
     def pending(self) -> list[Pod]:
@@ -66,9 +65,10 @@ class Inputs:
 
 def read_objects(paths: Sequence[str], gates: FeatureGates) -> Inputs:
     """Read the objects of all files as an API server would, and have workloads make their pods."""
+    require_embedded("reading files as an API server would")
     # Loaded here: a configuration needs no API server.
     from stowplan.local import file_cluster
-    from stowplan.local.manifest_files import ManifestError
+    from stowplan.local.manifests import ManifestError
 
     try:
         found = file_cluster.read(paths, gates)
@@ -87,7 +87,7 @@ def read_objects(paths: Sequence[str], gates: FeatureGates) -> Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GivenConfiguration:
     """How to schedule, and where that was written."""
 
     origin: str
@@ -97,7 +97,7 @@ class Settings:
     notes: tuple[str, ...] = ()
 
 
-def read_settings(given: Mapping[str, Any]) -> Settings:
+def read_settings(given: Mapping[str, Any]) -> GivenConfiguration:
     """Read the configuration that the options name, or the default one, under their feature gates."""
     path, text, gates = given.get("config_path"), given.get("config_text"), given["gates"]
     if path is not None and text is not None:
@@ -111,10 +111,10 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
         raise BadConfigError(f"{origin}: {error.stage}: {error}") from None
     except RegistryError as error:
         raise BadConfigError(f"{origin}: construct: {error}") from None
-    return Settings(origin, config, gates, tuple(notes))
+    return GivenConfiguration(origin, config, gates, tuple(notes))
 
 
-def make_cluster(settings: Settings, ties: Ties = "random", seed: int = 0) -> Cluster:
+def make_cluster(settings: GivenConfiguration, ties: Ties = "random", seed: int = 0) -> Cluster:
     """Build an empty cluster with the profiles of a configuration."""
     try:
         return Cluster(settings.config, ties=ties, seed=seed, feature_gates=settings.gates)

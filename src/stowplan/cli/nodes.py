@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from stowplan.cli import asking, output
+from stowplan.cli import options, output
 
 _SHOWN = ("cpu", "memory", "pods")
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
@@ -22,17 +22,17 @@ _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 @click.option(
     "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
 )
-@asking.finding
+@options.finding
 def command(**given: Any) -> None:
     """Show the nodes of a running scheduler: what pods request of them, and what is free.
 
     Requests count, not what pods use; a pod counts as soon as the scheduler has chosen its node.
     """
-    from stowplan.serving.inspecting import NODES
+    from stowplan.serving.debug_pages import NODES
 
     limit = str(given["limit"] or "")
     parameters = {"name": given["name"], "labels": given["labels"], "sort": given["sort"], "limit": limit}
-    data = asking.ask_for_data(given, NODES, parameters)
+    data = options.ask_for_data(given, NODES, parameters)
     if given["form"] != "table":
         output.write_data(data, given["form"])
         return

@@ -1,7 +1,11 @@
-"""How results are written: tables for people, JSON and YAML for programs."""
+"""How results are written: tables for people, JSON and YAML for programs.
+
+And how the command line says that it cannot go on: one sentence, no traceback, exit code 2.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shlex
@@ -14,9 +18,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from stowplan.local.unmade import Unmade
+    from stowplan.local.outcome import Shortfall
 
 WIDEST = 120
+
+
+class BadInputError(click.ClickException):
+    """What was given cannot be used; the text names the file, the object, the field and what to do."""
+
+    exit_code = 2
+
+
+class BadConfigError(BadInputError):
+    """A configuration that cannot be used; the text names its source, the stage that refused it and the field."""
+
+
+def require_embedded(what: str) -> None:
+    """Raise BadInputError if the embedded API server, which `what` needs, is left out of this installation."""
+    if any(importlib.util.find_spec(f"stowplan.{name}") is None for name in ("embedded", "local")):
+        problem = f"{what} needs the embedded API server, which is left out of this installation"
+        raise BadInputError(f"{problem}; install all of it: pip install stowplan")
 
 
 def width() -> int:
@@ -67,7 +88,7 @@ def write_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     Console(width=width(), highlight=False, markup=False).print(table)
 
 
-def write_unmade(unmade: Iterable[Unmade]) -> None:
+def write_unmade(unmade: Iterable[Shortfall]) -> None:
     """Say which workloads lack pods because the API refused them."""
     for one in unmade:
         click.echo(f"not made for {one.workload} ({one.pods} missing): {one.message}")

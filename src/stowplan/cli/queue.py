@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from stowplan.cli import asking, output
+from stowplan.cli import options, output
 
 PLACES = ("in flight", "active", "backoff", "error backoff", "unschedulable", "gated")
 
@@ -21,17 +21,17 @@ PLACES = ("in flight", "active", "backoff", "error backoff", "unschedulable", "g
 @click.option(
     "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
 )
-@asking.finding
+@options.finding
 def command(**given: Any) -> None:
     """Show the pods that wait in the queue of a running scheduler.
 
     A pod is in flight while it is tried, active when it is ready, in backoff while it must wait a while, unschedulable
     until something happens that may help it, and gated until a plugin lets it in.
     """
-    from stowplan.serving.inspecting import QUEUE
+    from stowplan.serving.debug_pages import QUEUE
 
     parameters = {"namespace": given["namespace"], "place": given["place"] or "", "limit": str(given["limit"] or "")}
-    data = asking.ask_for_data(given, QUEUE, parameters)
+    data = options.ask_for_data(given, QUEUE, parameters)
     if given["form"] != "table":
         output.write_data(data, given["form"])
         return

@@ -1,6 +1,7 @@
 """`stowplan run`: schedule a cluster, in place of kube-scheduler.
 
-Its flags are kube-scheduler's and are read by `flag_parser`; what runs is `app.live`.
+Its flags are kube-scheduler's: `cli/flag_table.py` has them, `cli/flag_parser.py` reads them, and what is given in vain
+is told at the start, with the reason. What runs is `app/live.py`.
 """
 
 from __future__ import annotations
@@ -8,17 +9,29 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from typing import TYPE_CHECKING
+import textwrap
+from collections.abc import Iterator
+from typing import Final
 
 import click
+import msgspec
 
 from stowplan import __version__
-from stowplan.cli import flag_effects, flag_help, flag_parser, output
-from stowplan.cli.flag_parser import FOLLOWED, FlagError
+from stowplan.app.options import OptionError, RunOptions, ignored_flags, log_settings, shown_metrics
+from stowplan.cli import flag_parser, output
+from stowplan.cli.flag_parser import FOLLOWED, FlagError, spelled
+from stowplan.cli.flag_table import FLAGS, SECTIONS, RunFlag
+from stowplan.config.feature_gates import without_effect
+from stowplan.observe.logs import Logging, log_for
 
-if TYPE_CHECKING:
-    from stowplan.app.options import Options
-    from stowplan.observe.logs import Logging
+ABOUT: Final = """\
+Schedule the pods of a cluster, in place of kube-scheduler: the same flags, the same configuration file, the same
+permissions, endpoints, metrics, events and conditions.
+"""
+_PROXIES: Final = "requestheader-"
+_PROXY_AUTHORITY: Final = "requestheader-client-ca-file"
+_CONTENT_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf")
+_SPLIT: Final = {"log-json-split-stream": "json", "log-text-split-stream": "text"}
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "help_option_names": []}, add_help_option=False)
@@ -28,11 +41,11 @@ def command(arguments: tuple[str, ...]) -> None:
     try:
         options = flag_parser.parse(arguments)
     except FlagError as error:
-        click.echo(flag_help.usage(output.width()), err=True)
+        click.echo(usage(output.width()), err=True)
         click.echo(f"Error: {error}", err=True)
         sys.exit(1)
     if options.help:
-        click.echo(flag_help.text(output.width()), nl=False)
+        click.echo(help_text(output.width()), nl=False)
     elif options.version != "false" and not options.version.startswith("v"):
         click.echo(version_text(options.version == "raw"))
     else:
@@ -55,30 +68,103 @@ def version_text(is_raw: bool) -> str:
     return json.dumps(known)
 
 
-def start(options: Options) -> int:
+def start(options: RunOptions) -> int:
     """Run until the end; return the exit code."""
-    # Loaded here, so that help and wrong flags are answered at once.
-    from stowplan.app import effective
-    from stowplan.observe.logs import Logging, log_for
-
     try:
-        logging = Logging(effective.log_settings(options))
-    except effective.OptionError as error:
+        logging = Logging(log_settings(options))
+    except OptionError as error:
         click.echo(str(error), err=True)
         return 1
     logging.start()
     log = log_for(__name__)
-    for text in flag_effects.warnings(options):
+    for text in flag_warnings(options):
         log.warning(text)
-    return _run(options, logging)
-
-
-def _run(options: Options, logging: Logging) -> int:
-    from stowplan.app import event_loop, live
-    from stowplan.observe.logs import log_for
+    # Loaded here, so that help and wrong flags are answered at once.
+    from stowplan.app import live, process
 
     try:
-        return event_loop.run(live.run(options, logging))
+        return process.run(live.run(options, logging))
     except live.UNSTARTABLE as error:
-        log_for(__name__).error(error, "command failed")
+        log.error(error, "command failed")
         return 1
+
+
+# Help, in the sections of kube-scheduler's
+
+
+def usage(width: int) -> str:
+    """Return the flags by section."""
+    return "\n".join(["Usage:", "  stowplan run [flags]", *_sections(width)]) + "\n"
+
+
+def help_text(width: int) -> str:
+    """Return the whole help."""
+    return f"{ABOUT}\n{usage(width)}"
+
+
+def _sections(width: int) -> Iterator[str]:
+    for title, flags in SECTIONS:
+        yield f"\n{title} flags:\n"
+        for flag in flags:
+            yield from _flag(flag, width)
+
+
+def _flag(flag: RunFlag, width: int) -> Iterator[str]:
+    short = f"-{flag.shorthand}, " if flag.shorthand else "    "
+    kind = "" if flag.kind == "bool" else f" {'true|false|raw' if flag.kind == 'version' else flag.kind}"
+    yield f"  {short}--{flag.name}{kind}"
+    absent = f" Accepted without effect: {flag.absent}." if flag.absent else ""
+    told = f"{flag.help}{absent}{_default(flag)}"
+    yield textwrap.fill(told, max(width, 40), initial_indent=" " * 10, subsequent_indent=" " * 10)
+
+
+def _default(flag: RunFlag) -> str:
+    field = next(one for one in msgspec.structs.fields(RunOptions) if one.encode_name == flag.name)
+    value = spelled(field.default)
+    if value in ("", "[]", "false", "0"):
+        return ""
+    return f' (default "{value}")' if flag.kind in ("string", "ip") else f" (default {value})"
+
+
+# Flags that change nothing
+
+
+def flag_warnings(options: RunOptions) -> list[str]:
+    """Return what is to be said about flags that were given but change nothing."""
+    told = [f"--{name} has no effect: {FLAGS[name].absent}" for name in sorted(options.given) if FLAGS[name].absent]
+    told += [f"--{name} is ignored: the configuration file decides" for name in ignored_flags(options)]
+    gates = without_effect(options.feature_gates)
+    told += [gates] if gates else []
+    return [*told, *_without_their_other_half(options), *_unknown_metrics(options)]
+
+
+def _without_their_other_half(options: RunOptions) -> Iterator[str]:
+    """Tell flags that count together with another one only, which is missing or says otherwise."""
+    for name in sorted(options.given):
+        if name.startswith(_PROXIES) and not options.requestheader_client_ca_file and name != _PROXY_AUTHORITY:
+            yield f"--{name} has no effect without --{_PROXY_AUTHORITY}: the cluster says whom to believe"
+        elif name in _SPLIT and _SPLIT[name] != options.logging_format:
+            yield f"--{name} has no effect with --logging-format={options.logging_format}"
+        elif name == "legacy-config" and not (options.config or options.config_map or options.config_text):
+            yield "--legacy-config has no effect without a configuration"
+    if "kube-api-content-type" in options.given and options.kube_api_content_type not in _CONTENT_TYPES:
+        yield f"--kube-api-content-type has no effect: write {' or '.join(_CONTENT_TYPES)}; {_CONTENT_TYPES[0]} is used"
+
+
+def _unknown_metrics(options: RunOptions) -> Iterator[str]:
+    """Tell names of metrics that there are not."""
+    if not (options.disabled_metrics or options.allow_metric_labels or options.allow_metric_labels_manifest):
+        return
+    from stowplan.observe.metrics import ALL
+
+    labels = {definition.name: definition.labels for definition in ALL}
+    try:
+        shown = shown_metrics(options)
+    except OptionError:
+        # The start will tell.
+        return
+    for name in sorted(set(shown.disabled) - labels.keys()):
+        yield f"--disabled-metrics: there is no metric {name!r}, which has no effect"
+    for metric, label in shown.allowed:
+        if label not in labels.get(metric, ()):
+            yield f"--allow-metric-labels: there is no metric {metric!r} with a label {label!r}, which has no effect"

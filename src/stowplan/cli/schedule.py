@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from stowplan.app.cluster import Cluster, Gated
-from stowplan.cli import options, output, unasked
+from stowplan.cli import options, output
 from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, put_in, read_objects, read_settings
-from stowplan.cli.problems import BadInputError
+from stowplan.cli.output import BadInputError
 from stowplan.engine.results import Chosen, Failed, Refused
-from stowplan.local.unmade import Unmade
+from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
 from stowplan.observe.explanation import Explanation, render
 from stowplan.observe.summary import summary
 
+if TYPE_CHECKING:
+    from stowplan.local.outcome import Shortfall
+
+#: The points of the binding cycle, by their upstream names.
+_POINTS: Final = {"permit": "Permit", "pre_bind": "PreBind", "bind": "Bind", "post_bind": "PostBind"}
+
 
 @dataclass(slots=True)
-class Outcomes:
+class Results:
     """What became of the pods, in the order in which they had their turn."""
 
     chosen: list[Chosen] = field(default_factory=list)
@@ -28,7 +35,7 @@ class Outcomes:
     failed: list[Failed] = field(default_factory=list)
     held: list[Gated] = field(default_factory=list)
     #: Workloads whose pods the API refused.
-    unmade: tuple[Unmade, ...] = ()
+    unmade: tuple[Shortfall, ...] = ()
     explanations: list[Explanation] = field(default_factory=list)
 
 
@@ -63,7 +70,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     """
     settings = read_settings(given)
     cluster = make_cluster(settings, given["ties"], given["seed"])
-    output.write_notes((*settings.notes, *unasked.notes(cluster.profiles.values())))
+    output.write_notes((*settings.notes, *_unasked_plugins(cluster.profiles.values())))
     inputs = read_objects(given["files"], given["gates"])
     wanted = {inputs.find(name).key for name in given["explained"]}
     put_in(cluster, inputs)
@@ -82,8 +89,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(1)
 
 
-def _schedule_all(cluster: Cluster, pods: list[Pod], explained: set[str]) -> Outcomes:
-    outcomes = Outcomes()
+def _schedule_all(cluster: Cluster, pods: list[Pod], explained: set[str]) -> Results:
+    outcomes = Results()
     for pod in in_queue_order(cluster, pods):
         if pod.key in explained:
             outcomes.explanations.append(cluster.explain(pod))
@@ -112,7 +119,26 @@ def _ours(cluster: Cluster, inputs: Inputs) -> list[Pod]:
     return ours
 
 
-def _write(outcomes: Outcomes, top: int) -> None:
+def _unasked_plugins(profiles: Iterable[Profile]) -> list[str]:
+    """Name the foreign plugins that are not asked at all their points, each once: nothing is bound here."""
+    found = (
+        _unasked(plugin.name, _unasked_points(profile, plugin)) for profile in profiles for plugin in profile.foreign
+    )
+    return list(dict.fromkeys(note for note in found if note))
+
+
+def _unasked_points(profile: Profile, plugin: Any) -> list[str]:
+    return [word for point, word in _POINTS.items() if plugin in getattr(profile, point)]
+
+
+def _unasked(plugin: str, points: list[str]) -> str:
+    if not points:
+        return ""
+    verb, whom = ("is", "it") if len(points) == 1 else ("are", "them")
+    return f"plugin {plugin!r}: {' and '.join(points)} {verb} not asked here; `stowplan up --once` asks {whom}"
+
+
+def _write(outcomes: Results, top: int) -> None:
     if outcomes.chosen:
         output.write_table(("pod", "node", "feasible nodes", "score"), (_row(chosen) for chosen in outcomes.chosen))
     for gated in outcomes.held:
@@ -133,7 +159,7 @@ def _row(chosen: Chosen) -> tuple[str, str, str, str]:
     return chosen.pod.key, chosen.node_name, str(chosen.feasible_count), total
 
 
-def _as_data(outcomes: Outcomes, top: int) -> dict[str, Any]:
+def _as_data(outcomes: Results, top: int) -> dict[str, Any]:
     return {
         "placements": [
             {"pod": c.pod.key, "node": c.node_name, "feasibleNodes": c.feasible_count, "score": c.total}

@@ -5,17 +5,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
-from stowplan.cli import ENDED, options, output, up_flags
-from stowplan.cli.problems import BadInputError
+from stowplan.cli import ENDED, options, output
+from stowplan.cli.output import BadInputError, require_embedded
 
 if TYPE_CHECKING:
-    from stowplan.local.outcome import Outcome
-    from stowplan.local.up import Decided, UpOptions, View
+    from stowplan.local.outcome import ClusterOutcome
+    from stowplan.local.run_once import Decided
+    from stowplan.local.up import UpOptions, View
     from stowplan.observe.logs import Logging
+
+
+#: What only --once comes to.
+_OF_ONCE: Final = {
+    "timeout": "--timeout",
+    "explains": "--explain",
+    "allow_refused": "--allow-refused",
+    "form": "--output",
+}
+#: What only the scheduler reads.
+_OF_SCHEDULER: Final = {"config_path": "--config", "legacy_config": "--legacy-config"}
 
 
 @click.command("up")
@@ -71,7 +84,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     ends when every pod, also those that controllers make, is placed or refused, and exits with 1 if one was refused or
     its attempt failed.
     """
-    up_flags.check(ctx, given)
+    require_embedded("stowplan up")
+    _check_flags(ctx, given)
     if given["once"]:
         decided = _run_once(given)
         _write(decided, given)
@@ -79,6 +93,24 @@ def command(ctx: click.Context, /, **given: Any) -> None:
             ctx.exit(1)
     else:
         _run(given)
+
+
+def _check_flags(ctx: click.Context, given: Mapping[str, Any]) -> None:
+    """Raise BadInputError if a flag was given that would change nothing beside the others."""
+    if given["once"] and given["without"]:
+        raise BadInputError("--once waits until everything has been decided, by the whole cluster: leave out --without")
+    if not given["once"]:
+        _refuse(ctx, _OF_ONCE, "is for --once, which ends and prints; add --once, or leave it out")
+    if "scheduler" in given["without"]:
+        _refuse(ctx, _OF_SCHEDULER, "is for the scheduler, which --without leaves out; leave one of them out")
+    if given["legacy_config"] and not given["config_path"]:
+        raise BadInputError("--legacy-config is for a configuration; name it with --config")
+
+
+def _refuse(ctx: click.Context, flags: Mapping[str, str], why: str) -> None:
+    for name, flag in flags.items():
+        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise BadInputError(f"{flag} {why}")
 
 
 def _run(given: Mapping[str, Any]) -> None:
@@ -98,12 +130,12 @@ def _run(given: Mapping[str, Any]) -> None:
 
 def _run_once(given: Mapping[str, Any]) -> Decided:
     from stowplan.cli.up_views import PlainView, ScreenView, is_terminal
-    from stowplan.local import up
+    from stowplan.local import run_once
 
     view: View = ScreenView() if is_terminal() and given["form"] == "table" else PlainView(is_quiet=True)
     logging = _logging(None)
     try:
-        decided: Decided = _until_done(up.run_once(_options(given, logging), view), given)
+        decided: Decided = _until_done(run_once.run_once(_options(given, logging), view), given)
         return decided
     finally:
         logging.stop()
@@ -127,17 +159,17 @@ def _logging(stream: Any) -> Logging:
 
 
 def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
+    from stowplan.local.api_endpoint import ApiEndpoint
     from stowplan.local.cluster import ClusterOptions
-    from stowplan.local.entering import Entrance
-    from stowplan.local.starting_cluster import Beginning
+    from stowplan.local.initial_objects import InitialObjects
     from stowplan.local.up import UpOptions
 
     names = ("bind_address", "port", "token", "cert", "key", "client_ca", "allow_host")
-    entrance = Entrance(*(given[name] for name in names))
+    endpoint = ApiEndpoint(*(given[name] for name in names))
     # Claims are bound by the controllers: without those nobody would get to see the volumes.
     has_provisioner = not {"controllers", "provisioner"} & set(given["without"])
     cluster = ClusterOptions(
-        entrance,
+        endpoint,
         given["data"],
         given["config_path"] or "",
         given["gates"],
@@ -150,7 +182,7 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
     )
     return UpOptions(
         cluster,
-        Beginning(given["nodes"], given["shapes"], given["copied_from"], given["manifests"], has_provisioner),
+        InitialObjects(given["nodes"], given["shapes"], given["copied_from"], given["manifests"], has_provisioner),
         _kubeconfig(given),
         given["timeout"],
         given["explains"],
@@ -195,7 +227,7 @@ def _write_table(decided: Decided) -> None:
         click.echo(f"\n{text}", nl=False)
 
 
-def _groups(outcome: Outcome) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+def _groups(outcome: ClusterOutcome) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     return (
         ("held back", outcome.held),
         ("left to another scheduler", outcome.others),

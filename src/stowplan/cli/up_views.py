@@ -23,8 +23,8 @@ from stowplan.cli.output import counted, shown
 from stowplan.kube.local_kubeconfig import DEFAULT_PATH
 
 if TYPE_CHECKING:
+    from stowplan.local.activity import Activity
     from stowplan.local.cluster import LocalCluster
-    from stowplan.local.scoreboard import Score
 
 _GATES = b'"schedulingGates"'
 SECOND_NS = 1_000_000_000
@@ -53,11 +53,11 @@ class PlainView:
     def opened(self, cluster: LocalCluster, kubeconfig: Path | None) -> None:
         click.echo(introduction(cluster, kubeconfig))
 
-    def show(self, score: Score) -> None:
-        said = (score.nodes, score.bound, *score.phases.items())
+    def show(self, activity: Activity) -> None:
+        said = (activity.nodes, activity.bound, *activity.phases.items())
         if said != self._last:
             self._last = said
-            click.echo(headline(score))
+            click.echo(headline(activity))
 
     def close(self) -> None:
         """There is nothing to clear away."""
@@ -91,9 +91,9 @@ class ScreenView(PlainView):
         self._live = Live(console=self.console, auto_refresh=False, transient=False)
         self._live.start()
 
-    def show(self, score: Score) -> None:
+    def show(self, activity: Activity) -> None:
         if self._live is not None:
-            self._live.update(screen(score, self.console.height), refresh=True)
+            self._live.update(screen(activity, self.console.height), refresh=True)
 
     def close(self) -> None:
         if self._live is not None:
@@ -149,37 +149,37 @@ def _example(cluster: LocalCluster) -> str:
     return "/".join(pods[0][1]) if pods else ""
 
 
-def headline(score: Score) -> str:
+def headline(activity: Activity) -> str:
     """Say in one line how the cluster is."""
-    phases = ", ".join(f"{count} {phase.lower()}" for phase, count in sorted(score.phases.items())) or "none"
-    placed = f"; {score.bound} placed, {score.bound_per_second:.0f} a second" if score.schedules else ""
-    return f"{counted(score.nodes, 'node')}; pods: {phases}{placed}"
+    phases = ", ".join(f"{count} {phase.lower()}" for phase, count in sorted(activity.phases.items())) or "none"
+    placed = f"; {activity.bound} placed, {activity.bound_per_second:.0f} a second" if activity.schedules else ""
+    return f"{counted(activity.nodes, 'node')}; pods: {phases}{placed}"
 
 
-def screen(score: Score, height: int) -> Group:
+def screen(activity: Activity, height: int) -> Group:
     """Draw the summary; the list of placements is as long as the terminal allows."""
-    parts: list[Any] = [Text(headline(score), style="bold")]
-    waiting = ", ".join(f"{count} {place}" for place, count in score.waiting.items())
+    parts: list[Any] = [Text(headline(activity), style="bold")]
+    waiting = ", ".join(f"{count} {place}" for place, count in activity.waiting.items())
     if waiting:
         parts.append(Text(f"in the queue: {waiting}"))
-    parts += [_reasons(score)] if score.reasons else []
-    room = height - 8 - len(score.reasons) * 2
-    if score.last and room > 0:
-        parts.append(_placements(score, room))
+    parts += [_reasons(activity)] if activity.reasons else []
+    room = height - 8 - len(activity.reasons) * 2
+    if activity.last and room > 0:
+        parts.append(_placements(activity, room))
     return Group(*parts)
 
 
-def _reasons(score: Score) -> Table:
+def _reasons(activity: Activity) -> Table:
     table = Table("pods", "refused because", box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for message, count in score.reasons:
+    for message, count in activity.reasons:
         table.add_row(str(count), Text(message))
     return table
 
 
-def _placements(score: Score, room: int) -> Table:
+def _placements(activity: Activity, room: int) -> Table:
     table = Table("last placed", "node", "", box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for placement in score.last[:room]:
-        ago = max(0, score.now_ns - placement.at_ns) // SECOND_NS
+    for placement in activity.last[:room]:
+        ago = max(0, activity.now_ns - placement.at_ns) // SECOND_NS
         table.add_row(Text(placement.pod), Text(placement.node), f"{ago} s ago")
     return table
 

@@ -12,9 +12,9 @@ Called between two scheduling cycles, never inside one. `queue.queue` decides wh
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -26,9 +26,24 @@ from stowplan.model import device_pool
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
-from stowplan.queue.queue import SchedulingQueue
 
 TAINT_RULE: Final = "DeviceTaintRule"
+
+
+class PodQueue(Protocol):
+    """Who keeps the pods that wait, and hears what happens: `queue/queue.py`; `app/objects.py` where nobody waits."""
+
+    def add(self, pod: Pod, now_ns: int) -> None: ...
+
+    def update(self, old: Pod, new: Pod, now_ns: int) -> None: ...
+
+    def update_in_flight(self, old: Pod, new: Pod) -> None: ...
+
+    def delete(self, pod: Pod) -> None: ...
+
+    def nominate(self, pod: Pod, node_name: str, now_ns: int) -> None: ...
+
+    def on_change(self, event: Event, now_ns: int, only: Callable[[Pod], bool] | None = None) -> None: ...
 
 
 @dataclass(slots=True)
@@ -36,7 +51,7 @@ class EventHandlers:
     """Routes objects; `scheduler_names` are the profiles that are ours, `waiting` the pods that Permit holds."""
 
     cache: Cache
-    queue: SchedulingQueue
+    queue: PodQueue
     scheduler_names: Container[str]
     waiting: WaitingPods = field(default_factory=WaitingPods)
 

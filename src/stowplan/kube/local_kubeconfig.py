@@ -1,6 +1,6 @@
 """The kubeconfig of a cluster in one process, as its readers see it: where it is, and where its scheduler answers.
 
-`local/kubeconfig_file.py` writes it.
+`local/api_endpoint.py` writes it.
 """
 
 from __future__ import annotations

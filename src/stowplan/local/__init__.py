@@ -1,1 +1,1 @@
-"""`stowplan up`: API server, scheduler and the rest of a cluster in one process. Start at `up`."""
+"""`stowplan up`: API server, scheduler and the rest of a cluster in one process. Start at `local/up.py`."""

@@ -1,6 +1,6 @@
 """Everything of an embedded cluster in one object: store, API, server, controllers, scheduler; opened and closed so.
 
-`up` decides what it begins with and when it ends.
+`local/up.py` decides what it begins with and when it ends.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from stowplan.app import clients, startup
-from stowplan.app.configuration_source import FileSource, SourceError
-from stowplan.app.options import Options
-from stowplan.app.reload import Refused
+import msgspec
+
+from stowplan.app.configuration import FileSource, SourceError, configure
+from stowplan.app.options import RunOptions
+from stowplan.app.process import now
+from stowplan.app.reload import RejectedConfiguration
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.types import Configuration
 from stowplan.embedded.authorization import bootstrap
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.http.audit import AuditLog
@@ -33,14 +36,13 @@ from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
 from stowplan.kube.identity import CredentialsError
 from stowplan.kube.local_kubeconfig import Access
-from stowplan.local import entering, unused
-from stowplan.local.entering import Entrance, EntranceError, check_entrance
-from stowplan.local.kubeconfig_file import KubeconfigError
-from stowplan.local.manifest_files import ManifestError
+from stowplan.local import api_endpoint
+from stowplan.local.api_endpoint import ApiEndpoint, ApiEndpointError, KubeconfigError, check_endpoint
+from stowplan.local.components import Components
+from stowplan.local.in_process_api import InProcessWriter
+from stowplan.local.manifests import ManifestError
 from stowplan.local.pages import PagesOptions, PagesServer, serve_pages
-from stowplan.local.rest_of_cluster import RestOfCluster
-from stowplan.local.scheduler import LocalScheduler, Plan, Server
-from stowplan.local.writer import LocalWriter
+from stowplan.local.scheduler import ApiServerAccess, LocalScheduler, LocalSchedulerOptions
 from stowplan.observe.logs import Logging, log_for
 
 _log = log_for(__name__)
@@ -51,12 +53,19 @@ _SIGNING_KEY: Final = "service-account-signing-key"
 #: What works in a cluster beside its API.
 Part = Literal["controllers", "kubelets", "provisioner", "scheduler"]
 
+#: Fields of the configuration that count in other clusters only.
+_UNUSED: Final = {
+    "leader_election": "there is one scheduler, in the process of its cluster",
+    "client_connection": "the cluster is in the same process",
+    "delay_cache_until_active": "the scheduler is always active",
+}
+
 #: What makes a start impossible; each says what to do.
 UNSTARTABLE: Final = (
     ConfigError,
     CredentialsError,
     DatabaseError,
-    EntranceError,
+    ApiEndpointError,
     ExtenderError,
     KubeconfigError,
     ManifestError,
@@ -76,7 +85,7 @@ def why_unstartable(error: Exception, config: str) -> str:
 class ClusterOptions:
     """What a cluster is made from."""
 
-    entrance: Entrance
+    endpoint: ApiEndpoint
     #: The folder that keeps it; "" keeps nothing.
     data: str
     #: The file of the scheduler's configuration; "" for the default one.
@@ -102,22 +111,22 @@ class LocalCluster:
 
     def __init__(self, options: ClusterOptions) -> None:
         self._options = options
-        check_entrance(options.entrance)
-        self._entrance = entering.with_admin_token(options.entrance)
+        check_endpoint(options.endpoint)
+        self._entrance = api_endpoint.with_admin_token(options.endpoint)
         self._audit = _audit_log(options.audit_log)
         self._database = Database(Path(options.data)) if options.data else None
         key = service_tokens.new_key()
         self._signing_key = key if self._database is None else self._database.secret(_SIGNING_KEY, key)
         draw = random.Random(options.seed).getrandbits
-        self.api = Api(Store(self._database), Catalogue(), clients.now, draw, options.gates.on)
+        self.api = Api(Store(self._database), Catalogue(), now, draw, options.gates.on)
         # All of it is read at once, so that what is damaged is found before anybody works with the rest.
         for resource in self.api.catalogue.all() if self._database is not None else ():
             self.api.store.list(resource)
         self.pods, self.nodes = self._resource("Pod"), self._resource("Node")
         self.has_data = bool(self.api.store.list(self._resource("Namespace")))
         self._precedence = Precedence()
-        authority = entering.authority_of(options.entrance)
-        self._rest = RestOfCluster(self.api, self._precedence, options.without, authority=authority)
+        authority = api_endpoint.authority_of(options.endpoint)
+        self._components = Components(self.api, self._precedence, options.without, authority=authority)
         self._source = FileSource(options.config) if options.config else None
         self._serving: Serving | None = None
         self._pages: PagesServer | None = None
@@ -126,20 +135,19 @@ class LocalCluster:
 
     async def start(self) -> None:
         """Let controllers work, and serve the API; the scheduler is made, but does nothing yet."""
-        plan = await self._plan()
-        self._rest.start(self.broken)
-        entrance = self._entrance
-        entering.publish_authority(self.api, entrance)
-        self._serving = await entering.open_to_clients(self.api, entrance, self._server_options())
-        self._rest.announce(self._serving.host, self._serving.port, self.broken)
-        self.access = entering.access_to(self._serving.url, entrance)
-        credentials = entering.credentials_for(self.access, entrance)
-        shortcut = LocalWriter(self.api) if self._audit is None else None
-        server = Server(credentials, self._serving.respond, shortcut)
-        self.scheduler = LocalScheduler(plan, server, self._precedence)
-        self.scheduler.broken.add_done_callback(self._break)
+        options = await self._scheduler_options()
+        self._components.start(self.broken)
+        endpoint = self._entrance
+        api_endpoint.publish_authority(self.api, endpoint)
+        self._serving = await api_endpoint.open_to_clients(self.api, endpoint, self._server_options())
+        self._components.announce(self._serving.host, self._serving.port, self.broken)
+        self.access = api_endpoint.access_to(self._serving.url, endpoint)
+        credentials = api_endpoint.credentials_for(self.access, endpoint)
+        shortcut = InProcessWriter(self.api) if self._audit is None else None
+        server = ApiServerAccess(credentials, self._serving.respond, shortcut)
+        self.scheduler = LocalScheduler(options, server, self._precedence, self.broken)
         if self.has_scheduler:
-            await self._show_pages(self.scheduler, entrance)
+            await self._show_pages(self.scheduler, endpoint)
 
     async def schedule(self) -> None:
         """Let the scheduler work, too, if there is to be one."""
@@ -150,7 +158,10 @@ class LocalCluster:
         """End everything in the order in which it can still say so to the rest."""
         if hasattr(self, "scheduler"):
             await self.scheduler.stop()
-        await self._rest.stop()
+        if self.broken.done():
+            # Looked at, whoever else did.
+            self.broken.exception()
+        await self._components.stop()
         if self._pages is not None:
             await self._pages.close()
         if self._serving is not None:
@@ -171,7 +182,7 @@ class LocalCluster:
             return "there is no configuration to read again; give one with --config"
         answer = await self.scheduler.replica.reloader.reread(self._source)
         self.scheduler.replica.take(answer)
-        if isinstance(answer, Refused):
+        if isinstance(answer, RejectedConfiguration):
             return f"{self._source.name} is refused, and the configuration in force stays: {answer.reason}"
         told = [f"{self._source.name} is read again: {', '.join(answer.changes) or 'nothing has changed'}"]
         if answer.needs_restart:
@@ -180,10 +191,16 @@ class LocalCluster:
 
     def is_quiet(self) -> bool:
         """Look whether controllers and kubelets have had nothing to do for a while."""
-        return self._rest.is_quiet()
+        return self._components.is_quiet()
 
-    async def _show_pages(self, scheduler: LocalScheduler, entrance: Entrance) -> None:
-        options = PagesOptions(entrance.host, entrance.token, entering.tls_of(entrance), entering.names_of(entrance))
+    async def quiet(self) -> None:
+        """Wait until controllers and kubelets have done what there is to do without a scheduler."""
+        await self._components.quiet()
+
+    async def _show_pages(self, scheduler: LocalScheduler, endpoint: ApiEndpoint) -> None:
+        options = PagesOptions(
+            endpoint.host, endpoint.token, api_endpoint.tls_of(endpoint), api_endpoint.names_of(endpoint)
+        )
         self._pages = await serve_pages(scheduler.pages(), options)
         beside = f"{self.access.server.rpartition(':')[0]}:{self._pages.port}"
         self.access = replace(self.access, scheduler=beside)
@@ -201,29 +218,20 @@ class LocalCluster:
             has_watch_list=options.gates.enabled("WatchList"),
         )
 
-    def _break(self, ended: asyncio.Future[None]) -> None:
-        if self.broken.done() or ended.cancelled():
-            return
-        error = ended.exception()
-        if error is not None:
-            self.broken.set_exception(error)
-        else:
-            self.broken.set_result(None)
-
-    async def _plan(self) -> Plan:
+    async def _scheduler_options(self) -> LocalSchedulerOptions:
         options = self._options
         given = frozenset({"config"} if options.config else ())
-        flags = Options(
+        flags = RunOptions(
             config=options.config,
             legacy_config=options.legacy_config,
             feature_gates=options.gates,
             secure_port=0,
             given=given,
         )
-        configuration = await startup.configure(flags, self._source)
-        for note in unused.notes(configuration):
+        configuration = await configure(flags, self._source)
+        for note in _unused_fields(configuration):
             _log.warning(note)
-        return Plan(flags, configuration, options.logging, options.seed)
+        return LocalSchedulerOptions(flags, configuration, options.logging, options.seed)
 
     def _resource(self, kind: str) -> Resource:
         found = self.api.catalogue.of_kind("v1", kind)
@@ -236,8 +244,19 @@ def _audit_log(path: str) -> AuditLog | None:
         return None
     try:
         # Drawn apart from everything else, so that a log changes nothing about a run that is repeated.
-        return AuditLog(Path(path), clients.now, random.Random().getrandbits)
+        return AuditLog(Path(path), now, random.Random().getrandbits)
     except NotPrivateError as error:
-        raise EntranceError(f"--audit-log: {error}") from None
+        raise ApiEndpointError(f"--audit-log: {error}") from None
     except OSError as error:
-        raise EntranceError(f"--audit-log {path}: {error.strerror}; name a file that can be written") from None
+        raise ApiEndpointError(f"--audit-log {path}: {error.strerror}; name a file that can be written") from None
+
+
+def _unused_fields(configuration: Configuration) -> list[str]:
+    """Say which fields were set to something that does not matter in an embedded cluster."""
+    default = Configuration()
+    names = {field.name: field.encode_name for field in msgspec.structs.fields(Configuration)}
+    return [
+        f"{names[field]} has no effect in `stowplan up`: {why}"
+        for field, why in _UNUSED.items()
+        if getattr(configuration, field) != getattr(default, field)
+    ]

@@ -13,18 +13,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from stowplan.app import clients
+from stowplan.app.process import now
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage import conversion
 from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.storage.store import Store
-from stowplan.local import manifest_files, starting_cluster, unmade
-from stowplan.local.applying import Applier
-from stowplan.local.manifest_files import Manifest, ManifestError
-from stowplan.local.rest_of_cluster import RestOfCluster
-from stowplan.local.starting_cluster import Beginning, Contents
-from stowplan.local.unmade import Unmade
+from stowplan.local import initial_objects
+from stowplan.local.apply import Applier
+from stowplan.local.components import Components
+from stowplan.local.initial_objects import InitialObjects, LoadedObjects
+from stowplan.local.manifests import Manifest, ManifestError
+from stowplan.local.manifests import read as read_manifests
+from stowplan.local.outcome import Shortfall, find_shortfalls
 from stowplan.model import decode
 from stowplan.model.kinds import KINDS
 
@@ -40,7 +41,7 @@ class FileCluster:
 
     objects: list[Any] = field(default_factory=list)
     #: Workloads whose pods the API refused.
-    unmade: tuple[Unmade, ...] = ()
+    unmade: tuple[Shortfall, ...] = ()
     #: What is good to know of it.
     notes: list[str] = field(default_factory=list)
 
@@ -52,33 +53,33 @@ def read(paths: Sequence[str], gates: FeatureGates = DEFAULT_GATES) -> FileClust
 
 async def _read(paths: Sequence[str], gates: FeatureGates) -> FileCluster:
     found = FileCluster()
-    api = Api(Store(), Catalogue(), clients.now, random.Random(_SEED).getrandbits, gates.on)
+    api = Api(Store(), Catalogue(), now, random.Random(_SEED).getrandbits, gates.on)
     progress = _Quietly(found.notes)
-    manifests = manifest_files.read(paths)
+    manifests = read_manifests(paths)
     _refuse_twins(manifests)
     ours = [one for one in manifests if _is_only_ours(api, one)]
     served = [one for one in manifests if one not in ours]
     applier = Applier(api, keeps_status=True)
-    starting_cluster.define(applier, served, progress)
+    initial_objects.define(applier, served, progress)
     _note_leftovers(applier, served, found.notes)
     contents = await _contents(served, progress)
-    starting_cluster.put_copied(applier, contents, progress)
-    rest = RestOfCluster(api, None, is_still=True)
+    initial_objects.put_copied(applier, contents, progress)
+    rest = Components(api, None, is_still=True)
     broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     rest.start(broken)
     try:
-        await starting_cluster.put_new(applier, contents, progress, rest.quiet)
+        await initial_objects.put_new(applier, contents, progress, rest.quiet)
         await rest.quiet()
     finally:
         await rest.stop()
-    found.unmade = unmade.find(api)
+    found.unmade = find_shortfalls(api)
     found.objects = [*map(_decoded, ours), *_objects(api, manifests)]
     return found
 
 
-async def _contents(manifests: Sequence[Manifest], progress: _Quietly) -> Contents:
+async def _contents(manifests: Sequence[Manifest], progress: _Quietly) -> LoadedObjects:
     """Take everything for what a cluster has already; a storage class of ours is there only if they bring none."""
-    contents = await starting_cluster.read(Beginning(nodes=0), progress, has_data=False)
+    contents = await initial_objects.read_contents(InitialObjects(nodes=0), progress, has_data=False)
     has_class = any(one.kind == "StorageClass" for one in manifests)
     copied = tuple(replace(one, content=_all_at_once(one)) for one in manifests)
     return replace(contents, copied=copied, classes=() if has_class else contents.classes)

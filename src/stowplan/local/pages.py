@@ -1,30 +1,31 @@
 """The pages of the scheduler of an embedded cluster, on a port beside the API's: the same door, the same token.
 
-Without a token the server is on loopback only, and everybody there may read, web pages of others aside.
+Without a token the server is on loopback only, and everybody there may read, web pages of others aside. There are so
+many connections at a time, and none for longer than its client has something to say: aiohttp answers, and what sits
+between it and the network (`PageConnection`) knows no more than whether a request is answered.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import math
 import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from aiohttp import HttpVersion10, web
 
 from stowplan.embedded.http.connections import Connections, Limits
 from stowplan.embedded.http.origin import HEADERS, OwnOrigin
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.local.page_connections import PageConnection, count_as_busy
-from stowplan.serving.authentication import Authenticator
-from stowplan.serving.authorization import AccessSettings, Authorizer
-from stowplan.serving.connection_log import connection_log
-from stowplan.serving.guard import Guard, Handler
-from stowplan.serving.identity import MASTERS, AccessRequest, Decision, User
+from stowplan.serving.authentication import MASTERS, AccessDecision, AccessRequest, DelegatedAuthenticator, UserInfo
+from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
+from stowplan.serving.responses import Handler
 from stowplan.serving.routes import Pages, routes_of
+from stowplan.serving.server import connection_log
 
 #: Where kube-scheduler once served without TLS.
 USUAL_PORT: Final = 10251
@@ -32,7 +33,7 @@ _SHUTDOWN_SECONDS: Final = 0.5
 #: Few read the pages: a browser, a collector of metrics.
 _MOST_CONNECTIONS: Final = 500
 _FOR_NOBODY: Final = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
-_ADMIN: Final = User("kubernetes-admin", (MASTERS,))
+_ADMIN: Final = UserInfo("kubernetes-admin", (MASTERS,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class PagesOptions:
 
 async def serve_pages(pages: Pages, options: PagesOptions) -> PagesServer:
     """Serve on the usual port, or on a free one if that is taken."""
-    door = _Door(OwnOrigin("https" if options.tls else "http", options.host, options.names))
+    door = _OriginCheck(OwnOrigin("https" if options.tls else "http", options.host, options.names))
     app = web.Application(middlewares=[count_as_busy, door.admit, make_guard(options.token).admit])
     app.add_routes(routes_of(pages))
     runner = web.AppRunner(
@@ -97,7 +98,7 @@ async def _listen(runner: web.AppRunner, options: PagesOptions) -> asyncio.Serve
         return await listen(0)
 
 
-class _Door:
+class _OriginCheck:
     """Keeps web pages of others out, before anybody is asked for anything."""
 
     def __init__(self, origin: OwnOrigin) -> None:
@@ -120,7 +121,10 @@ def make_guard(token: str) -> Guard:
     """Let in those who have the token; without one, everybody."""
     reviewer = TokenHolder(token)
     settings = AccessSettings() if token else AccessSettings(always_allowed_paths=("/*",))
-    return Guard(Authenticator(time.monotonic, reviewer=reviewer), Authorizer(time.monotonic, settings, reviewer))
+    return Guard(
+        DelegatedAuthenticator(time.monotonic, reviewer=reviewer),
+        DelegatedAuthorizer(time.monotonic, settings, reviewer),
+    )
 
 
 class TokenHolder:
@@ -129,12 +133,118 @@ class TokenHolder:
     def __init__(self, token: str) -> None:
         self._token = token.encode()
 
-    async def review_token(self, token: str) -> User | None:
+    async def review_token(self, token: str) -> UserInfo | None:
         is_ours = not self._token or hmac.compare_digest(token.encode(), self._token)
         return _ADMIN if is_ours else None
 
-    async def review_access(self, request: AccessRequest) -> Decision:
-        return Decision(False)
+    async def review_access(self, request: AccessRequest) -> AccessDecision:
+        return AccessDecision(False)
 
     async def authentication_config(self) -> Mapping[str, str]:
         return {}
+
+
+class PageConnection(asyncio.Protocol):
+    """Hands on what arrives, and ends the connection if its client takes longer than it may."""
+
+    def __init__(self, inner: asyncio.Protocol, connections: Connections) -> None:
+        self._inner = inner
+        self._connections = connections
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._is_inside = False
+        self._is_busy = False
+        self._is_sending = False
+        self._is_unread = False
+        #: Whether part of a request is here, or something came while another one was answered.
+        self._has_more = False
+        self.since = self._loop.time()
+
+    @property
+    def is_replaceable(self) -> bool:
+        return not self._is_busy
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._is_inside = self._connections.enter(self)
+        if self._is_inside:
+            self._inner.connection_made(transport)
+        else:
+            self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._connections.leave(self)
+        if self._is_inside:
+            self._inner.connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_inside:
+            return
+        if not self._has_more:
+            self._has_more = True
+            if not self._is_busy:
+                self._start_clock()
+        self._inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._inner.eof_received() if self._is_inside else None
+
+    def pause_writing(self) -> None:
+        self._is_unread = True
+        self._start_clock()
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._is_unread = False
+        self._start_clock()
+        self._inner.resume_writing()
+
+    def begin(self, *, has_body: bool) -> None:
+        """The head of a request is here, and it is answered; its body may still be on its way."""
+        self._is_busy, self._is_sending, self._has_more = True, has_body, False
+        self._start_clock()
+
+    def end(self) -> None:
+        """Its answer is ready; the next request may come."""
+        self._is_busy = False
+        self._start_clock()
+
+    def look(self, now: float) -> None:
+        if now - self.since > self._seconds():
+            self.close()
+
+    def go_on(self) -> None:
+        """Nobody waits here for room: the pages take no large bodies."""
+
+    def make_way(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _seconds(self) -> float:
+        limits = self._connections.limits
+        if self._is_unread:
+            return limits.write_seconds
+        if self._is_busy:
+            # Without a body it is us who are waited for.
+            return limits.body_seconds if self._is_sending else math.inf
+        return limits.head_seconds if self._has_more else limits.idle_seconds
+
+    def _start_clock(self) -> None:
+        self.since = self._loop.time()
+
+
+@web.middleware
+async def count_as_busy(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Tell the connection of a request when it begins to be answered, and when that ends."""
+    connection = request.transport.get_protocol() if request.transport is not None else None
+    if not isinstance(connection, PageConnection):
+        return await handler(request)
+    connection.begin(has_body=request.can_read_body)
+    try:
+        return await handler(request)
+    finally:
+        connection.end()

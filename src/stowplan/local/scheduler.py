@@ -1,4 +1,4 @@
-"""A scheduler beside the API server of its own process: the replica that `live` runs, without lease and signals.
+"""A scheduler beside the API server of its own process: the replica that `app/live.py` runs, without lease and signals.
 
 It meets the server as it would meet any other, but on a direct line instead of a wire. It is not held to a rate, and
 gives way to clients.
@@ -12,22 +12,21 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from stowplan.app import garbage
-from stowplan.app.clients import told_to
+from stowplan.app.clients import USER_AGENT, told_to
+from stowplan.app.endpoints import Health, pages_of
 from stowplan.app.inspection import Inspection
-from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS, steady_clock
-from stowplan.app.live_pages import State, pages_of
-from stowplan.app.options import Options
-from stowplan.app.release import USER_AGENT
-from stowplan.app.replica import Connections, Replica, Settings
+from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS
+from stowplan.app.options import RunOptions
+from stowplan.app.process import settle_down, steady_clock
+from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.config.types import Configuration
 from stowplan.embedded.http.answers import Respond
 from stowplan.embedded.registry.precedence import Precedence
 from stowplan.engine.ports import Report
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.identity import Credentials
-from stowplan.local.direct_line import DirectLine
-from stowplan.local.writer import LocalWriter
+from stowplan.local.components import tell_broken
+from stowplan.local.in_process_api import InProcessTransport, InProcessWriter
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
 from stowplan.serving.routes import Pages
@@ -37,10 +36,10 @@ UNLIMITED: Final = -1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LocalSchedulerOptions:
     """How to schedule."""
 
-    options: Options
+    flags: RunOptions
     configuration: Configuration
     logging: Logging
     #: Where draws start; None for somewhere else every time.
@@ -48,26 +47,33 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ApiServerAccess:
     """How the API server of this process is reached."""
 
     credentials: Credentials
     respond: Respond
     #: Writes what every pod needs; None if each write is to be a request, because requests are written down.
-    shortcut: LocalWriter | None
+    shortcut: InProcessWriter | None
 
 
 class LocalScheduler:
     """Schedules the pods of one server from `start` to `stop`."""
 
-    def __init__(self, plan: Plan, server: Server, precedence: Precedence) -> None:
-        self._plan = plan
+    def __init__(
+        self,
+        options: LocalSchedulerOptions,
+        server: ApiServerAccess,
+        precedence: Precedence,
+        broken: asyncio.Future[None],
+    ) -> None:
+        """Make it; `broken` is told if something ends that should go on."""
+        self._options, self._broken = options, broken
         self._precedence = precedence
         self._shortcut = server.shortcut
         now_ns = steady_clock()
-        self.metrics = Metrics(now_ns, plan.options.feature_gates)
-        self._connections = Connections(*(_client(server, name, self.metrics) for name in ("scheduler", "", "")))
-        settings = Settings(plan.options, plan.configuration, self.metrics, now_ns, plan.seed)
+        self.metrics = Metrics(now_ns, options.flags.feature_gates)
+        self._connections = KubeClients(*(_client(server, name, self.metrics) for name in ("scheduler", "", "")))
+        settings = ReplicaSettings(options.flags, options.configuration, self.metrics, now_ns, options.seed)
         if self._shortcut is not None:
             settings = replace(settings, writer=self._shortcut.before)
         self.replica = Replica(settings, self._connections, lambda: True)
@@ -75,8 +81,6 @@ class LocalScheduler:
         self._tasks: set[asyncio.Task[None]] = set()
         self._cycles: asyncio.Task[None] | None = None
         self._is_ending = False
-        #: Done when something ended that should go on; the fault is its exception.
-        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
     def is_idle(self) -> bool:
@@ -101,7 +105,7 @@ class LocalScheduler:
             self._begin(self._shortcut.run())
         self._begin(replica.watching.run())
         await replica.watching.settled()
-        garbage.settle_down()
+        settle_down()
         replica.is_scheduling = True
         self._cycles = self._begin(replica.scheduler.run())
         self._begin(replica.scheduler.run_timers())
@@ -124,22 +128,11 @@ class LocalScheduler:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await replica.close()
         await self._connections.close()
-        if self.broken.done():
-            # Looked at, whoever else did.
-            self.broken.exception()
 
     def pages(self) -> Pages:
         """Return what can be read of the scheduler over HTTP."""
-        replica = self.replica
-        state = State(
-            election_problem=None,
-            is_ending=lambda: self._is_ending,
-            sync_problem=replica.watching.problem,
-            pods=lambda: replica.watching.objects("Pod") if replica.is_scheduling else None,
-            configuration=lambda: replica.reloader.configuration,
-            inspector=self.inspection,
-        )
-        return pages_of(self._plan.options, state, self.metrics, self._plan.logging)
+        health = Health(lambda: self._is_ending, self.replica.watching.problem)
+        return pages_of(self._options.flags, self.replica, health, self._options.logging)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(self._precedence.behind(work))
@@ -149,18 +142,13 @@ class LocalScheduler:
 
     def _end(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if task.cancelled() or self._is_ending or self.broken.done():
-            return
-        error = task.exception()
-        if error is not None:
-            self.broken.set_exception(error)
-        else:
-            self.broken.set_result(None)
+        if not self._is_ending:
+            tell_broken(self._broken, task)
 
 
-def _client(server: Server, name: str, metrics: Metrics) -> Client:
+def _client(server: ApiServerAccess, name: str, metrics: Metrics) -> Client:
     agent = f"{USER_AGENT}/{name}" if name else USER_AGENT
     credentials = server.credentials
-    line = DirectLine(server.respond, credentials.authorization, agent)
+    line = InProcessTransport(server.respond, credentials.authorization, agent)
     told = told_to(metrics.requests, credentials.server)
     return Client(credentials, ClientSettings(agent, qps=UNLIMITED), told, line)

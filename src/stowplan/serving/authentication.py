@@ -1,22 +1,74 @@
 """Who asks: by client certificate, by a proxy's headers, by token; nobody in particular if none of them is given.
 
-As in kube-scheduler, the API server is asked about tokens (`identity.Reviewer`) and its answers are kept for some
-seconds. A token that is nobody's is refused; a request without any credentials goes on as anonymous.
+As in kube-scheduler, the API server is asked about tokens (`Reviewer`) and its answers are kept for some seconds. A
+token that is nobody's is refused; a request without any credentials goes on as anonymous. TLS has verified a
+certificate by the time it is looked at here, against all authorities together. Which of them it was decides whether it
+names a user or a proxy that may name users in headers.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import unquote
 
 import msgspec
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.x509.oid import NameOID
 
-from stowplan.serving import client_certificates
-from stowplan.serving.client_certificates import Authorities
-from stowplan.serving.identity import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, Reviewer, User
-from stowplan.serving.kept import Kept
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+#: Answers of the API server that are kept at a time.
+MOST_KEPT: Final = 1024
+AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+MASTERS: Final = "system:masters"
+
+_MISFIT: Final = (ValueError, TypeError, InvalidSignature)
+
+
+class UserInfo(msgspec.Struct, frozen=True):
+    """A user with the groups it is in."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = {}
+
+
+ANONYMOUS: Final = UserInfo("system:anonymous", (UNAUTHENTICATED,))
+
+
+class AccessRequest(msgspec.Struct, frozen=True):
+    """What a user wants to do: a verb on a path that is no API object."""
+
+    user: UserInfo
+    verb: str
+    path: str
+
+
+class AccessDecision(msgspec.Struct, frozen=True):
+    """Whether a request is allowed, and what the API server said about it."""
+
+    is_allowed: bool
+    reason: str = ""
+
+
+class Reviewer(Protocol):
+    """The API server as the judge of who somebody is and may do. Every method raises if it cannot be asked."""
+
+    async def review_token(self, token: str) -> UserInfo | None:
+        """Return whose token it is (a TokenReview); None if it is nobody's."""
+
+    async def review_access(self, request: AccessRequest) -> AccessDecision:
+        """Say whether a request is allowed (a SubjectAccessReview)."""
+
+    async def authentication_config(self) -> Mapping[str, str]:
+        """Return the data of the ConfigMap `extension-apiserver-authentication` in namespace `kube-system`."""
 
 
 class ProxySettings(msgspec.Struct, frozen=True):
@@ -38,7 +90,7 @@ class TrustedProxies:
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class RequestCredentials:
     """What a request brings along to say who it is from."""
 
     headers: Mapping[str, list[str]]
@@ -54,7 +106,7 @@ class UnknownUserError(Exception):
 
 
 @dataclass(slots=True)
-class Authenticator:
+class DelegatedAuthenticator:
     """Finds out who asks."""
 
     now_seconds: Callable[[], float]
@@ -62,12 +114,12 @@ class Authenticator:
     proxies: TrustedProxies | None = None
     reviewer: Reviewer | None = None
     token_seconds: float = 10.0
-    _tokens: Kept[str, tuple[User | None]] = field(init=False)
+    _tokens: ReviewCache[str, tuple[UserInfo | None]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._tokens = Kept(self.now_seconds)
+        self._tokens = ReviewCache(self.now_seconds)
 
-    async def identify(self, credentials: Credentials) -> User:
+    async def identify(self, credentials: RequestCredentials) -> UserInfo:
         """Return the user; raise UnknownUserError if the credentials given are no good."""
         user = self._by_certificate(credentials)
         if user is None:
@@ -78,22 +130,22 @@ class Authenticator:
             return user
         return msgspec.structs.replace(user, groups=(*user.groups, AUTHENTICATED))
 
-    def _by_certificate(self, credentials: Credentials) -> User | None:
+    def _by_certificate(self, credentials: RequestCredentials) -> UserInfo | None:
         if credentials.certificate is None:
             return None
-        certificate = client_certificates.read(credentials.certificate)
+        certificate = read_certificate(credentials.certificate)
         proxies = self.proxies
         if proxies is not None and proxies.authorities.have_signed(certificate):
             allowed = proxies.settings.allowed_names
-            if not allowed or client_certificates.common_name(certificate) in allowed:
+            if not allowed or common_name(certificate) in allowed:
                 user = _by_headers(proxies.settings, credentials)
                 if user is not None:
                     return user
         if self.clients is not None and self.clients.have_signed(certificate):
-            return client_certificates.user_of(certificate)
+            return user_of(certificate)
         return None
 
-    async def _by_token(self, credentials: Credentials) -> User | None:
+    async def _by_token(self, credentials: RequestCredentials) -> UserInfo | None:
         scheme, _, token = credentials.first("authorization").partition(" ")
         token = token.strip()
         if self.reviewer is None or scheme.lower() != "bearer" or not token:
@@ -106,14 +158,14 @@ class Authenticator:
             raise UnknownUserError("invalid bearer token")
         return known[0]
 
-    async def _review(self, reviewer: Reviewer, token: str) -> User | None:
+    async def _review(self, reviewer: Reviewer, token: str) -> UserInfo | None:
         try:
             return await reviewer.review_token(token)
         except Exception as error:
             raise UnknownUserError(f"the API server could not be asked about a token: {error}") from error
 
 
-def _by_headers(settings: ProxySettings, credentials: Credentials) -> User | None:
+def _by_headers(settings: ProxySettings, credentials: RequestCredentials) -> UserInfo | None:
     name = next(filter(None, map(credentials.first, settings.username_headers)), "")
     if not name:
         return None
@@ -125,7 +177,7 @@ def _by_headers(settings: ProxySettings, credentials: Credentials) -> User | Non
         if header.startswith(prefix)
     }
     uid = next(filter(None, map(credentials.first, settings.uid_headers)), "")
-    return User(name, tuple(groups), uid, extra)
+    return UserInfo(name, tuple(groups), uid, extra)
 
 
 def proxies_of(config: Mapping[str, str]) -> TrustedProxies | None:
@@ -145,3 +197,71 @@ def proxies_of(config: Mapping[str, str]) -> TrustedProxies | None:
 
 def _names(config: Mapping[str, str], key: str) -> tuple[str, ...]:
     return tuple(json.loads(config.get(key) or "[]"))
+
+
+# Client certificates
+
+
+class Authorities:
+    """A bundle of certificates of authorities, in PEM."""
+
+    def __init__(self, pem: str) -> None:
+        self.pem = pem
+        self._certificates = x509.load_pem_x509_certificates(pem.encode())
+
+    def have_signed(self, certificate: x509.Certificate) -> bool:
+        """Say whether one of these authorities signed a certificate."""
+        return any(_is_signed_by(certificate, authority) for authority in self._certificates)
+
+
+def read_certificate(der: bytes) -> x509.Certificate:
+    """Read a certificate as TLS hands it over."""
+    return x509.load_der_x509_certificate(der)
+
+
+def common_name(certificate: x509.Certificate) -> str:
+    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[0].value) if names else ""
+
+
+def user_of(certificate: x509.Certificate) -> UserInfo | None:
+    """Return the user that a certificate stands for: its common name, in the groups of its organizations."""
+    name = common_name(certificate)
+    groups = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    return UserInfo(name, tuple(str(group.value) for group in groups)) if name else None
+
+
+def _is_signed_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except _MISFIT:
+        return False
+    return True
+
+
+class ReviewCache(Generic[K, V]):
+    """What the API server answered, each until its time is over, so that a scraper does not have each request reviewed.
+
+    The oldest go when there are too many.
+    """
+
+    def __init__(self, now_seconds: Callable[[], float]) -> None:
+        self._now_seconds = now_seconds
+        self._values: dict[K, tuple[float, V]] = {}
+
+    def get(self, key: K) -> V | None:
+        found = self._values.get(key)
+        if found is None:
+            return None
+        until, value = found
+        if self._now_seconds() < until:
+            return value
+        del self._values[key]
+        return None
+
+    def put(self, key: K, value: V, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        while len(self._values) >= MOST_KEPT:
+            del self._values[next(iter(self._values))]
+        self._values[key] = (self._now_seconds() + seconds, value)

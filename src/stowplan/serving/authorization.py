@@ -1,4 +1,8 @@
-"""What somebody may see: some paths everybody, everything the masters, the rest as the API server says."""
+"""What every request passes: it must say who it is from and be allowed; faults end in an answer, not in silence.
+
+Some paths are for everybody, everything is for the masters, and the rest is as the API server says.
+`serving/authentication.py` finds out who asks.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,74 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
+from aiohttp import web
 
-from stowplan.serving.identity import MASTERS, AccessRequest, Decision, Reviewer
-from stowplan.serving.kept import Kept
+from stowplan.observe.logs import log_for
+from stowplan.serving import responses
+from stowplan.serving.authentication import (
+    MASTERS,
+    AccessDecision,
+    AccessRequest,
+    DelegatedAuthenticator,
+    RequestCredentials,
+    ReviewCache,
+    Reviewer,
+    UnknownUserError,
+)
+from stowplan.serving.responses import Handler
+
+_log = log_for(__name__)
 
 OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
+
+
+class Guard:
+    """Authentication, then authorization, as middleware."""
+
+    def __init__(self, authenticator: DelegatedAuthenticator, authorizer: DelegatedAuthorizer) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+
+    @web.middleware
+    async def admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        response = await self._answer(request, handler)
+        # Everything here is for one reader only.
+        response.headers.setdefault("Cache-Control", "no-cache, private")
+        return response
+
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            refusal = await self._refuse(request)
+            return refusal if refusal is not None else await handler(request)
+        except web.HTTPNotFound:
+            return web.Response(status=404, text="404 page not found\n")
+        except web.HTTPException as redirect:
+            return web.Response(status=redirect.status, headers=redirect.headers)
+        except Exception as error:
+            _log.error(error, "Request failed", method=request.method, path=request.path)
+            return responses.internal_error(request, error)
+
+    async def _refuse(self, request: web.Request) -> web.Response | None:
+        """Return the answer to somebody who is not let in; None to those who are."""
+        try:
+            user = await self._authenticator.identify(credentials_of(request))
+        except UnknownUserError as error:
+            _log.error(error, "Unable to authenticate the request")
+            return responses.failure(request, 401, "Unauthorized", "Unauthorized")
+        wanted = AccessRequest(user, request.method.lower(), request.path)
+        decision = await self._authorizer.decide(wanted)
+        if decision.is_allowed:
+            return None
+        _log.v(4).info("Forbidden", URI=request.path_qs, reason=decision.reason)
+        return responses.forbidden(request, wanted, decision.reason)
+
+
+def credentials_of(request: web.Request) -> RequestCredentials:
+    headers: dict[str, list[str]] = {}
+    for name, value in request.headers.items():
+        headers.setdefault(name.lower(), []).append(value)
+    tls = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
+    return RequestCredentials(headers, tls.getpeercert(True) if tls is not None else None)
 
 
 class AccessSettings(msgspec.Struct, frozen=True):
@@ -24,26 +91,26 @@ class AccessSettings(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Authorizer:
+class DelegatedAuthorizer:
     """Decides about requests; without a reviewer, whatever is not always allowed is refused."""
 
     now_seconds: Callable[[], float]
     settings: AccessSettings = field(default_factory=AccessSettings)
     reviewer: Reviewer | None = None
-    _decisions: Kept[tuple[object, ...], Decision] = field(init=False)
+    _decisions: ReviewCache[tuple[object, ...], AccessDecision] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._decisions = Kept(self.now_seconds)
+        self._decisions = ReviewCache(self.now_seconds)
 
-    async def decide(self, request: AccessRequest) -> Decision:
+    async def decide(self, request: AccessRequest) -> AccessDecision:
         """Decide about a request; raises if the API server cannot be asked."""
         settings = self.settings
         if not set(settings.always_allowed_groups).isdisjoint(request.user.groups):
-            return Decision(True)
+            return AccessDecision(True)
         if is_listed(request.path, settings.always_allowed_paths):
-            return Decision(True)
+            return AccessDecision(True)
         if self.reviewer is None:
-            return Decision(False)
+            return AccessDecision(False)
         user = request.user
         key = (user.name, user.groups, user.uid, tuple(sorted(user.extra.items())), request.verb, request.path)
         known = self._decisions.get(key)

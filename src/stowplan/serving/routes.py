@@ -1,20 +1,21 @@
-"""The pages of a scheduler, each at kube-scheduler's path. Who may see them is up to `guard`."""
+"""The pages of a scheduler, each at kube-scheduler's path. Who may see them is up to `serving/authorization.py`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from aiohttp import web
 
 from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import CONTENT_TYPE
-from stowplan.serving import debugging, inspecting, statuses, zpages
-from stowplan.serving.health import Answer, Endpoint, NamedCheck
+from stowplan.serving import debug_pages, responses, zpages
+from stowplan.serving.responses import Handler
+from stowplan.serving.zpages import Endpoint, HealthAnswer, NamedCheck
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_ACCEPTED: Final = "only the following media types are accepted: text/plain, application/json"
 
 
 class MetricsPage(Protocol):
@@ -47,7 +48,7 @@ class Pages:
     #: Sets the verbosity of logs, which returns what to answer; None leaves out /debug.
     set_verbosity: Callable[[str], str] | None = None
     #: Answers questions about pods, the queue and nodes; None leaves out /debug/stowplan.
-    inspector: inspecting.Inspector | None = None
+    inspector: debug_pages.Inspector | None = None
 
 
 def routes_of(pages: Pages) -> list[web.RouteDef]:
@@ -64,12 +65,12 @@ def routes_of(pages: Pages) -> list[web.RouteDef]:
     if pages.flags is not None:
         routes["/flagz"] = _flagz(pages.flags)
     if pages.set_verbosity is not None:
-        routes |= _debug(pages.set_verbosity)
+        routes |= debug_pages.process_pages(pages.set_verbosity)
     if pages.inspector is not None:
-        routes |= inspecting.handlers(pages.inspector)
+        routes |= debug_pages.inspection_pages(pages.inspector)
     if pages.has_status:
         listed = tuple(path for path in routes if not path.startswith("/debug"))
-        routes["/statusz"] = _statusz(pages, zpages.Status(pages.version, pages.started_at, listed))
+        routes["/statusz"] = _statusz(pages, zpages.StatuszPage(pages.version, pages.started_at, listed))
     return [web.route("*", path, handler) for path, handler in routes.items()]
 
 
@@ -95,7 +96,7 @@ def _single_check(endpoint: Endpoint) -> Handler:
     return handle
 
 
-def _health_response(answer: Answer) -> web.Response:
+def _health_response(answer: HealthAnswer) -> web.Response:
     headers = {"X-Content-Type-Options": "nosniff"}
     return web.Response(status=200 if answer.passed else 500, text=answer.text, headers=headers)
 
@@ -138,12 +139,16 @@ def _configz(pages: Pages) -> Handler:
 # What runs
 
 
-def _statusz(pages: Pages, status: zpages.Status) -> Handler:
+def _statusz(pages: Pages, status: zpages.StatuszPage) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         version = zpages.wanted_version(request.headers.get("Accept", ""), "Statusz")
         if version is None:
-            return statuses.not_acceptable(request)
-        return web.json_response(status.as_object(pages.now(), version)) if version else _text(status.text(pages.now()))
+            return responses.failure(request, 406, "NotAcceptable", _ACCEPTED)
+        return (
+            web.json_response(status.as_object(pages.now(), version))
+            if version
+            else responses.text_page(status.text(pages.now()))
+        )
 
     return handle
 
@@ -152,57 +157,11 @@ def _flagz(flags: Mapping[str, str]) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         version = zpages.wanted_version(request.headers.get("Accept", ""), "Flagz")
         if version is None:
-            return statuses.not_acceptable(request)
-        return web.json_response(zpages.flags_object(flags, version)) if version else _text(zpages.flags_text(flags))
+            return responses.failure(request, 406, "NotAcceptable", _ACCEPTED)
+        return (
+            web.json_response(zpages.flags_object(flags, version))
+            if version
+            else responses.text_page(zpages.flags_text(flags))
+        )
 
     return handle
-
-
-def _text(text: str, status: int = 200) -> web.Response:
-    return web.Response(status=status, text=text, headers={"X-Content-Type-Options": "nosniff"})
-
-
-# Debugging
-
-
-def _debug(set_verbosity: Callable[[str], str]) -> dict[str, Handler]:
-    async def redirect(request: web.Request) -> web.Response:
-        raise web.HTTPFound("/debug/pprof/")
-
-    async def flags(request: web.Request) -> web.Response:
-        return _text("/debug/flags/\n\nflags:\n  v  verbosity of the log; PUT a number\n")
-
-    async def verbosity(request: web.Request) -> web.Response:
-        if request.method != "PUT":
-            return _text("unsupported http method\n", 406)
-        try:
-            return _text(set_verbosity(await request.text()) + "\n")
-        except ValueError as error:
-            return _text(f"{error}\n", 400)
-
-    paths: Iterable[tuple[str, Handler]] = (
-        ("/debug/pprof", redirect),
-        ("/debug/pprof/", _profile),
-        ("/debug/pprof/{profile}", _profile),
-        ("/debug/flags", flags),
-        ("/debug/flags/", flags),
-        ("/debug/flags/v", verbosity),
-    )
-    return dict(paths)
-
-
-async def _profile(request: web.Request) -> web.Response:
-    match request.match_info.get("profile", ""):
-        case "":
-            return _text(debugging.index())
-        case "cmdline":
-            return _text(debugging.command_line())
-        case "goroutine":
-            return _text(debugging.stacks())
-        case "profile":
-            seconds = request.query.get("seconds", "")
-            return _text(await debugging.profile(float(seconds or debugging.DEFAULT_SECONDS)))
-        case name if name in debugging.NOT_OFFERED:
-            return _text(f"{name}: not available in Python; see /debug/pprof/ for what is\n", 404)
-        case _:
-            raise web.HTTPNotFound

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from stowplan.observe.logs import log_for
+from stowplan.serving.authorization import Guard
 from stowplan.serving.certificates import CertificateError, ServerCertificate
-from stowplan.serving.connection_log import connection_log
-from stowplan.serving.guard import Guard
 from stowplan.serving.routes import Pages, routes_of
 
 SHUTDOWN_SECONDS: Final = 5.0
@@ -93,3 +94,23 @@ async def _renew(certificate: ServerCertificate) -> None:
                 _log.info("Reloaded the serving certificate")
         except CertificateError as error:
             _log.error(error, "The serving certificate could not be reloaded; the old one stays in force")
+
+
+class _OwnFaults(logging.Filter):
+    """Lets through faults of ours, not those of clients: a traceback for each would let a stranger fill the log.
+
+    Who sends bytes that are no HTTP is answered with 400.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+_OWN_FAULTS: Final = _OwnFaults()
+
+
+def connection_log() -> logging.Logger:
+    """Return the log that a server of pages is to be given."""
+    log = logging.getLogger(__name__)
+    log.addFilter(_OWN_FAULTS)
+    return log

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stowplan.app.cluster import Chosen, Cluster, Failed, Refused
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.testing import make_node, make_pod
 from tests.integration.extender_process import Server, serving
 from tests.integration.extenders.world import (

@@ -17,10 +17,10 @@ import click.testing
 import pytest
 
 from stowplan.cli import main, up
-from stowplan.local import starting_cluster
+from stowplan.local import initial_objects
+from stowplan.local.api_endpoint import tls_of
 from stowplan.local.cluster import LocalCluster
-from stowplan.local.entering import tls_of
-from stowplan.local.starting_cluster import Contents
+from stowplan.local.initial_objects import LoadedObjects
 from stowplan.observe.logs import Logging, LogSettings
 
 ONCE = "tests.integration.up.test_once"
@@ -108,8 +108,8 @@ class Progress:
         raise AssertionError("nothing is put in")
 
 
-def contents(progress: Progress, *flags: str) -> Contents:
-    return asyncio.run(starting_cluster.read(made(*flags).beginning, progress, has_data=False))
+def contents(progress: Progress, *flags: str) -> LoadedObjects:
+    return asyncio.run(initial_objects.read_contents(made(*flags).initial_objects, progress, has_data=False))
 
 
 def test_so_many_nodes_are_made() -> None:
@@ -180,8 +180,8 @@ def test_certificates_of_clients_are_asked_for(tmp_path: Path) -> None:
 
     cert, key = (written(tmp_path, name, pem.decode()) for name, pem in zip("ck", self_signed(), strict=True))
     pair = (f"--cert={cert}", f"--key={key}")
-    context = tls_of(made(*pair, f"--client-ca={cert}").cluster.entrance)
-    plain = tls_of(made(*pair).cluster.entrance)
+    context = tls_of(made(*pair, f"--client-ca={cert}").cluster.endpoint)
+    plain = tls_of(made(*pair).cluster.endpoint)
     assert context is not None
     assert plain is not None
     assert (context.verify_mode, plain.verify_mode) == (ssl.CERT_OPTIONAL, ssl.CERT_NONE)

@@ -9,17 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.app import clients, effective, startup
-from stowplan.app.endpoints import make_authenticator
-from stowplan.app.live import Live
-from stowplan.app.replica import Connections, Replica, Settings
+from stowplan.app import clients
+from stowplan.app.configuration import configure, find_source
+from stowplan.app.endpoints import access_settings, address, make_authenticator, tls_settings
+from stowplan.app.live import Live, version
+from stowplan.app.options import log_settings, shown_metrics
+from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.cli.flag_parser import parse
 from stowplan.config.types import Configuration
 from stowplan.framework.profile import Profile
 from stowplan.kube.client import Client
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
-from stowplan.serving.authorization import Authorizer
+from stowplan.serving.authorization import DelegatedAuthorizer
 from stowplan.serving.certificates import ServerCertificate
 from stowplan.serving.server import Address, _listen
 from tests.unit.serving.fake_reviewer import FakeReviewer
@@ -39,7 +41,7 @@ class Made:
     logging: Logging
     certificate: ServerCertificate
     authenticator: Any
-    authorizer: Authorizer
+    authorizer: DelegatedAuthorizer
     reviewer: FakeReviewer
     address: Address
 
@@ -86,21 +88,21 @@ def look_at(flags: tuple[str, ...], look: Callable[[Made], Any]) -> Any:
 
 async def _make(flags: tuple[str, ...]) -> Made:
     options = parse(flags if any(flag.startswith("--master") for flag in flags) else (SERVER, *flags))
-    metrics = Metrics(lambda: 0, options.feature_gates, effective.shown_metrics(options), effective.version(options))
-    source = await startup.find_source(options, metrics.requests)
-    configuration = await startup.configure(options, source)
+    metrics = Metrics(lambda: 0, options.feature_gates, shown_metrics(options), version(options))
+    source = await find_source(options, metrics.requests)
+    configuration = await configure(options, source)
     client = await clients.open_client(configuration.client_connection, options.master, "", metrics.requests)
-    logging = Logging(effective.log_settings(options), err=io.StringIO())
-    settings = Settings(options, configuration, metrics, lambda: 0)
+    logging = Logging(log_settings(options), err=io.StringIO())
+    settings = ReplicaSettings(options, configuration, metrics, lambda: 0)
     reviewer = FakeReviewer()
     return Made(
-        Live(settings, Connections(client, client, client), source, logging),
+        Live(settings, KubeClients(client, client, client), source, logging),
         client,
         metrics,
         logging,
-        ServerCertificate(effective.tls_settings(options)),
+        ServerCertificate(tls_settings(options)),
         await make_authenticator(options, reviewer),
-        Authorizer(time.monotonic, effective.access_settings(options), reviewer),
+        DelegatedAuthorizer(time.monotonic, access_settings(options), reviewer),
         reviewer,
-        effective.address(options),
+        address(options),
     )

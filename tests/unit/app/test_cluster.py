@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 import stowplan
 from stowplan.app.cluster import Cluster, Gated
-from stowplan.app.given import read_yaml
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
+from stowplan.app.objects import read_yaml
 from stowplan.cache.validate import validate
 from stowplan.config import feature_gates
 from stowplan.config.errors import ConfigError
@@ -108,7 +108,7 @@ def test_a_pod_that_was_scheduled_is_bound_where_it_was_placed() -> None:
     cluster, pod = cluster_of("a"), make_pod("web").build()
     node_chosen(cluster, pod)
     meta = NamespacedMeta(name="web", namespace="default")
-    asyncio.run(cluster.binder.bind(Binding(metadata=meta, target=ObjectReference(kind="Node", name="a"))))
+    asyncio.run(cluster.handle.binder.bind(Binding(metadata=meta, target=ObjectReference(kind="Node", name="a"))))
     placed = cluster.placed(pod)
     assert placed is not None
     assert (placed.pod.spec.node_name, placed.is_assumed) == ("a", False)
@@ -118,7 +118,7 @@ def test_a_pod_that_is_not_there_is_not_bound() -> None:
     meta = NamespacedMeta(name="web", namespace="default")
     binding = Binding(metadata=meta, target=ObjectReference(kind="Node", name="a"))
     with pytest.raises(LookupError, match="pod 'web' is not assumed on node 'a'"):
-        asyncio.run(cluster_of("a").binder.bind(binding))
+        asyncio.run(cluster_of("a").handle.binder.bind(binding))
 
 
 def test_a_gated_pod_is_not_tried() -> None:
@@ -191,6 +191,27 @@ def test_a_nominated_pod_keeps_no_room_before_its_claim_is_there() -> None:
     assert isinstance(cluster.choose(small), Refused)
 
 
+def test_a_nominated_pod_that_was_scheduled_keeps_no_second_room() -> None:
+    cluster = cluster_of("a")
+    waiting = make_pod("waiting").requests(cpu="1").nominated_to("a").build()
+    cluster.add(waiting)
+    assert node_chosen(cluster, waiting) == "a"
+    cluster.add(ResourceClaim(metadata=NamespacedMeta(name="one")))
+    assert not cluster.nominations
+    assert isinstance(cluster.choose(make_pod("next").requests(cpu="3").build()), Chosen)
+
+
+def test_a_pod_that_was_scheduled_goes_where_the_cluster_says_it_is() -> None:
+    cluster, pod = cluster_of("a", "b"), make_pod("web").requests(cpu="1").build()
+    chosen = node_chosen(cluster, pod)
+    other = "b" if chosen == "a" else "a"
+    cluster.add(replace(pod, spec=replace(pod.spec, node_name=other)))
+    assert [pod.name for pod in cluster.pods_on(chosen)] == []
+    assert [pod.name for pod in cluster.pods_on(other)] == ["web"]
+    cluster.add(make_pod("web").requests(cpu="1").on(other).phase("Succeeded").build())
+    assert cluster.pods_on(other) == []
+
+
 def test_a_pod_chooses_its_profile() -> None:
     cluster = Cluster(read_configuration(PROFILES), ties="upstream")
     cluster.add_all(make_node(name).capacity(cpu=4, memory="8Gi").build() for name in ("a", "b"))
@@ -245,8 +266,8 @@ def test_a_pod_without_a_node_says_so_by_none() -> None:
 
 
 def test_the_package_offers_the_cluster_and_its_results_and_lists_them() -> None:
-    names = ["Chosen", "Cluster", "Failed", "Gated", "Refused"]
-    assert [getattr(stowplan, name) for name in names] == [Chosen, Cluster, Failed, Gated, Refused]
+    names = ["Chosen", "Cluster", "Failed", "Gated", "Refused", "make_pod"]
+    assert [getattr(stowplan, name) for name in names] == [Chosen, Cluster, Failed, Gated, Refused, make_pod]
     assert set(names) <= set(dir(stowplan))
     assert set(names) <= set(stowplan.__all__)
     with pytest.raises(

@@ -7,7 +7,7 @@ import pytest
 
 from stowplan.app.endpoints import make_authenticator
 from stowplan.cli.flag_parser import parse
-from stowplan.serving.authentication import Authenticator
+from stowplan.serving.authentication import DelegatedAuthenticator
 from stowplan.serving.certificates import CertificateError
 from stowplan.serving.server import ServingError
 from tests.unit.serving.certificate_authority import Authority
@@ -22,7 +22,7 @@ def make_reviewer() -> FakeReviewer:
     return reviewer
 
 
-def make(reviewer: FakeReviewer | None, *flags: str) -> Authenticator:
+def make(reviewer: FakeReviewer | None, *flags: str) -> DelegatedAuthenticator:
     return asyncio.run(make_authenticator(parse(flags), reviewer))
 
 

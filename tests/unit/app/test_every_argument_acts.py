@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from stowplan.app.cluster import Cluster
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.config import feature_gates
 from stowplan.config.errors import ConfigError
 from stowplan.config.load import Reading

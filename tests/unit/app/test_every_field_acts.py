@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.config.declarations import POINTS, camel
 from stowplan.config.errors import ConfigError
 from stowplan.config.load import Reading

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from stowplan.app import live
-from stowplan.app.release import USER_AGENT
+from stowplan.app.clients import USER_AGENT
 from stowplan.cli.flag_parser import parse
 from stowplan.observe.logs import Logging, LogSettings
 from tests.integration.kube import hurry

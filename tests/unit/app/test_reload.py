@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from stowplan.app.cluster import Built, Chosen, Cluster
-from stowplan.app.configuration_source import FileSource, InlineSource
-from stowplan.app.reload import Accepted, Refused, Reloader, reloaded
-from stowplan.app.settings import installed_plugins, queue_limits, read_configuration
+from stowplan.app.configuration import FileSource, InlineSource, installed_plugins, queue_limits, read_configuration
+from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader, reloaded
 from stowplan.config.feature_gates import parse
 from stowplan.config.types import Configuration
 from stowplan.model.pod import Pod
@@ -82,13 +81,13 @@ def test_a_good_text_is_accepted_with_what_it_changes(
     text: str, changes: tuple[str, ...], needs_restart: tuple[str, ...]
 ) -> None:
     answer = reloaded(DEFAULT, text, installed_plugins())
-    assert isinstance(answer, Accepted)
+    assert isinstance(answer, AcceptedConfiguration)
     assert (answer.changes, answer.needs_restart) == (changes, needs_restart)
 
 
 def test_what_needs_a_restart_stays_in_force() -> None:
     answer = reloaded(DEFAULT, HEAD + "podMaxBackoffSeconds: 60\npercentageOfNodesToScore: 3", installed_plugins())
-    assert isinstance(answer, Accepted)
+    assert isinstance(answer, AcceptedConfiguration)
     assert (answer.configuration.pod_max_backoff_seconds, answer.configuration.percentage_of_nodes_to_score) == (10, 3)
 
 
@@ -114,7 +113,7 @@ def test_what_needs_a_restart_stays_in_force() -> None:
 )
 def test_a_bad_text_is_refused_with_its_reason(text: str, reason: str) -> None:
     answer = reloaded(DEFAULT, text, installed_plugins())
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, RejectedConfiguration)
     assert answer.reason.startswith(reason)
 
 
@@ -123,7 +122,7 @@ def test_the_order_of_the_queue_cannot_change(tmp_path: Path) -> None:
     path.write_text(SORTER)
     enabled = f"{{enabled: [{{name: '{path}:Alphabet'}}], disabled: [{{name: PrioritySort}}]}}"
     answer = reloaded(DEFAULT, HEAD + f"profiles: [{{plugins: {{queueSort: {enabled}}}}}]", installed_plugins())
-    assert answer == Refused(
+    assert answer == RejectedConfiguration(
         "profiles: the queue is sorted by 'PrioritySort', and pods wait in that order; "
         "restart the scheduler to sort it otherwise"
     )
@@ -133,7 +132,7 @@ def test_gates_decide_about_a_new_text_as_they_did_about_the_first() -> None:
     gates = parse("NodeDeclaredFeatures=false,InPlacePodLevelResourcesVerticalScaling=false")
     current = read_configuration(HEAD, gates)
     answer = reloaded(current, HEAD, installed_plugins(), gates)
-    assert isinstance(answer, Accepted)
+    assert isinstance(answer, AcceptedConfiguration)
     assert answer.changes == ()
 
 
@@ -145,7 +144,7 @@ def test_new_profiles_take_effect_only_between_two_cycles() -> None:
     reloader = Reloader(cluster.config, cluster.registry, cluster.build, cluster.use)
     pod = make_pod("p").requests(cpu="1").build()
     assert goes_to(cluster, pod) == "empty"
-    assert isinstance(reloader.offer(PACKED), Accepted)
+    assert isinstance(reloader.offer(PACKED), AcceptedConfiguration)
     assert goes_to(cluster, pod) == "empty"
     assert reloader.apply()
     assert goes_to(cluster, pod) == "half full"
@@ -157,7 +156,7 @@ def test_the_old_configuration_outlives_a_bad_one() -> None:
     cluster = small_cluster()
     reloader = Reloader(cluster.config, cluster.registry, cluster.build, cluster.use)
     before = cluster.profiles
-    assert isinstance(reloader.offer(HEAD + "parallelism: 0"), Refused)
+    assert isinstance(reloader.offer(HEAD + "parallelism: 0"), RejectedConfiguration)
     assert not reloader.apply()
     assert cluster.profiles is before
     assert reloader.configuration == DEFAULT
@@ -173,7 +172,7 @@ def test_a_plugin_that_refuses_its_arguments_refuses_the_configuration(tmp_path:
     cluster = small_cluster()
     reloader = Reloader(cluster.config, cluster.registry, cluster.build, cluster.use)
     reason = f"construct: plugin 'Picky': cannot be made: share: 101 is more than there is (at {path}:7)"
-    assert reloader.offer(text) == Refused(reason)
+    assert reloader.offer(text) == RejectedConfiguration(reason)
     assert not reloader.apply()
 
 
@@ -203,11 +202,11 @@ def test_rereading_is_one_call(tmp_path: Path) -> None:
     path.write_text(HEAD + "percentageOfNodesToScore: 2")
     swapped: list[int] = []
     reloader = recording_reloader(swapped)
-    assert isinstance(asyncio.run(reloader.reread(FileSource(path))), Accepted)
+    assert isinstance(asyncio.run(reloader.reread(FileSource(path))), AcceptedConfiguration)
     assert reloader.apply()
     path.unlink()
     expected = f"{path}: cannot be read: No such file or directory; check the path"
-    assert asyncio.run(reloader.reread(FileSource(path))) == Refused(expected)
+    assert asyncio.run(reloader.reread(FileSource(path))) == RejectedConfiguration(expected)
     assert swapped == [2]
 
 
@@ -215,11 +214,11 @@ def test_a_source_is_followed(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(HEAD)
     told = asyncio.run(follow_two_changes(path))
-    assert [type(answer) for answer in told] == [Accepted, Refused]
+    assert [type(answer) for answer in told] == [AcceptedConfiguration, RejectedConfiguration]
 
 
-async def follow_two_changes(path: Path) -> list[Accepted | Refused]:
-    source, told = FileSource(path, poll_seconds=0), asyncio.Queue[Accepted | Refused]()
+async def follow_two_changes(path: Path) -> list[AcceptedConfiguration | RejectedConfiguration]:
+    source, told = FileSource(path, poll_seconds=0), asyncio.Queue[AcceptedConfiguration | RejectedConfiguration]()
     await source.read()
     task = asyncio.create_task(recording_reloader([]).follow(source, told.put_nowait))
     answers = []
@@ -238,7 +237,7 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def test_a_text_from_the_command_line_is_what_it_was() -> None:
-    assert asyncio.run(recording_reloader([]).reread(InlineSource(HEAD))) == Accepted(DEFAULT)
+    assert asyncio.run(recording_reloader([]).reread(InlineSource(HEAD))) == AcceptedConfiguration(DEFAULT)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +281,7 @@ def recording_reloader(swapped: list[int]) -> Reloader:
 def test_new_extenders_are_in_force_together_with_the_profiles() -> None:
     cluster = small_cluster()
     reloader = Reloader(cluster.config, cluster.registry, cluster.build, cluster.use)
-    assert isinstance(reloader.offer(HEAD + "extenders: [{urlPrefix: 'http://one'}]"), Accepted)
+    assert isinstance(reloader.offer(HEAD + "extenders: [{urlPrefix: 'http://one'}]"), AcceptedConfiguration)
     assert extenders_of(cluster) == []
     assert reloader.apply()
     assert extenders_of(cluster) == ["http://one"]
@@ -291,11 +290,11 @@ def test_new_extenders_are_in_force_together_with_the_profiles() -> None:
 def test_a_certificate_that_is_none_refuses_the_configuration() -> None:
     cluster = small_cluster()
     reloader = Reloader(cluster.config, cluster.registry, cluster.build, cluster.use)
-    assert isinstance(reloader.offer(HEAD + "extenders: [{urlPrefix: 'http://one'}]"), Accepted)
+    assert isinstance(reloader.offer(HEAD + "extenders: [{urlPrefix: 'http://one'}]"), AcceptedConfiguration)
     reloader.apply()
     bad = "extenders: [{urlPrefix: 'https://two', enableHTTPS: true, tlsConfig: {caFile: gone.pem}}]"
     answer = reloader.offer(HEAD + bad)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, RejectedConfiguration)
     assert answer.reason.startswith(
         'construct: couldn\'t build extenders: extender "https://two": tlsConfig.caData or caFile:'
     )
@@ -309,5 +308,5 @@ def extenders_of(cluster: Cluster) -> list[str]:
 
 def test_how_ties_are_broken_is_decided_at_the_start() -> None:
     answer = reloaded(DEFAULT, HEAD + "parallelism: 1", installed_plugins())
-    assert isinstance(answer, Accepted)
+    assert isinstance(answer, AcceptedConfiguration)
     assert (answer.changes, answer.needs_restart, answer.configuration.parallelism) == ((), ("parallelism",), 16)

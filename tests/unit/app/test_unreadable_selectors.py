@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.app.cluster import Cluster, Failed
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.model import decode
 from stowplan.model.pod import Pod
 from stowplan.testing import make_node

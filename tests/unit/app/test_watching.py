@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.app.watching import watched
 from stowplan.config import feature_gates
 from stowplan.framework.contract import ScoreNode

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from stowplan.app.configuration_source import SourceError
-from stowplan.cli.flag_effects import warnings
+from stowplan.app.configuration import SourceError
 from stowplan.cli.flag_parser import parse
 from stowplan.cli.flag_table import FLAGS
+from stowplan.cli.run import flag_warnings
 from stowplan.config.errors import ConfigError
 from stowplan.serving.certificates import self_signed
 from tests.unit.app.made import HEAD, Made, look_at
@@ -287,12 +287,12 @@ def test_a_flag_acts(row: Acts, files: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("row", of_kind(Acts))
 def test_of_a_flag_that_acts_nothing_is_said(row: Acts, files: dict[str, str]) -> None:
-    assert warnings(parse(spelled((*row.beside, *row.flags), files))) == []
+    assert flag_warnings(parse(spelled((*row.beside, *row.flags), files))) == []
 
 
 @pytest.mark.parametrize("row", of_kind(Said))
 def test_a_flag_that_does_nothing_says_so(row: Said) -> None:
-    [said] = warnings(parse(row.flags))
+    [said] = flag_warnings(parse(row.flags))
     name = row.flags[0].partition("=")[0]
     assert said.startswith(f"{name} has no effect: {row.why}")
 
@@ -384,7 +384,7 @@ def test_kubeconfigs_of_reviews_are_read(flag: str) -> None:
     ],
 )
 def test_a_flag_that_would_need_another_says_so(flags: tuple[str, ...], expected: str) -> None:
-    assert warnings(parse(flags)) == [expected]
+    assert flag_warnings(parse(flags)) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_a_flag_that_would_need_another_says_so(flags: tuple[str, ...], expected
     ],
 )
 def test_values_that_do_not_go_together_are_refused(flags: tuple[str, ...], message: str) -> None:
-    from stowplan.app.effective import OptionError
+    from stowplan.app.options import OptionError
 
     with pytest.raises(OptionError, match=message):
         look_at(flags, percentage)

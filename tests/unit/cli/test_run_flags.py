@@ -8,11 +8,11 @@ import click.testing
 import msgspec
 import pytest
 
-from stowplan.app.options import Options
-from stowplan.cli import flag_help, main
-from stowplan.cli.flag_effects import warnings
+from stowplan.app.options import RunOptions
+from stowplan.cli import main
 from stowplan.cli.flag_parser import FlagError, parse, spelled
 from stowplan.cli.flag_table import FLAGS, SECTIONS
+from stowplan.cli.run import ABOUT, flag_warnings
 from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.model.duration import of_seconds
 
@@ -86,7 +86,7 @@ def test_sections_stand_in_upstreams_order() -> None:
 
 
 def test_every_flag_has_its_option_and_the_other_way_round() -> None:
-    fields = {field.encode_name for field in msgspec.structs.fields(Options)} - {"given", "texts"}
+    fields = {field.encode_name for field in msgspec.structs.fields(RunOptions)} - {"given", "texts"}
     assert fields == set(FLAGS)
 
 
@@ -217,7 +217,7 @@ def test_an_unknown_feature_gate_is_refused_by_name() -> None:
     ],
 )
 def test_flags_that_change_nothing_are_warned_about_once(arguments: list[str], expected: list[str]) -> None:
-    assert warnings(parse(arguments)) == expected
+    assert flag_warnings(parse(arguments)) == expected
 
 
 def run(*arguments: str) -> click.testing.Result:
@@ -226,7 +226,7 @@ def run(*arguments: str) -> click.testing.Result:
 
 def test_help_has_every_section_and_flag() -> None:
     text = run("--help").output
-    assert text.startswith(flag_help.ABOUT)
+    assert text.startswith(ABOUT)
     for section, names in UPSTREAM.items():
         assert f"\n{section} flags:\n" in text
         for name in names.split():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.app.cluster import Cluster
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.framework.contract import PreScore, Score
 from tests.unit.config.writing import HEADER
 

@@ -43,6 +43,14 @@ def test_what_is_copied_exists_and_is_not_left_out() -> None:
     assert [name for name in sources() if not any(fnmatch(name, pattern) for pattern in kept)] == []
 
 
+def test_it_holds_no_api_server() -> None:
+    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    left_out = ["src/stowplan/embedded", "src/stowplan/local"]
+    assert [path for path in left_out if not (ROOT / path).is_dir()] == []
+    # The last pattern that fits decides.
+    assert [path for path in left_out if path in ignored[ignored.index("!src") :]] == left_out
+
+
 def test_it_is_built_with_the_tool_that_the_makefile_pins() -> None:
     (pinned,) = re.findall(r"^UV_VERSION := (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert f"uv=={pinned}" in DOCKERFILE

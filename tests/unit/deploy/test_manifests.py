@@ -7,10 +7,10 @@ import pytest
 
 from stowplan import __version__
 from stowplan.app.cluster import Cluster
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.app.watching import watched
-from stowplan.cli.flag_effects import warnings
 from stowplan.cli.flag_parser import parse
+from stowplan.cli.run import flag_warnings
 from tests.unit.deploy.manifests import BASE, DEPLOY, OVERLAYS, container, kustomizations, objects, parts, read, the
 
 SECOND, REPLACEMENT = OVERLAYS / "second-scheduler", OVERLAYS / "replace-default"
@@ -67,7 +67,7 @@ def test_the_command_line_is_one_that_the_program_takes() -> None:
     command, *flags = container()["args"]
     options = parse(flags)
     assert command == "run"
-    assert warnings(options) == []
+    assert flag_warnings(options) == []
     assert options.secure_port == container()["ports"][0]["containerPort"] == the("Service")["spec"]["ports"][0]["port"]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.cache.cache import CachedPod
 from stowplan.cache.validate import validate as validate_cache
 from stowplan.engine import binding_cycle

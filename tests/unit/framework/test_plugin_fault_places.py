@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
-from stowplan.app.settings import read_configuration
+from stowplan.app.configuration import read_configuration
 from stowplan.engine.ports import Report, Trouble
 from stowplan.engine.results import Failed
 from stowplan.framework import plugin_faults

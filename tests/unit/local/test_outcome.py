@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.local.outcome import Knowledge, Outcome, Placement, Verdict, outcome_of
-from stowplan.local.unmade import Unmade
+from stowplan.local.outcome import ClusterOutcome, Knowledge, Placement, Shortfall, Unplaced, outcome_of
 
 KNOWN = Knowledge(
     ("default-scheduler",),
@@ -26,61 +25,67 @@ def make_pod(name: str, condition: tuple[str, str] | None = None, **spec: Any) -
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
-        pytest.param(make_pod("a", nodeName="n1"), Outcome((Placement("ns/a", "n1"),)), id="it has a node"),
+        pytest.param(make_pod("a", nodeName="n1"), ClusterOutcome((Placement("ns/a", "n1"),)), id="it has a node"),
         pytest.param(
             make_pod("a", ("Unschedulable", "no room")),
-            Outcome(refused=(Verdict("ns/a", "no room"),)),
+            ClusterOutcome(refused=(Unplaced("ns/a", "no room"),)),
             id="it was refused",
         ),
         pytest.param(
             make_pod("a", ("SchedulerError", "it broke")),
-            Outcome(failed=(Verdict("ns/a", "it broke"),)),
+            ClusterOutcome(failed=(Unplaced("ns/a", "it broke"),)),
             id="its attempt failed",
         ),
         pytest.param(
             make_pod("a", ("Unschedulable", "no nodes available to schedule pods")),
-            Outcome(failed=(Verdict("ns/a", "no nodes available to schedule pods"),)),
+            ClusterOutcome(failed=(Unplaced("ns/a", "no nodes available to schedule pods"),)),
             id="there was no node to try",
         ),
         pytest.param(
             make_pod("a", ("SchedulingGated", "gated"), schedulingGates=[{"name": "g1"}, {"name": "g2"}]),
-            Outcome(held=(Verdict("ns/a", "waiting for scheduling gates: [g1 g2]"),)),
+            ClusterOutcome(held=(Unplaced("ns/a", "waiting for scheduling gates: [g1 g2]"),)),
             id="its gates are shut",
         ),
-        pytest.param(make_pod("gang"), Outcome(held=(Verdict("ns/gang", "waiting for 2 more pods"),)), id="held"),
+        pytest.param(
+            make_pod("gang"), ClusterOutcome(held=(Unplaced("ns/gang", "waiting for 2 more pods"),)), id="held"
+        ),
         pytest.param(
             make_pod("lost"),
-            Outcome(undecided=(Verdict("ns/lost", "placed on n1, but not bound there"),)),
+            ClusterOutcome(undecided=(Unplaced("ns/lost", "placed on n1, but not bound there"),)),
             id="nobody has bound it",
         ),
-        pytest.param(make_pod("out"), Outcome(failed=(Verdict("ns/out", "Gate is broken"),)), id="its gate failed"),
+        pytest.param(
+            make_pod("out"), ClusterOutcome(failed=(Unplaced("ns/out", "Gate is broken"),)), id="its gate failed"
+        ),
         pytest.param(
             make_pod("a", schedulerName="other"),
-            Outcome(
-                others=(Verdict("ns/a", "spec.schedulerName is 'other'; the profiles here are: default-scheduler"),)
+            ClusterOutcome(
+                others=(Unplaced("ns/a", "spec.schedulerName is 'other'; the profiles here are: default-scheduler"),)
             ),
             id="it is another's",
         ),
-        pytest.param(make_pod("a"), Outcome(undecided=(Verdict("ns/a", "not tried yet"),)), id="nobody tried it"),
+        pytest.param(
+            make_pod("a"), ClusterOutcome(undecided=(Unplaced("ns/a", "not tried yet"),)), id="nobody tried it"
+        ),
     ],
 )
-def test_a_pod_is_judged_by_what_the_cluster_says_of_it(pod: dict[str, Any], expected: Outcome) -> None:
+def test_a_pod_is_judged_by_what_the_cluster_says_of_it(pod: dict[str, Any], expected: ClusterOutcome) -> None:
     assert outcome_of([pod], KNOWN) == expected
 
 
 @pytest.mark.parametrize(
     ("outcome", "is_good"),
     [
-        pytest.param(Outcome((Placement("ns/a", "n"),)), True, id="all placed"),
-        pytest.param(Outcome(held=(Verdict("ns/a", ""),)), True, id="somebody waits at a gate"),
-        pytest.param(Outcome(unmade=(Unmade("Job ns/j", 1, "quota"),)), False, id="a workload lacks pods"),
-        pytest.param(Outcome(others=(Verdict("ns/a", ""),)), True, id="somebody is another's"),
-        pytest.param(Outcome(refused=(Verdict("ns/a", ""),)), False, id="somebody was refused"),
-        pytest.param(Outcome(failed=(Verdict("ns/a", ""),)), False, id="somebody's attempt failed"),
-        pytest.param(Outcome(undecided=(Verdict("ns/a", ""),)), False, id="somebody was not decided on"),
+        pytest.param(ClusterOutcome((Placement("ns/a", "n"),)), True, id="all placed"),
+        pytest.param(ClusterOutcome(held=(Unplaced("ns/a", ""),)), True, id="somebody waits at a gate"),
+        pytest.param(ClusterOutcome(unmade=(Shortfall("Job ns/j", 1, "quota"),)), False, id="a workload lacks pods"),
+        pytest.param(ClusterOutcome(others=(Unplaced("ns/a", ""),)), True, id="somebody is another's"),
+        pytest.param(ClusterOutcome(refused=(Unplaced("ns/a", ""),)), False, id="somebody was refused"),
+        pytest.param(ClusterOutcome(failed=(Unplaced("ns/a", ""),)), False, id="somebody's attempt failed"),
+        pytest.param(ClusterOutcome(undecided=(Unplaced("ns/a", ""),)), False, id="somebody was not decided on"),
     ],
 )
-def test_it_is_good_if_every_pod_that_may_be_tried_has_a_node(outcome: Outcome, is_good: bool) -> None:
+def test_it_is_good_if_every_pod_that_may_be_tried_has_a_node(outcome: ClusterOutcome, is_good: bool) -> None:
     assert outcome.is_good is is_good
 
 

@@ -53,7 +53,7 @@ def explained(extender: FakeExtender) -> str:
     cluster = Cluster()
     cluster.add(make_node("small").capacity(cpu="1", memory="8Gi", pods="9").build())
     cluster.add(make_node("large").capacity(cpu="8", memory="8Gi", pods="9").build())
-    cluster.extenders = (extender,)
+    cluster.handle.extenders = (extender,)
     return render(cluster.explain(POD))
 
 

@@ -180,7 +180,7 @@ profiles:
       - name: NodeResourcesFit
         args: {ignoredResources: [example.com/gpu]}
 """
-    from stowplan.app.settings import read_configuration
+    from stowplan.app.configuration import read_configuration
 
     cluster = Cluster(read_configuration(text))
     cluster.add(SMALL.build())

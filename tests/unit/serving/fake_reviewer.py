@@ -2,27 +2,27 @@
 
 from collections.abc import Mapping
 
-from stowplan.serving.identity import AccessRequest, Decision, User
+from stowplan.serving.authentication import AccessDecision, AccessRequest, UserInfo
 
 
 class FakeReviewer:
     """Answers from what it was given, and counts the questions; with `is_down` it cannot be asked."""
 
     def __init__(self) -> None:
-        self.tokens: dict[str, User] = {}
+        self.tokens: dict[str, UserInfo] = {}
         self.allowed: set[tuple[str, str, str]] = set()
         self.config: Mapping[str, str] = {}
         self.is_down = False
         self.asked = 0
 
-    async def review_token(self, token: str) -> User | None:
+    async def review_token(self, token: str) -> UserInfo | None:
         self._count()
         return self.tokens.get(token)
 
-    async def review_access(self, request: AccessRequest) -> Decision:
+    async def review_access(self, request: AccessRequest) -> AccessDecision:
         self._count()
         is_allowed = (request.user.name, request.verb, request.path) in self.allowed
-        return Decision(is_allowed, "" if is_allowed else "no rule")
+        return AccessDecision(is_allowed, "" if is_allowed else "no rule")
 
     async def authentication_config(self) -> Mapping[str, str]:
         self._count()

@@ -6,21 +6,22 @@ import json
 import pytest
 
 from stowplan.serving.authentication import (
-    Authenticator,
-    Credentials,
+    ANONYMOUS,
+    Authorities,
+    DelegatedAuthenticator,
     ProxySettings,
+    RequestCredentials,
     TrustedProxies,
     UnknownUserError,
+    UserInfo,
     proxies_of,
 )
-from stowplan.serving.client_certificates import Authorities
-from stowplan.serving.identity import ANONYMOUS, User
 from tests.unit.serving.certificate_authority import Authority, der
 from tests.unit.serving.fake_reviewer import FakeReviewer
 
 CLIENTS = Authority("clients")
 PROXIES = Authority("proxies")
-ALICE = User("alice", ("dev",))
+ALICE = UserInfo("alice", ("dev",))
 
 
 class Clock:
@@ -33,8 +34,8 @@ class Clock:
         return self.now
 
 
-def bearer(token: str) -> Credentials:
-    return Credentials({"authorization": [f"Bearer {token}"]})
+def bearer(token: str) -> RequestCredentials:
+    return RequestCredentials({"authorization": [f"Bearer {token}"]})
 
 
 def make_reviewer() -> FakeReviewer:
@@ -43,25 +44,25 @@ def make_reviewer() -> FakeReviewer:
     return reviewer
 
 
-def identify(authenticator: Authenticator, credentials: Credentials) -> User:
+def identify(authenticator: DelegatedAuthenticator, credentials: RequestCredentials) -> UserInfo:
     return asyncio.run(authenticator.identify(credentials))
 
 
 def test_a_token_is_reviewed_and_the_user_is_authenticated() -> None:
-    found = identify(Authenticator(Clock(), reviewer=make_reviewer()), bearer("good"))
-    assert found == User("alice", ("dev", "system:authenticated"))
+    found = identify(DelegatedAuthenticator(Clock(), reviewer=make_reviewer()), bearer("good"))
+    assert found == UserInfo("alice", ("dev", "system:authenticated"))
 
 
 def test_a_token_of_nobody_is_refused() -> None:
     with pytest.raises(UnknownUserError, match="invalid bearer token"):
-        identify(Authenticator(Clock(), reviewer=make_reviewer()), bearer("bad"))
+        identify(DelegatedAuthenticator(Clock(), reviewer=make_reviewer()), bearer("bad"))
 
 
 def test_a_token_that_cannot_be_reviewed_is_refused() -> None:
     reviewer = make_reviewer()
     reviewer.is_down = True
     with pytest.raises(UnknownUserError, match="connection refused"):
-        identify(Authenticator(Clock(), reviewer=reviewer), bearer("good"))
+        identify(DelegatedAuthenticator(Clock(), reviewer=reviewer), bearer("good"))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_a_token_that_cannot_be_reviewed_is_refused() -> None:
 )
 def test_what_was_said_about_a_token_is_kept_for_a_while(token: str, seconds: float, expected: int) -> None:
     clock, reviewer = Clock(), make_reviewer()
-    authenticator = Authenticator(clock, reviewer=reviewer)
+    authenticator = DelegatedAuthenticator(clock, reviewer=reviewer)
     for _ in range(2):
         try:
             identify(authenticator, bearer(token))
@@ -87,27 +88,30 @@ def test_what_was_said_about_a_token_is_kept_for_a_while(token: str, seconds: fl
 @pytest.mark.parametrize(
     "credentials",
     [
-        pytest.param(Credentials({}), id="nothing"),
-        pytest.param(Credentials({"authorization": ["Basic YWxpY2U6c2VjcmV0"]}), id="a password"),
-        pytest.param(Credentials({"x-remote-user": ["root"]}), id="headers without a certificate"),
+        pytest.param(RequestCredentials({}), id="nothing"),
+        pytest.param(RequestCredentials({"authorization": ["Basic YWxpY2U6c2VjcmV0"]}), id="a password"),
+        pytest.param(RequestCredentials({"x-remote-user": ["root"]}), id="headers without a certificate"),
         pytest.param(
-            Credentials({}, der(Authority("strangers").issue("mallory")[0])), id="a certificate of another authority"
+            RequestCredentials({}, der(Authority("strangers").issue("mallory")[0])),
+            id="a certificate of another authority",
         ),
     ],
 )
-def test_who_does_not_say_who_they_are_is_anonymous(credentials: Credentials) -> None:
-    authenticator = Authenticator(Clock(), Authorities(CLIENTS.pem), reviewer=make_reviewer())
+def test_who_does_not_say_who_they_are_is_anonymous(credentials: RequestCredentials) -> None:
+    authenticator = DelegatedAuthenticator(Clock(), Authorities(CLIENTS.pem), reviewer=make_reviewer())
     assert identify(authenticator, credentials) == ANONYMOUS
 
 
 def test_a_token_without_anybody_to_review_it_is_anonymous() -> None:
-    assert identify(Authenticator(Clock()), bearer("good")) == ANONYMOUS
+    assert identify(DelegatedAuthenticator(Clock()), bearer("good")) == ANONYMOUS
 
 
 def test_a_certificate_names_the_user_and_the_groups() -> None:
     certificate, _ = CLIENTS.issue("bob", "ops", "system:masters")
-    found = identify(Authenticator(Clock(), Authorities(CLIENTS.pem)), Credentials({}, der(certificate)))
-    assert found == User("bob", ("ops", "system:masters", "system:authenticated"))
+    found = identify(
+        DelegatedAuthenticator(Clock(), Authorities(CLIENTS.pem)), RequestCredentials({}, der(certificate))
+    )
+    assert found == UserInfo("bob", ("ops", "system:masters", "system:authenticated"))
 
 
 HEADERS = {
@@ -128,15 +132,15 @@ HEADERS = {
 def test_a_proxy_names_the_user_in_headers(allowed: tuple[str, ...], expected: str) -> None:
     certificate, _ = PROXIES.issue("aggregator")
     proxies = TrustedProxies(Authorities(PROXIES.pem), ProxySettings(allowed))
-    authenticator = Authenticator(Clock(), Authorities(CLIENTS.pem), proxies)
-    assert identify(authenticator, Credentials(HEADERS, der(certificate))).name == expected
+    authenticator = DelegatedAuthenticator(Clock(), Authorities(CLIENTS.pem), proxies)
+    assert identify(authenticator, RequestCredentials(HEADERS, der(certificate))).name == expected
 
 
 def test_a_proxy_passes_on_groups_and_what_else_is_known() -> None:
     certificate, _ = PROXIES.issue("aggregator")
-    authenticator = Authenticator(Clock(), None, TrustedProxies(Authorities(PROXIES.pem)))
-    found = identify(authenticator, Credentials(HEADERS, der(certificate)))
-    assert found == User("carol", ("a", "b", "system:authenticated"), extra={"scopes/read": ("all",)})
+    authenticator = DelegatedAuthenticator(Clock(), None, TrustedProxies(Authorities(PROXIES.pem)))
+    found = identify(authenticator, RequestCredentials(HEADERS, der(certificate)))
+    assert found == UserInfo("carol", ("a", "b", "system:authenticated"), extra={"scopes/read": ("all",)})
 
 
 def test_the_cluster_says_which_proxies_are_trusted() -> None:

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from stowplan.serving.authorization import AccessSettings, Authorizer, is_listed
-from stowplan.serving.identity import ANONYMOUS, AccessRequest, Decision, User
+from stowplan.serving.authentication import ANONYMOUS, AccessDecision, AccessRequest, UserInfo
+from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, is_listed
 from tests.unit.serving.fake_reviewer import FakeReviewer
 
-ALICE = User("alice", ("dev",))
-MASTER = User("root", ("system:masters",))
+ALICE = UserInfo("alice", ("dev",))
+MASTER = UserInfo("root", ("system:masters",))
 
 
 def make_reviewer() -> FakeReviewer:
@@ -21,24 +21,28 @@ def make_reviewer() -> FakeReviewer:
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [
-        pytest.param(AccessRequest(ANONYMOUS, "get", "/healthz"), Decision(True), id="everybody: health"),
+        pytest.param(AccessRequest(ANONYMOUS, "get", "/healthz"), AccessDecision(True), id="everybody: health"),
         pytest.param(
-            AccessRequest(ANONYMOUS, "get", "/healthz/ping"), Decision(False, "no rule"), id="not a single check"
+            AccessRequest(ANONYMOUS, "get", "/healthz/ping"), AccessDecision(False, "no rule"), id="not a single check"
         ),
-        pytest.param(AccessRequest(ANONYMOUS, "get", "/metrics"), Decision(False, "no rule"), id="nobody: metrics"),
-        pytest.param(AccessRequest(ALICE, "get", "/metrics"), Decision(True), id="who has a rule for it"),
-        pytest.param(AccessRequest(ALICE, "delete", "/metrics"), Decision(False, "no rule"), id="but only to read"),
-        pytest.param(AccessRequest(MASTER, "put", "/debug/flags/v"), Decision(True), id="a master"),
+        pytest.param(
+            AccessRequest(ANONYMOUS, "get", "/metrics"), AccessDecision(False, "no rule"), id="nobody: metrics"
+        ),
+        pytest.param(AccessRequest(ALICE, "get", "/metrics"), AccessDecision(True), id="who has a rule for it"),
+        pytest.param(
+            AccessRequest(ALICE, "delete", "/metrics"), AccessDecision(False, "no rule"), id="but only to read"
+        ),
+        pytest.param(AccessRequest(MASTER, "put", "/debug/flags/v"), AccessDecision(True), id="a master"),
     ],
 )
-def test_a_request_is_decided(request_: AccessRequest, expected: Decision) -> None:
-    authorizer = Authorizer(lambda: 0.0, reviewer=make_reviewer())
+def test_a_request_is_decided(request_: AccessRequest, expected: AccessDecision) -> None:
+    authorizer = DelegatedAuthorizer(lambda: 0.0, reviewer=make_reviewer())
     assert asyncio.run(authorizer.decide(request_)) == expected
 
 
 def test_without_anybody_to_ask_nothing_else_is_allowed() -> None:
-    decision = asyncio.run(Authorizer(lambda: 0.0).decide(AccessRequest(ALICE, "get", "/metrics")))
-    assert decision == Decision(False)
+    decision = asyncio.run(DelegatedAuthorizer(lambda: 0.0).decide(AccessRequest(ALICE, "get", "/metrics")))
+    assert decision == AccessDecision(False)
 
 
 @pytest.mark.parametrize(
@@ -65,11 +69,11 @@ def test_paths_are_listed_as_they_stand_or_by_prefix(path: str, listed: tuple[st
         pytest.param(ANONYMOUS, 2.0, 2, id="refused, over"),
     ],
 )
-def test_decisions_are_kept_for_as_long_as_configured(user: User, seconds: float, asked: int) -> None:
+def test_decisions_are_kept_for_as_long_as_configured(user: UserInfo, seconds: float, asked: int) -> None:
     now = [0.0]
     reviewer = make_reviewer()
     settings = AccessSettings(allowed_seconds=5.0, refused_seconds=2.0)
-    authorizer = Authorizer(lambda: now[0], settings, reviewer)
+    authorizer = DelegatedAuthorizer(lambda: now[0], settings, reviewer)
     for _ in range(2):
         asyncio.run(authorizer.decide(AccessRequest(user, "get", "/metrics")))
         now[0] += seconds
@@ -79,6 +83,6 @@ def test_decisions_are_kept_for_as_long_as_configured(user: User, seconds: float
 def test_a_reviewer_that_cannot_be_asked_is_a_fault() -> None:
     reviewer = make_reviewer()
     reviewer.is_down = True
-    authorizer = Authorizer(lambda: 0.0, reviewer=reviewer)
+    authorizer = DelegatedAuthorizer(lambda: 0.0, reviewer=reviewer)
     with pytest.raises(ConnectionError):
         asyncio.run(authorizer.decide(AccessRequest(ALICE, "get", "/metrics")))

@@ -1,7 +1,8 @@
-"""The endpoints over real HTTPS: what each shows, and to whom."""
+"""The endpoints over real HTTPS: what each shows, to whom, and what the server logs of its own."""
 
 import asyncio
 import json
+import logging
 import re
 import ssl
 from collections.abc import Awaitable, Callable
@@ -12,18 +13,16 @@ import aiohttp
 import pytest
 from multidict import CIMultiDict
 
-from stowplan.app.release import VERSION
+from stowplan.app.clients import VERSION
+from stowplan.local.pages import PagesOptions, serve_pages
 from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import Metrics
-from stowplan.serving.authentication import Authenticator
-from stowplan.serving.authorization import Authorizer
+from stowplan.serving.authentication import Authorities, DelegatedAuthenticator, UserInfo
+from stowplan.serving.authorization import DelegatedAuthorizer, Guard
 from stowplan.serving.certificates import ServerCertificate, TlsSettings
-from stowplan.serving.client_certificates import Authorities
-from stowplan.serving.guard import Guard
-from stowplan.serving.health import NamedCheck
-from stowplan.serving.identity import User
 from stowplan.serving.routes import Pages
-from stowplan.serving.server import Address, ServingError, serve
+from stowplan.serving.server import Address, ServingError, connection_log, serve
+from stowplan.serving.zpages import NamedCheck
 from tests.unit.serving.certificate_authority import Authority
 from tests.unit.serving.fake_reviewer import FakeReviewer
 
@@ -74,8 +73,8 @@ def set_verbosity(text: str) -> str:
 
 def make_reviewer() -> FakeReviewer:
     reviewer = FakeReviewer()
-    reviewer.tokens["good"] = User("prometheus", ("system:masters",))
-    reviewer.tokens["limited"] = User("guest")
+    reviewer.tokens["good"] = UserInfo("prometheus", ("system:masters",))
+    reviewer.tokens["limited"] = UserInfo("guest")
     reviewer.allowed.add(("guest", "get", "/metrics"))
     return reviewer
 
@@ -90,8 +89,8 @@ def talk(
 
     async def run() -> None:
         known = reviewer if reviewer is not None else make_reviewer()
-        authenticator = Authenticator(lambda: 0.0, Authorities(CLIENTS.pem), None, known)
-        guard = Guard(authenticator, Authorizer(lambda: 0.0, reviewer=known))
+        authenticator = DelegatedAuthenticator(lambda: 0.0, Authorities(CLIENTS.pem), None, known)
+        guard = Guard(authenticator, DelegatedAuthorizer(lambda: 0.0, reviewer=known))
         certificate = ServerCertificate(TlsSettings(), CLIENTS.pem)
         server = await serve(Address("127.0.0.1", 0), certificate, guard, pages or make_pages({}))
         tls = ssl.create_default_context()
@@ -322,7 +321,7 @@ def test_a_reviewer_that_is_down_is_a_fault_that_is_told() -> None:
 
 def test_a_port_that_is_taken_is_named() -> None:
     async def run() -> None:
-        guard = Guard(Authenticator(lambda: 0.0), Authorizer(lambda: 0.0))
+        guard = Guard(DelegatedAuthenticator(lambda: 0.0), DelegatedAuthorizer(lambda: 0.0))
         certificate = ServerCertificate(TlsSettings())
         server = await serve(Address("127.0.0.1", 0), certificate, guard, make_pages({}))
         try:
@@ -332,3 +331,39 @@ def test_a_port_that_is_taken_is_named() -> None:
             await server.stop()
 
     asyncio.run(run())
+
+
+async def answered(sent: bytes) -> bytes:
+    """Send bytes to the pages; return what comes back until the connection is closed."""
+    server = await serve_pages(make_pages({}), PagesOptions("127.0.0.1", "", None))
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(sent)
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        return answer
+    finally:
+        await server.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"GET /\xe5 HTTP/1.1\r\nHost: a\r\n\r\n", id="a byte that no target has"),
+        pytest.param(b"GET / HTTP/9\r\n\r\n", id="a version that there is not"),
+        pytest.param(b"GET /healthz?x=" + b"y" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", id="too long"),
+    ],
+)
+def test_damaged_requests_are_refused_and_not_logged(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    answer = asyncio.run(answered(sent))
+    assert answer.startswith((b"HTTP/1.0 400 ", b"HTTP/1.1 400 "))
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_faults_of_our_own_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    try:
+        raise KeyError("x")
+    except KeyError:
+        connection_log().exception("Error handling request")
+    assert [record.getMessage() for record in caplog.records] == ["Error handling request"]

@@ -70,7 +70,7 @@ def attempt(cluster: Cluster, pod: Pod) -> Attempt:
 
 def search(cluster: Cluster, pod: Pod, enough: int = 100) -> Findings:
     """Search all nodes that come into question, in the order they were added."""
-    search = VictimSearch(pod, attempt(cluster, pod), cluster)
+    search = VictimSearch(pod, attempt(cluster, pod), cluster.handle)
     return search.run(search.potential_rows(), enough)
 
 

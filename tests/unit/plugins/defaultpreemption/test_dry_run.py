@@ -47,7 +47,7 @@ def test_together_as_one_by_one(
     cluster = crowded.cluster_of(*objects)
     builder = make_pod("urgent").requests(cpu=cpu).priority(3)
     pod = (builder.anti_affinity("app", "w") if is_alone else builder).build()
-    expected = one_by_one(cluster.pods, crowded.attempt(cluster, pod), pod, nominated)
+    expected = one_by_one(cluster.handle.pods, crowded.attempt(cluster, pod), pod, nominated)
     assert crowded.candidates(cluster, pod) == expected
 
 
@@ -91,7 +91,7 @@ def test_a_row_is_settled_once_the_pod_does_not_fit_without_victims() -> None:
         asked.append(len(nodes))
         return attempt.suppose(nodes)
 
-    search = VictimSearch(crowded.urgent("2"), Attempt(attempt.verdict, attempt.nodes, counting), cluster)
+    search = VictimSearch(crowded.urgent("2"), Attempt(attempt.verdict, attempt.nodes, counting), cluster.handle)
     found = search.run(search.potential_rows(), 100)
     assert [each.node_name for each in found.candidates] == ["a"]
     assert asked == [2, 1]

@@ -59,7 +59,7 @@ def test_as_many_candidates_are_looked_for_as_configured() -> None:
     cluster = only_preemption(minCandidateNodesPercentage=0, minCandidateNodesAbsolute=1)
     cluster.add_all([node("a"), node("b"), VICTIM, placed("b1", "b", cpu="4", started=5)])
     drawn = [0, 1]
-    cluster.draw = lambda below: drawn.pop(0)
+    cluster.handle.draw = lambda below: drawn.pop(0)
     for expected in ("a", "b"):
         nominated = crowded.post_filter(cluster, urgent()).nominated
         assert nominated is not None
@@ -70,7 +70,7 @@ def test_where_extenders_have_a_say_candidates_are_proposed_and_settled_by_those
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster = crowded.cluster_of(node("a"), node("b"), VICTIM, placed("b1", "b", cpu="4", started=5))
-    monkeypatch.setattr(cluster, "asks_before_preempting", lambda pod: True)
+    monkeypatch.setattr(type(cluster.handle), "asks_before_preempting", lambda handle, pod: True)
     made = crowded.post_filter(cluster, urgent())
     assert made.proposed is not None
     candidates = made.proposed.candidates

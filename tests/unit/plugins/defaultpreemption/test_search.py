@@ -180,5 +180,5 @@ def test_a_pod_refused_as_a_whole_has_nowhere_to_try() -> None:
     cluster = crowded.cluster_of(node("a"), placed("a1", "a", cpu="4"))
     attempt = crowded.attempt(cluster, urgent())
     refused = replace(attempt, verdict=replace(attempt.verdict, pre_filter=refuse("no")))
-    assert VictimSearch(urgent(), attempt, cluster).potential_rows().tolist() == [0]
-    assert VictimSearch(urgent(), refused, cluster).potential_rows().tolist() == []
+    assert VictimSearch(urgent(), attempt, cluster.handle).potential_rows().tolist() == [0]
+    assert VictimSearch(urgent(), refused, cluster.handle).potential_rows().tolist() == []

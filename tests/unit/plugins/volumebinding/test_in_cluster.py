@@ -41,15 +41,15 @@ def test_choosing_takes_nothing() -> None:
 
 def test_a_plugin_finds_a_node_by_its_name_as_long_as_it_is_there() -> None:
     cluster = cluster_with_local_disks()
-    assert [node.name for node in map(cluster.row_of("b").node, range(len(cluster.row_of("b"))))] == ["b"]
+    assert [node.name for node in map(cluster.handle.row_of("b").node, range(len(cluster.handle.row_of("b"))))] == ["b"]
     cluster.remove(make_node("b"))
-    assert len(cluster.row_of("b")) == 0
+    assert len(cluster.handle.row_of("b")) == 0
 
 
 def test_a_plugin_is_told_whether_a_pod_is_still_placed() -> None:
     cluster, pod = cluster_with_local_disks(), pods()[0]
-    assert not cluster.is_placed(pod)
+    assert not cluster.handle.is_placed(pod)
     cluster.schedule(pod)
-    assert cluster.is_placed(pod)
+    assert cluster.handle.is_placed(pod)
     cluster.remove(pod)
-    assert not cluster.is_placed(pod)
+    assert not cluster.handle.is_placed(pod)

@@ -1,0 +1,158 @@
+"""What plugins are handed: the scheduler's side of `framework/handle.py`, over the parts that a `Cluster` owns.
+
+A live scheduler gives it a writer. Without one, what plugins write is done in the cache itself: nobody else has a copy
+of the cluster then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from stowplan.cache.cache import Cache
+from stowplan.cache.objects import Groups, Objects
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.engine.background_tasks import ClusterChanges
+from stowplan.engine.ports import Note, Writer
+from stowplan.engine.post_filter import Evictions
+from stowplan.framework.extender import Extender
+from stowplan.framework.handle import Binder, Measures, ObjectWriter
+from stowplan.framework.plugin_faults import Stopwatch
+from stowplan.framework.waiting_pods import WaitingPods
+from stowplan.model.decode import patched
+from stowplan.model.kinds import Binding
+from stowplan.model.pod import Pod
+from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
+from stowplan.queue.nominations import Nominations
+from stowplan.table.nodes import Nodes
+
+
+class Unmeasured:
+    """Where plugins count if nobody looks."""
+
+    def count(self, name: str, *labels: str) -> None:
+        """Forget it."""
+
+    def time(self, name: str, seconds: float, *labels: str) -> None:
+        """Forget it."""
+
+
+@dataclass(slots=True)
+class PluginHandle:
+    """The handle of every plugin of every profile of one cluster."""
+
+    cache: Cache
+    feature_gates: FeatureGates
+    nominations: Nominations
+    waiting_pods: WaitingPods
+    evictions: Evictions
+    stopwatch: Stopwatch
+    #: Told when changes were applied.
+    cluster_changes: ClusterChanges
+    #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
+    draw: Callable[[int], int]
+    #: The resource claims on their way to the cluster.
+    claims: ClaimTracker = field(init=False)
+    #: Where plugins count their own work.
+    measures: Measures = field(default_factory=Unmeasured)
+    #: What plugins write to; without one, what they write is done here.
+    writer: Writer | None = None
+    #: Where bind plugins post to.
+    binder: Binder = field(init=False)
+    extenders: tuple[Extender, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.claims = ClaimTracker(self.cache.objects, self.cache.table.reads, self.feature_gates)
+        self.binder = CacheWriter(self.cache)
+
+    @property
+    def listers(self) -> Objects:
+        """What plugins list."""
+        return self.cache.objects
+
+    @property
+    def assumptions(self) -> Objects:
+        """Where plugins say what they are about to make of objects."""
+        return self.cache.objects
+
+    @property
+    def pods(self) -> Cache:
+        """Where plugins that preempt find the placed pods."""
+        return self.cache
+
+    @property
+    def groups(self) -> Groups:
+        """Where plugins that place gangs find the pod groups and their members."""
+        return self.cache.groups
+
+    @property
+    def writes(self) -> ObjectWriter:
+        """Where plugins write what is no pod."""
+        return self.writer.object_writer if self.writer is not None else CacheWriter(self.cache)
+
+    def now_ns(self) -> int:
+        """Return the time by the scheduler's clock; 0 as long as there is none."""
+        return self.stopwatch.now_ns()
+
+    def monotonic_ns(self) -> int:
+        """Return the time by which answers that may take too long are cut short, whatever clock events follow."""
+        return time.monotonic_ns()
+
+    def recount(self, pod: Pod) -> None:
+        """Count a pod that was just given a node there by another version of it."""
+        self.cache.update_assumed(pod)
+
+    def asks_before_preempting(self, pod: Pod) -> bool:
+        """Say whether an extender has to agree before room is made for `pod`."""
+        return any(extender.is_preemptor and extender.is_interested(pod) for extender in self.extenders)
+
+    def row_of(self, node_name: str) -> Nodes:
+        """Return a node as filters are given it, or no row."""
+        nodes = Nodes(self.cache.table)
+        return nodes.take(np.flatnonzero(nodes.with_names(frozenset((node_name,)))))
+
+    def is_placed(self, pod: Pod) -> bool:
+        """Say whether a pod counts on a node."""
+        return self.cache.placed(pod) is not None
+
+    def announce(self, pod: Pod, reason: str, text: str) -> None:
+        """Record an event about a pod that plugins prepare for; without somebody to write to, nobody reads it."""
+        if self.writer is not None:
+            self.writer.record(Note(pod, "Normal", reason, "Scheduling", text))
+
+
+@dataclass(frozen=True, slots=True)
+class CacheWriter:
+    """Binds assumed pods, and changes other objects, in the cache at once; a `Binder` and an `ObjectWriter`."""
+
+    cache: Cache
+
+    async def bind(self, binding: Binding) -> None:
+        for placed in self.cache.pods_on(binding.target.name):
+            if placed.pod.key == f"{binding.metadata.namespace}/{binding.metadata.name}":
+                spec = msgspec.structs.replace(placed.pod.spec, node_name=binding.target.name)
+                self.cache.add_pod(msgspec.structs.replace(placed.pod, spec=spec))
+                return
+        raise LookupError(f"pod {binding.metadata.name!r} is not assumed on node {binding.target.name!r}")
+
+    async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
+        meta = found.metadata
+        self.cache.objects.restore(found.kind, meta.namespace, meta.name)
+        known = self.cache.objects.get(found.kind, meta.namespace, meta.name)
+        if known is None:
+            raise LookupError(f"{found.kind} {meta.name!r} is gone; nothing can be changed about it")
+        changed = patched(known, patch)
+        self.cache.objects.put(changed)
+        return changed
+
+    async def create(self, found: Any) -> Any:
+        self.cache.objects.put(found)
+        return found
+
+    async def delete(self, found: Any) -> None:
+        self.cache.objects.remove(found.kind, found.metadata.namespace, found.metadata.name)

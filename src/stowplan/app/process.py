@@ -1,0 +1,113 @@
+"""The process that a scheduler runs in: its clocks, its event loop, its garbage, and a loop beside that of a notebook.
+
+Everything below `app` is handed the time and is run by somebody; here is who hands it, and who runs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from typing import Any, Final, Protocol, TypeVar
+
+T = TypeVar("T")
+
+#: New objects before the youngest are looked through, and rounds of that before older ones are.
+_PACE: Final = (50_000, 20, 20)
+_CLOSE_SECONDS: Final = 2.0
+
+
+def now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+def steady_clock() -> Callable[[], int]:
+    """Return a clock in nanoseconds since the epoch that never goes back, whatever is done to that of the machine."""
+    ahead = time.time_ns() - time.monotonic_ns()
+    return lambda: time.monotonic_ns() + ahead
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end, on a loop of its own: uvloop's where there is one, for a request costs less there."""
+    with asyncio.Runner(loop_factory=_fastest()) as runner:
+        return runner.run(work)
+
+
+def _fastest() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return how to make the loop; None for the usual way."""
+    try:
+        import uvloop
+    except ImportError:
+        # It is not made for every system.
+        return None
+    return uvloop.new_event_loop
+
+
+def settle_down() -> None:
+    """Collect garbage seldom from now on, and leave alone what is there: the cluster is known, and nearly all stays.
+
+    At the usual pace a tenth of the time would go into it.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_PACE)
+
+
+class Closable(Protocol):
+    """Something that is open on the loop it was used on."""
+
+    async def close(self) -> None: ...
+
+
+class PrivateLoop:
+    """An event loop on a thread of its own: how a plain call waits for extenders, also inside a loop that runs already.
+
+    A notebook has such a loop, and a loop cannot be run inside another on the same thread. The thread starts with the
+    first coroutine, and ends with its owner.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._used: list[Closable] = []
+
+    def run(self, work: Coroutine[Any, Any, T], uses: Iterable[Closable]) -> T:
+        """Run a coroutine to its end, and return its result; what it uses is closed when the thread ends."""
+        if self._loop is None:
+            self._loop = _start()
+            weakref.finalize(self, _end, self._loop, self._used)
+        self._used += [one for one in uses if one not in self._used]
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            # Ctrl-C: whoever no longer waits wants no answer.
+            future.cancel()
+            raise
+
+
+def _start() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    # A daemon: a program that ends does not wait for it.
+    threading.Thread(target=_work, args=(loop,), name="stowplan extenders", daemon=True).start()
+    return loop
+
+
+def _work(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
+
+
+def _end(loop: asyncio.AbstractEventLoop, used: list[Closable]) -> None:
+    with suppress(TimeoutError):
+        asyncio.run_coroutine_threadsafe(_close(used), loop).result(_CLOSE_SECONDS)
+    loop.call_soon_threadsafe(loop.stop)
+
+
+async def _close(used: list[Closable]) -> None:
+    for one in used:
+        await one.close()

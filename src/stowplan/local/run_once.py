@@ -1,0 +1,128 @@
+"""`stowplan up --once`: see every pod of a cluster decided on, and say what became of them.
+
+A cluster has nothing more to do when controllers and kubelets are done, and every pod is decided on. A pod that is
+refused may wait for ever, one that failed with an error again and again may fail for ever, one that was placed may wait
+for its volumes; a pod that runs may end some day. None of them keeps a cluster from being settled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
+from stowplan.local.cluster import LocalCluster
+from stowplan.local.manifests import ManifestError
+from stowplan.local.outcome import ClusterOutcome, Knowledge, find_shortfalls, key_of, outcome_of
+from stowplan.local.up import UpOptions, View, open_cluster, published, told_to_stop, until_first
+from stowplan.queue.entry import Place
+from stowplan.serving.debug_pages import ExplainQuery
+
+MOST_EXPLAINED: Final = 5
+_LOOK_AGAIN_SECONDS: Final = 0.02
+#: Without it in its text a pod is not being deleted; looked for before a hundred thousand pods are decoded.
+_MARK: Final = b'"deletionTimestamp"'
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What became of all pods, and explanations of refusals by pod."""
+
+    outcome: ClusterOutcome
+    explanations: dict[str, str]
+
+
+async def run_once(options: UpOptions, view: View) -> Decided:
+    """Bring up a cluster, see every pod decided on, and say what became of them."""
+    cluster = await open_cluster(options, view)
+    try:
+        before = {key_of(pod): pod for pod in cluster.api.list(cluster.pods)}
+        with told_to_stop() as stopped, published(options, cluster), view.stage("scheduling pods", 0):
+            await until_first(cluster, _decide(cluster, options.timeout_seconds), stopped.wait())
+        outcome = _outcome(cluster, before)
+        if outcome.is_about_nothing and not cluster.has_data:
+            # Most likely the manifests are not those that were meant: green would say that all is well.
+            raise ManifestError("nothing to schedule: no pod waits in the cluster; give manifests of pods or workloads")
+        return Decided(outcome, await _explain(cluster, outcome, options) if options.explains else {})
+    finally:
+        await cluster.close()
+
+
+async def _decide(cluster: LocalCluster, timeout_seconds: float) -> None:
+    """Schedule until every pod is decided on, or the time is over."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout_seconds):
+            await cluster.schedule()
+            await settled(cluster)
+
+
+async def settled(cluster: LocalCluster) -> None:
+    """Wait until every pod is decided on."""
+    while not _is_settled(cluster):  # noqa: ASYNC110 (many places, none of which tells)
+        await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+
+
+def _is_settled(cluster: LocalCluster) -> bool:
+    # Asked at every look: it counts them.
+    is_quiet = cluster.is_quiet()
+    return is_quiet and cluster.scheduler.is_idle and _is_running(cluster) and _is_seen(cluster)
+
+
+def _is_seen(cluster: LocalCluster) -> bool:
+    """Say whether the scheduler knows every pod and node as it is now; of pods that have ended it need not."""
+    watching = cluster.scheduler.replica.watching
+    phase_at = cluster.pods.fields.index("status.phase")
+    for resource, kind in ((cluster.pods, "Pod"), (cluster.nodes, "Node")):
+        seen = {one.metadata.uid: one.metadata.resource_version for one in watching.objects(kind)}
+        for stored in cluster.api.store.list(resource):
+            has_ended = kind == "Pod" and stored.fields[phase_at] in ("Succeeded", "Failed")
+            if not has_ended and seen.get(stored.uid) != str(stored.version):
+                return False
+    return True
+
+
+def _is_running(cluster: LocalCluster) -> bool:
+    """Say whether every bound pod has been taken on by a kubelet, and every pod that is to go has gone."""
+    pods = cluster.pods
+    node_at, phase_at = pods.fields.index("spec.nodeName"), pods.fields.index("status.phase")
+    for stored in cluster.api.store.list(pods):
+        is_pending = stored.fields[node_at] and stored.fields[phase_at] in ("", "Pending")
+        if is_pending and not reading.text(stored.object, "status", "startTime"):
+            return False
+        if _MARK in stored.body and _is_going(stored.object["metadata"]):
+            return False
+    return True
+
+
+def _is_going(metadata: Object) -> bool:
+    """Say whether a pod is about to go; one with finalizers waits for somebody we do not know."""
+    return bool(metadata.get("deletionTimestamp")) and not metadata.get("finalizers")
+
+
+def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> ClusterOutcome:
+    placed_before = {pod["metadata"]["uid"] for pod in before.values() if pod["spec"].get("nodeName")}
+    pods = {key_of(pod): pod for pod in cluster.api.list(cluster.pods)}
+    ours = [pod for pod in pods.values() if pod["metadata"]["uid"] not in placed_before]
+    replica = cluster.scheduler.replica
+    entries = replica.scheduler.state.queue.places.entries.values()
+    held = {entry.pod.key: ", ".join(entry.gate_reasons) for entry in entries if entry.place is Place.GATED}
+    faults = {entry.pod.key: entry.gate_fault for entry in entries if entry.gate_fault}
+    cache = replica.scheduler.state.cache
+    on_nodes = (one for name in cache.table.row_of for one in cache.pods_on(name))
+    assumed = {one.pod.key: one.node_name for one in on_nodes if one.is_assumed}
+    known = Knowledge(replica.cluster.profiles, held, faults, assumed)
+    outcome = outcome_of(ours, known, before.keys() - pods.keys())
+    return msgspec.structs.replace(outcome, unmade=find_shortfalls(cluster.api))
+
+
+async def _explain(cluster: LocalCluster, outcome: ClusterOutcome, options: UpOptions) -> dict[str, str]:
+    found = {}
+    for unplaced in (*outcome.refused, *outcome.failed)[:MOST_EXPLAINED]:
+        query = ExplainQuery(unplaced.pod, is_text=True, width=options.width)
+        found[unplaced.pod] = (await cluster.scheduler.inspection.explain(query)).text
+    return found
