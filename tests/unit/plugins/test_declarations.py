@@ -112,7 +112,7 @@ def test_only_in_tree_plugins_are_default_ones() -> None:
     assert defaults(registry.declarations()) == {}
 
 
-def test_the_default_profile_runs_the_plugins_of_upstreams() -> None:
+def test_the_default_profile_runs_upstreams_plugins() -> None:
     [default] = default_configuration().profiles
     resolved = resolve(default, KNOWN)
     assert set(resolved) == set(POINTS)
