@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.config.suggestion import suggestion
-from stowplan.embedded import admission
+from stowplan.embedded.admission import chain
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
@@ -62,7 +62,7 @@ class Applier:
         """Say which fields of an object this cluster does not know. Raise ManifestError for a value of a wrong type."""
         resource, _ = self._place(manifest)
         try:
-            return admission.check_fields(resource, _copy(manifest.content), "Warn")
+            return chain.check_fields(resource, _copy(manifest.content), "Warn")
         except StatusError as error:
             raise ManifestError(f"{manifest.title}: {error.message}") from None
 
@@ -76,7 +76,7 @@ class Applier:
         copied = _copy(manifest.content)
         copied["metadata"] = _without(copied["metadata"], _LEFT_BEHIND)
         try:
-            admission.check_status(resource, copied)
+            chain.check_status(resource, copied)
         except StatusError as error:
             raise ManifestError(f"{manifest.title}: {error.message}") from None
         self._api.store.write(resource, copied)
@@ -102,7 +102,7 @@ class Applier:
 
     def _write_status(self, resource: Resource, created: Object, status: Object) -> None:
         told = {**created, STATUS: {**(created.get(STATUS) or {}), **status}}
-        admission.check_status(resource, told)
+        chain.check_status(resource, told)
         meta = created["metadata"]
         self._api.update(resource, meta.get("namespace", ""), meta["name"], told, subresource=STATUS)
 

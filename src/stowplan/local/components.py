@@ -85,7 +85,7 @@ class Components:
         """How often objects of each resource were written."""
         store = self._api.store
         counted = (one for one in self._api.catalogue.all() if one.storage not in _BESIDE_THE_POINT)
-        return tuple(store.shelf(resource).log.end for resource in counted)
+        return tuple(store.collection(resource).log.end for resource in counted)
 
 
 def tell_broken(broken: asyncio.Future[None], task: asyncio.Task[None]) -> None:

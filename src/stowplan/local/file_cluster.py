@@ -16,7 +16,7 @@ from typing import Any, Final
 from stowplan.app.process import now
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.embedded.registry.api import Api
-from stowplan.embedded.storage import forms
+from stowplan.embedded.storage import conversion
 from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.storage.store import Store
 from stowplan.local import initial_objects
@@ -137,7 +137,7 @@ def _objects(api: Api, manifests: Sequence[Manifest]) -> Iterator[Any]:
         if resource is None or kind in _LEFT_OUT:
             continue
         found = sorted(
-            (forms.to_serve(resource, stored) for stored in api.store.list(resource)),
+            (conversion.to_serve(resource, stored) for stored in api.store.list(resource)),
             key=lambda obj: (order.get(_key(obj), len(order)), obj["metadata"]["name"]),
         )
         yield from (decode.decode_object({**obj, "kind": kind}) for obj in found)

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Final
 
-from stowplan.embedded.admission.surroundings import Surroundings
+from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.objects.errors import Cause, StatusError, invalid
 from stowplan.embedded.objects.resource import Object, Resource
 
@@ -18,7 +18,7 @@ _NO_ADDRESS: Final = "None"
 _PUBLIC: Final = ("NodePort", "LoadBalancer")
 
 
-def assign(resource: Resource, service: Object, before: Object | None, api: Surroundings) -> None:
+def assign(resource: Resource, service: Object, before: Object | None, api: ClusterView) -> None:
     """Give a service what it needs and does not have. Raise StatusError if it asks for what it cannot have."""
     spec = service["spec"]
     if before is not None:

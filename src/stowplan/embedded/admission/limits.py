@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from stowplan.embedded.admission.surroundings import Surroundings, served
+from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.objects.errors import forbidden
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model import decode, requests
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
@@ -19,7 +20,7 @@ _NOTE: Final = "kubernetes.io/limit-ranger"
 _Amounts = Mapping[str, str]
 
 
-def set_defaults(pod: Object, api: Surroundings) -> None:
+def set_defaults(pod: Object, api: ClusterView) -> None:
     """Give the containers of a new pod what they do not say, and note that."""
     items = [item for item in _items(pod, api) if item.get("type") == "Container"]
     if not items:
@@ -37,7 +38,7 @@ def set_defaults(pod: Object, api: Surroundings) -> None:
         annotations[_NOTE] = f"LimitRanger plugin set: {'; '.join(notes)}"
 
 
-def check_pod(resource: Resource, pod: Object, api: Surroundings) -> None:
+def check_pod(resource: Resource, pod: Object, api: ClusterView) -> None:
     """Refuse a pod that asks for less or more than its namespace allows."""
     items = list(_items(pod, api))
     problems: list[str] = []
@@ -55,7 +56,7 @@ def check_pod(resource: Resource, pod: Object, api: Surroundings) -> None:
     _refuse(resource, pod, problems)
 
 
-def check_claim(resource: Resource, claim: Object, api: Surroundings) -> None:
+def check_claim(resource: Resource, claim: Object, api: ClusterView) -> None:
     """Refuse a claim for a volume smaller or larger than its namespace allows."""
     asked = claim["spec"]["resources"].get("requests", {})
     problems: list[str] = []
@@ -66,8 +67,8 @@ def check_claim(resource: Resource, claim: Object, api: Surroundings) -> None:
     _refuse(resource, claim, problems)
 
 
-def _items(obj: Object, api: Surroundings) -> Iterator[Object]:
-    ranges = api.store.list(served("", "limitranges"), obj["metadata"].get("namespace", ""))
+def _items(obj: Object, api: ClusterView) -> Iterator[Object]:
+    ranges = api.store.list(built_in("", "limitranges"), obj["metadata"].get("namespace", ""))
     for stored in ranges:
         yield from stored.object.get("spec", {}).get("limits", ())
 

@@ -1,4 +1,8 @@
-"""What a new pod is given beyond its defaults: the labels it means by their keys, and its first status."""
+"""What a new pod is given beyond its defaults: service account, runtime class, labels, its first status.
+
+Upstream's plugins for it are ServiceAccount, RuntimeClass and PodTopologyLabels. No token is mounted: nothing runs in
+the pods of this cluster. `chain` has the order; the priority of a pod comes from `priority`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.admission.cluster_view import ClusterView
+from stowplan.embedded.objects.errors import forbidden
+from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model import decode
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
@@ -15,6 +22,69 @@ from stowplan.model.timestamps import format_time
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_USUAL_ACCOUNT: Final = "default"
+_PULL_SECRETS: Final = "imagePullSecrets"
+_COPIED: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+def assign_service_account(resource: Resource, pod: Object, api: ClusterView) -> None:
+    """Give a new pod its service account. Raise StatusError if there is none of that name."""
+    spec, metadata = pod["spec"], pod["metadata"]
+    name = spec.get("serviceAccountName") or _USUAL_ACCOUNT
+    account = api.store.get(built_in("", "serviceaccounts"), metadata["namespace"], name)
+    if account is None:
+        where = f"{metadata['namespace']}/{name}"
+        problem = f'error looking up service account {where}: serviceaccount "{name}" not found'
+        raise forbidden(resource, metadata["name"], problem)
+    spec["serviceAccountName"] = spec["serviceAccount"] = name
+    # Few accounts have secrets; the text is looked at first, because this is on the way of every pod.
+    if _PULL_SECRETS not in spec and _PULL_SECRETS.encode() in account.body:
+        secrets = account.object.get(_PULL_SECRETS)
+        if secrets:
+            spec[_PULL_SECRETS] = secrets
+
+
+def apply_runtime_class(resource: Resource, pod: Object, api: ClusterView) -> None:
+    """Add to a new pod what its runtime class says. Raise StatusError if there is no such class."""
+    spec, pod_name = pod["spec"], pod["metadata"]["name"]
+    name = spec.get("runtimeClassName")
+    found: Object = {}
+    if name:
+        stored = api.store.get(built_in("node.k8s.io", "runtimeclasses"), "", name)
+        if stored is None:
+            raise forbidden(resource, pod_name, f'pod rejected: RuntimeClass "{name}" not found')
+        found = stored.object
+    overhead = (found.get("overhead") or {}).get("podFixed")
+    if overhead is None:
+        if spec.get("overhead"):
+            problem = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            raise forbidden(resource, pod_name, problem)
+    elif spec.setdefault("overhead", overhead) != overhead:
+        problem = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+        raise forbidden(resource, pod_name, problem)
+    if "scheduling" in found:
+        _narrow(resource, pod, found["scheduling"])
+
+
+def _narrow(resource: Resource, pod: Object, scheduling: Object) -> None:
+    spec = pod["spec"]
+    for key, value in scheduling.get("nodeSelector", {}).items():
+        chosen = spec.setdefault("nodeSelector", {}).setdefault(key, value)
+        if chosen != value:
+            wanted = f"runtimeClass.scheduling.nodeSelector[{key}] = {value}"
+            problem = f"conflict: {wanted}; pod.spec.nodeSelector[{key}] = {chosen}"
+            raise forbidden(resource, pod["metadata"]["name"], problem)
+    more = [each for each in scheduling.get("tolerations", ()) if each not in spec.get("tolerations", ())]
+    if more:
+        spec["tolerations"] = [*spec.get("tolerations", ()), *more]
+
+
+def label_after_node(metadata: Object, node_name: str, api: ClusterView) -> None:
+    """Label a pod after its node; a node that is not there has no labels."""
+    node = api.store.get(built_in("", "nodes"), "", node_name)
+    found = {key: node.labels[key] for key in _COPIED if key in node.labels} if node is not None else {}
+    if found:
+        metadata["labels"] = {**metadata.get("labels", {}), **found}
 
 
 def resolve_label_keys(pod: Object) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from stowplan.embedded.admission.surroundings import Surroundings, served
+from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.objects.errors import forbidden
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import built_in
 
 _GROUP: Final = "scheduling.k8s.io"
 _USUAL_POLICY: Final = "PreemptLowerPriority"
@@ -40,7 +41,7 @@ def system_classes() -> Iterator[Object]:
         }
 
 
-def assign(resource: Resource, pod: Object, api: Surroundings) -> None:
+def assign(resource: Resource, pod: Object, api: ClusterView) -> None:
     """Give a new pod the priority of its class, or of the class for all others. Raise StatusError if it has another."""
     spec, pod_name = pod["spec"], pod["metadata"]["name"]
     name = spec.get("priorityClassName")
@@ -60,7 +61,7 @@ def assign(resource: Resource, pod: Object, api: Surroundings) -> None:
         raise forbidden(resource, pod_name, problem)
 
 
-def check_one_default(resource: Resource, priority_class: Object, api: Surroundings) -> None:
+def check_one_default(resource: Resource, priority_class: Object, api: ClusterView) -> None:
     """Refuse a second class for all pods that name none."""
     if not priority_class.get("globalDefault"):
         return
@@ -77,16 +78,16 @@ def check_stays(resource: Resource, name: str) -> None:
         raise forbidden(resource, name, "this is a system priority class and cannot be deleted")
 
 
-def _find(name: str, api: Surroundings) -> Object | None:
-    stored = api.store.get(served(_GROUP, "priorityclasses"), "", name)
+def _find(name: str, api: ClusterView) -> Object | None:
+    stored = api.store.get(built_in(_GROUP, "priorityclasses"), "", name)
     if stored is not None:
         return stored.object
     return next((each for each in system_classes() if each["metadata"]["name"] == name), None)
 
 
-def _find_default(api: Surroundings) -> Object:
+def _find_default(api: ClusterView) -> Object:
     """The class for pods that name none: of several, the lowest."""
-    classes = api.store.list(served(_GROUP, "priorityclasses"))
+    classes = api.store.list(built_in(_GROUP, "priorityclasses"))
     # On the way of every pod, so that only what looks like a default is decoded.
     marked = [stored.object for stored in classes if _DEFAULT_MARK in stored.body]
     defaults = [found for found in marked if found.get("globalDefault")]

@@ -5,30 +5,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from stowplan.embedded.admission import usage
-from stowplan.embedded.admission.surroundings import Surroundings, served
-from stowplan.embedded.admission.usage import Usage
+from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.objects.errors import forbidden
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.storage.catalogue import built_in
 from stowplan.embedded.storage.stored import Stored
+from stowplan.model import decode, requests
+from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
-from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, is_extended
 
+_Usage = dict[str, Quantity]
+
+_ONE: Final = Quantity.of(1)
 _COMPUTE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 _QUOTAS: Final = "resourcequotas"
 #: What quotas count that is not called after a resource.
 _SOURCES: Final = {"services.nodeports": "services", "services.loadbalancers": "services"}
+#: Counted under a name of their own beside `count/...`.
+_OLD_NAMES: Final = frozenset(
+    ("configmaps", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas", "secrets", "services")
+)
+_FINISHED: Final = ("Succeeded", "Failed")
 
 
-def check(resource: Resource, obj: Object, before: Object | None, api: Surroundings) -> None:
+def check(resource: Resource, obj: Object, before: Object | None, api: ClusterView) -> None:
     """Refuse an object that would exceed a quota of its namespace, or does not say what a quota must know."""
-    quotas = api.store.list(served("", _QUOTAS), obj["metadata"].get("namespace", ""))
+    quotas = api.store.list(built_in("", _QUOTAS), obj["metadata"].get("namespace", ""))
     if not quotas or (resource.qualified == _QUOTAS and before is not None):
         return
-    change = usage.difference(usage.of(resource, obj), usage.of(resource, before) if before else {})
+    change = _difference(_usage_of(resource, obj), _usage_of(resource, before) if before else {})
     for stored in sorted(quotas, key=lambda each: each.name):
         quota = stored.object
         if _concerns(quota, resource, obj):
@@ -37,12 +46,12 @@ def check(resource: Resource, obj: Object, before: Object | None, api: Surroundi
             _check_room(resource, obj, quota, change)
 
 
-def account(resource: Resource, before: Stored | None, after: Stored | None, api: Surroundings) -> None:
+def account(resource: Resource, before: Stored | None, after: Stored | None, api: ClusterView) -> None:
     """Write down what a change of one object means for the quotas of its namespace."""
     concerned = after or before
     if concerned is None or not resource.is_namespaced or resource.is_custom:
         return
-    quota_resource = served("", _QUOTAS)
+    quota_resource = built_in("", _QUOTAS)
     quotas = api.store.list(quota_resource, concerned.namespace)
     if resource.qualified == _QUOTAS:
         for stored in quotas:
@@ -51,10 +60,10 @@ def account(resource: Resource, before: Stored | None, after: Stored | None, api
     for stored in quotas:
         quota = stored.object
         was, now = (
-            usage.of(resource, each.object) if each is not None and _concerns(quota, resource, each.object) else {}
+            _usage_of(resource, each.object) if each is not None and _concerns(quota, resource, each.object) else {}
             for each in (before, after)
         )
-        change = usage.difference(now, was)
+        change = _difference(now, was)
         if change.keys() & _hard(quota).keys():
             used = quota.get("status", {}).get("used", {})
             zero = Quantity.zero()
@@ -62,7 +71,7 @@ def account(resource: Resource, before: Stored | None, after: Stored | None, api
             _save(quota_resource, stored, counted, api)
 
 
-def _save(resource: Resource, stored: Stored, used: Usage, api: Surroundings) -> None:
+def _save(resource: Resource, stored: Stored, used: _Usage, api: ClusterView) -> None:
     quota = stored.object
     hard = _hard(quota)
     status = {"hard": dict(sorted(hard.items())), "used": {name: str(used[name]) for name in sorted(hard)}}
@@ -71,11 +80,11 @@ def _save(resource: Resource, stored: Stored, used: Usage, api: Surroundings) ->
         api.store.write(resource, quota)
 
 
-def _counted(quota: Object, api: Surroundings) -> Usage:
+def _counted(quota: Object, api: ClusterView) -> _Usage:
     """What is used of a quota, counted anew."""
     namespace, hard = quota["metadata"]["namespace"], _hard(quota)
-    found = usage.total(
-        usage.of(resource, obj)
+    found = _total(
+        _usage_of(resource, obj)
         for resource in _sources(hard, api)
         for obj in (stored.object for stored in api.store.list(resource, namespace))
         if _concerns(quota, resource, obj)
@@ -83,7 +92,7 @@ def _counted(quota: Object, api: Surroundings) -> Usage:
     return {name: found.get(name, Quantity.zero()) for name in hard}
 
 
-def _sources(hard: dict[str, str], api: Surroundings) -> Iterator[Resource]:
+def _sources(hard: dict[str, str], api: ClusterView) -> Iterator[Resource]:
     """The resources whose objects a quota counts."""
     wanted = {_source(name) for name in hard}
     seen = set()
@@ -98,8 +107,7 @@ def _source(name: str) -> str:
         return name.removeprefix("count/")
     if name == "requests.storage" or ".storageclass.storage.k8s.io/" in name:
         return "persistentvolumeclaims"
-    known = ("configmaps", "persistentvolumeclaims", "replicationcontrollers", _QUOTAS, "secrets", "services")
-    return _SOURCES.get(name, name if name in known else "pods")
+    return _SOURCES.get(name, name if name in _OLD_NAMES else "pods")
 
 
 def _hard(quota: Object) -> dict[str, str]:
@@ -107,7 +115,7 @@ def _hard(quota: Object) -> dict[str, str]:
     return hard
 
 
-def _check_room(resource: Resource, obj: Object, quota: Object, change: Usage) -> None:
+def _check_room(resource: Resource, obj: Object, quota: Object, change: _Usage) -> None:
     hard, used = _hard(quota), quota.get("status", {}).get("used", {})
     exceeded = [
         name
@@ -178,3 +186,70 @@ def _names_class(expression: Object, name: str) -> bool:
         case "Exists":
             return bool(name)
     return not name
+
+
+def _usage_of(resource: Resource, obj: Object) -> _Usage:
+    """What one object uses."""
+    used: _Usage = {f"count/{resource.qualified}": _ONE}
+    if resource.qualified in _OLD_NAMES:
+        used[resource.qualified] = _ONE
+    match resource.qualified:
+        case "pods":
+            if (obj.get("status") or {}).get("phase") not in _FINISHED:
+                used.update(_of_pod(decode.convert(Pod, obj)))
+        case "services":
+            used.update(_of_service(obj["spec"]))
+        case "persistentvolumeclaims":
+            used.update(_of_claim(obj["spec"]))
+    return used
+
+
+def _total(usages: Iterable[_Usage]) -> _Usage:
+    """The sum of several."""
+    result: _Usage = {}
+    for usage in usages:
+        for name, amount in usage.items():
+            result[name] = result[name] + amount if name in result else amount
+    return result
+
+
+def _difference(after: _Usage, before: _Usage) -> _Usage:
+    """What is used more, or less; nothing where nothing changed."""
+    zero = Quantity.zero()
+    names = sorted(after.keys() | before.keys())
+    changes = {name: after.get(name, zero) - before.get(name, zero) for name in names}
+    return {name: change for name, change in changes.items() if not change.is_zero}
+
+
+def _of_pod(pod: Pod) -> _Usage:
+    used: _Usage = {"pods": _ONE}
+    asked, limited = requests.request_list(pod), requests.limit_list(pod)
+    for name, amount in asked.items():
+        if name in _COMPUTE:
+            used[name] = amount
+        if name in _COMPUTE or name.startswith(HUGE_PAGES_PREFIX) or is_extended(name):
+            used[f"requests.{name}"] = amount
+        if name.startswith(HUGE_PAGES_PREFIX):
+            used[name] = amount
+    return used | {f"limits.{name}": amount for name, amount in limited.items() if name in _COMPUTE}
+
+
+def _of_service(spec: Object) -> _Usage:
+    ports = Quantity.of(len(spec.get("ports", ())))
+    match spec.get("type"):
+        case "NodePort":
+            return {"services.nodeports": ports}
+        case "LoadBalancer":
+            used = {"services.loadbalancers": _ONE}
+            return used | ({"services.nodeports": ports} if spec.get("allocateLoadBalancerNodePorts", True) else {})
+    return {}
+
+
+def _of_claim(spec: Object) -> _Usage:
+    sizes: Mapping[str, str] = spec["resources"].get("requests", {})
+    size = Quantity.parse(sizes.get("storage", "0"))
+    used = {"requests.storage": size}
+    if storage_class := spec.get("storageClassName"):
+        prefix = f"{storage_class}.storageclass.storage.k8s.io"
+        used |= {f"{prefix}/requests.storage": size, f"{prefix}/persistentvolumeclaims": _ONE}
+    return used

@@ -1,4 +1,4 @@
 """Who may do what, by roles and bindings: `authorizer` decides, `policy` knows what is written in the store.
 
-A `question` is what somebody wants to do, `rules` say what is allowed, `bootstrap` writes down what a new cluster has.
+`rules` has what somebody wants to do and the rules that allow it, `bootstrap` writes down what a new cluster has.
 """

@@ -10,10 +10,9 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded.authorization import question as questions
+from stowplan.embedded.authorization import rules as questions
 from stowplan.embedded.authorization.policy import GROUP, Binding, Key, Policy
-from stowplan.embedded.authorization.question import Question
-from stowplan.embedded.authorization.rules import Rule
+from stowplan.embedded.authorization.rules import Question, Rule
 from stowplan.embedded.identity.users import MASTERS, User
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.requests.incoming import Incoming

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from stowplan.embedded.admission.surroundings import served
 from stowplan.embedded.authorization.policy import GROUP
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
+from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model import manifests
 
 _FOLDER: Final = Path(__file__).parent
@@ -22,7 +22,7 @@ _ANNOTATIONS: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 def ensure(api: Api) -> None:
     """Create what is missing; the namespaces have to be there."""
     for obj in _written():
-        resource = served(GROUP, f"{obj['kind'].lower()}s")
+        resource = built_in(GROUP, f"{obj['kind'].lower()}s")
         metadata = obj["metadata"]
         if api.store.get(resource, metadata.get("namespace", ""), metadata["name"]) is None:
             api.create(resource, metadata.get("namespace", ""), obj)

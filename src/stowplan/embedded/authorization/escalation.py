@@ -12,8 +12,7 @@ from typing import Final
 
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.authorization.policy import GROUP, Key
-from stowplan.embedded.authorization.question import Question
-from stowplan.embedded.authorization.rules import ALL, Rule, read_rules
+from stowplan.embedded.authorization.rules import ALL, Question, Rule, read_rules
 from stowplan.embedded.identity.users import MASTERS, User
 from stowplan.embedded.objects.errors import StatusError, forbidden, not_found
 from stowplan.embedded.objects.resource import Object, Resource

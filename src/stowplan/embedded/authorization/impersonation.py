@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from stowplan.embedded.authorization.authorizer import Authorizer
-from stowplan.embedded.authorization.question import Question
+from stowplan.embedded.authorization.rules import Question
 from stowplan.embedded.identity.users import ANONYMOUS, AUTHENTICATED, User, account_groups, read_account
 from stowplan.embedded.objects.errors import StatusError, bad_request
 

@@ -10,11 +10,11 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded.admission.surroundings import served
 from stowplan.embedded.authorization.rules import Rule, read_rules
 from stowplan.embedded.identity.users import User, account_name
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.storage.catalogue import built_in
 from stowplan.embedded.storage.store import Feed, Store, Stored
 from stowplan.embedded.storage.stored import DELETED
 from stowplan.model import decode
@@ -111,7 +111,7 @@ class Policy:
         for index in (self._roles, self._bindings, self._by_subject):
             index.clear()
         for plural in (*_ROLES, *_BINDINGS):
-            resource = served(GROUP, plural)
+            resource = built_in(GROUP, plural)
             self._feeds[plural] = self._store.feed(resource, self._store.version)
             for stored in self._store.list(resource):
                 self._put(plural, stored, is_gone=False)

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from stowplan.embedded import admission
+from stowplan.embedded.admission import chain
 from stowplan.embedded.controllers.pod_control import PodControl, WorkloadObject
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
@@ -92,7 +92,7 @@ class WorkloadController(Controller):
             return None
         # Of another cluster or an older release, it may lack what is filled in today: nothing that is made from it
         # would be found to be the same as it.
-        admission.fill_in(self._resource, obj)
+        chain.fill_in(self._resource, obj)
         return self.sync(WorkloadObject(self._resource, obj, selector_of(obj)))
 
     def _write_status(self, workload: WorkloadObject, status: Object) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from stowplan.embedded.objects.json_path import JsonPath
 from stowplan.embedded.objects.resource import Object, Resource
@@ -49,12 +48,3 @@ class CustomResource(Resource):
 def schema_of(resource: Resource) -> Object | None:
     """The schema of a custom resource, or nothing for any other resource."""
     return resource.schema if isinstance(resource, CustomResource) else None
-
-
-def value_at(obj: Any, path: tuple[str, ...]) -> Any:
-    """Follow the keys of a scale path; None if it leads nowhere."""
-    for key in path:
-        if not isinstance(obj, dict):
-            return None
-        obj = obj.get(key)
-    return obj

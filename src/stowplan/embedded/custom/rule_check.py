@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from stowplan.embedded.custom import rule_values, uniqueness
+from stowplan.embedded.custom import object_validation, rule_values
 from stowplan.embedded.custom.causes import bounded, duplicate, forbidden, invalid, invalid_value, required
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import Cause
@@ -77,9 +77,11 @@ class _Walk:
     def _items(self, schema: Object, value: list[Any], before: Any, field: str) -> Iterator[Cause]:
         earlier: dict[bytes, Any] = {}
         if schema.get("x-kubernetes-list-type") == "map" and isinstance(before, list):
-            earlier = {uniqueness.identity(uniqueness.keys_of(schema, each)): each for each in before}
+            earlier = {object_validation.identity(object_validation.keys_of(schema, each)): each for each in before}
         for index, each in enumerate(value):
-            known = earlier.get(uniqueness.identity(uniqueness.keys_of(schema, each))) if earlier else None
+            known = (
+                earlier.get(object_validation.identity(object_validation.keys_of(schema, each))) if earlier else None
+            )
             yield from self.check(schema.get("items"), each, known, f"{field}[{index}]")
 
     def _properties(self, schema: Object, value: Object, before: Any, field: str) -> Iterator[Cause]:
@@ -98,7 +100,7 @@ class _Walk:
         if before is not None:
             seen["oldSelf"] = rule_values.converted(schema, before, is_root=is_root)
         size = rule_values.size(value)
-        is_unchanged = before is not None and uniqueness.identity(value) == uniqueness.identity(before)
+        is_unchanged = before is not None and object_validation.identity(value) == object_validation.identity(before)
         for rule in reading.entries(schema, RULES):
             expression = self._expression(schema, rule, "rule", before, is_root)
             if expression is None or (is_unchanged and not expression.uses_old):

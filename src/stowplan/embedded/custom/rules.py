@@ -1,8 +1,8 @@
 """The rules of definitions (`x-kubernetes-validations`), compiled by the CEL library and asked of objects.
 
 What a rule may cost is bounded twice: the library takes 10,000 steps through lists in one evaluation, and `MOST_COST`
-bounds all evaluations for an object together. Imported when the first rule is met; `rule_faults` checks rules that are
-written, `rule_types` what they read.
+bounds all evaluations for an object together. Imported when the first rule is met; `rule_validation` checks rules that
+are written, `rule_types` what they read.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from cel_expr_python import cel
 from stowplan.cel import tokens, tree
 from stowplan.cel.environment import DYN, ExpressionError, at, environment, fault, in_other_words
 from stowplan.cel.functions import of_kubernetes
-from stowplan.embedded.custom import rule_types, rule_typing
-from stowplan.embedded.custom.network_functions import of_network
-from stowplan.embedded.custom.pattern_meter import PatternMeter
+from stowplan.embedded.custom import rule_types
+from stowplan.embedded.custom.rule_functions import PatternMeter, of_network
 from stowplan.embedded.objects.resource import Object
 
 #: Everything in an object that rules look at, each time that one does, and each step through a list.
@@ -147,11 +146,11 @@ class Typing:
         """Return what CEL calls the type of what an expression says, as far as it is known. Raise ExpressionError."""
         with suppress(NotEvaluatedError):
             compiled(self._schema, text, old, is_root=self._is_root)
-        return "DYN" if old != "plain" else rule_typing.kind_of(self._environment, text)
+        return "DYN" if old != "plain" else rule_types.kind_of(self._environment, text)
 
     @cached_property
     def _environment(self) -> Any:
-        return _make(rule_typing.variables(self._schema, is_root=self._is_root), PatternMeter())
+        return _make(rule_types.variables(self._schema, is_root=self._is_root), PatternMeter())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Brings the objects of a custom resource into the form of its schema: unknown fields go, defaults come.
 
-What is still wrong with them afterwards is for `checking` to say.
+What is still wrong with them afterwards is for `object_validation` to say.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from typing import Final, Protocol
 from stowplan.embedded.http.requests import Head, Request
 from stowplan.embedded.identity.users import Certificate, User
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.requests.incoming import Answer, Later, refusal
-from stowplan.embedded.requests.media import JSON
+from stowplan.embedded.requests.incoming import JSON, Answer, Later, refusal
 from stowplan.embedded.requests.watching import Watch
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"

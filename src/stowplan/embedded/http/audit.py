@@ -16,12 +16,10 @@ import msgspec
 
 from stowplan.embedded.objects import private_files
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.objects.naming import Draw, make_uid
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.requests import paths
-from stowplan.embedded.requests.incoming import Answer, Incoming, is_long_yaml
-from stowplan.embedded.requests.media import JSON
-from stowplan.embedded.requests.request import Target
+from stowplan.embedded.registry.metadata import Draw, make_uid
+from stowplan.embedded.requests.incoming import JSON, Answer, Incoming, is_long_yaml
+from stowplan.embedded.requests.request import Target, find_target, split_path
 from stowplan.embedded.requests.watching import Watch
 from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.model.timestamps import format_micro_time
@@ -100,7 +98,7 @@ def _status(answer: Answer | Watch) -> Object:
 
 def _target(request: Incoming, catalogue: Catalogue) -> Target | None:
     try:
-        return paths.find(paths.split(request.path), catalogue)
+        return find_target(split_path(request.path), catalogue)
     except StatusError:
         return None
 

@@ -31,8 +31,8 @@ from stowplan.embedded.identity.users import ANONYMOUS, UNKNOWN, Certificate, Us
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.registry.precedence import Precedence
-from stowplan.embedded.requests import paths
 from stowplan.embedded.requests.incoming import Answer, Incoming, Later, in_json, is_long_yaml, refusal
+from stowplan.embedded.requests.request import split_path
 from stowplan.embedded.requests.watching import Watch
 from stowplan.embedded.requests.yaml_workers import YamlWorkers
 
@@ -171,7 +171,7 @@ class _Door:
         try:
             user = self._authenticator.asking(headers.get("authorization", ""), certificate)
         except StatusError as error:
-            is_health = pages.is_health(paths.split(head.target.partition("?")[0]))
+            is_health = pages.is_health(split_path(head.target.partition("?")[0]))
             return _Admission(ANONYMOUS) if is_health else _Admission(UNKNOWN, error)
         if not impersonation.is_wanted(headers):
             return _Admission(user)

@@ -16,20 +16,19 @@ from stowplan.embedded.authorization import escalation
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.http import pages, reviews
 from stowplan.embedded.http.authentication import Authenticator
-from stowplan.embedded.http.reviews import Reviews
-from stowplan.embedded.http.token_requests import TOKEN_REQUEST
+from stowplan.embedded.http.reviews import TOKEN_REQUEST, Reviews
 from stowplan.embedded.objects.errors import StatusError, bad_request, method_not_allowed, not_found
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
-from stowplan.embedded.registry import binding, deletion, eviction, large_changes, scale
+from stowplan.embedded.registry import deletion, large_changes, pod_subresources, scale
 from stowplan.embedded.registry.api import CREATED_BY_UPDATE, Api
 from stowplan.embedded.registry.deletion import DeleteOptions
 from stowplan.embedded.registry.large_changes import LargeChanges
-from stowplan.embedded.requests import listing, media, paths, watching
+from stowplan.embedded.requests import incoming, listing, watching
 from stowplan.embedded.requests.incoming import Answer, Incoming, Later, refusal
 from stowplan.embedded.requests.listing import Page
 from stowplan.embedded.requests.rendering import Rendering
-from stowplan.embedded.requests.request import Options, Target
+from stowplan.embedded.requests.request import Options, Target, find_target, nothing_there, split_path
 from stowplan.embedded.requests.watching import Watch
 from stowplan.embedded.storage.catalogue import unserved_subresource
 from stowplan.embedded.storage.stored import Stored
@@ -83,14 +82,14 @@ class Verbs:
             return refusal(error)
 
     def _answer(self, request: Incoming) -> Answer | Later | Watch:
-        segments = paths.split(request.path)
+        segments = split_path(request.path)
         if request.method in ("GET", "HEAD"):
             page = pages.find(segments, request, self._api.catalogue)
             if page is not None:
                 return page
-        target = paths.find(segments, self._api.catalogue)
+        target = find_target(segments, self._api.catalogue)
         rendering = Rendering(
-            target.resource, media.negotiate(request.accept), self._api.now(), request.text("includeObject")
+            target.resource, incoming.negotiate(request.accept), self._api.now(), request.text("includeObject")
         )
         if target.subresource:
             return self._on_part(target, request, rendering)
@@ -124,10 +123,6 @@ class Verbs:
         page = await listing.read_long_page(self._api.store, target, request)
         return Answer(200, await rendering.long_page(page))
 
-    def _on_part(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Later:
-        _check_part(target)
-        return self._on_part_of(target, request, rendering)
-
     def _watch(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Watch:
         if "watch" not in target.resource.verbs:
             raise method_not_allowed("watch", target.resource)
@@ -145,11 +140,11 @@ class Verbs:
         if target.resource.is_namespaced and not target.namespace:
             raise method_not_allowed("create", target.resource)
         if reviews.is_review(target.resource):
-            question = self._question(target.resource, request)
+            question = _question(target.resource, request)
             return Answer(201, rendering.obj(self._reviews.answer(target, question, request.user)))
         options = self._options(target, request)
         if target.resource.qualified == "bindings":
-            return self._granted(binding.bind(self._api, target, _small(request), options))
+            return _granted(pod_subresources.bind(self._api, target, _small(request), options))
         if large_changes.is_large(target.resource, request.body, None, has_owners=options.is_tracked):
             return Later(partial(self._create_later, target, request, rendering, options))
         obj = self._api.insert(target, request.content(), options)
@@ -226,28 +221,26 @@ class Verbs:
             if self._api.store.get(resource, *stored.key) is not None:
                 self._api.remove(Target(resource, *stored.key), how, options)
 
-    def _on_part_of(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Later:
+    def _on_part(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Later:
+        _check_part(target)
         match request.method, target.subresource:
             case "GET", "approval" | "finalize" | "status":
                 return Answer(200, rendering.stored(self._found(target)))
             case "PUT" | "PATCH", "approval" | "finalize" | "status":
                 return self._change(target, request, rendering)
             case "POST", "binding":
-                return self._granted(binding.bind(self._api, target, _small(request), request.options()))
+                return _granted(pod_subresources.bind(self._api, target, _small(request), request.options()))
             case "POST", "eviction":
-                return self._granted(eviction.evict(self._api, target, _small(request), request.options()))
+                return _granted(pod_subresources.evict(self._api, target, _small(request), request.options()))
             case "GET" | "PUT" | "PATCH", "scale":
                 return Answer(200, replace(rendering, resource=scale.SCALES).obj(self._scale(target, request)))
             case "POST", "token":
                 account = self._found(target)
-                question = self._question(TOKEN_REQUEST, request)
-                return self._granted(self._reviews.grant(question, account))
+                question = _question(TOKEN_REQUEST, request)
+                return _granted(self._reviews.grant(question, account))
             case _, "resize":
                 raise bad_request("pods are not resized in place in this cluster: replace the pod")
         raise method_not_allowed(request.method.lower(), target.resource)
-
-    def _granted(self, obj: Object) -> Answer:
-        return Answer(201, msgspec.json.encode(obj))
 
     def _scale(self, target: Target, request: Incoming) -> Object:
         if request.method == "GET":
@@ -257,12 +250,6 @@ class Verbs:
             return scale.replace(self._api, target, _small(request), options)
         return scale.amend(self._api, target, self._patch(target, request, options), options)
 
-    def _question(self, resource: Resource, request: Incoming) -> Object:
-        """What is only answered, and not kept."""
-        obj = _small(request)
-        shapes.read(resource, obj)
-        return obj
-
     def _found(self, target: Target) -> Stored:
         stored = self._api.store.get(target.resource, target.namespace, target.name)
         if stored is None:
@@ -270,8 +257,19 @@ class Verbs:
         return stored
 
 
+def _granted(obj: Object) -> Answer:
+    return Answer(201, msgspec.json.encode(obj))
+
+
 def _made(code: int, rendering: Rendering, obj: Object, options: Options) -> Answer:
     return Answer(code, rendering.obj(obj), warnings=tuple(options.warnings))
+
+
+def _question(resource: Resource, request: Incoming) -> Object:
+    """What is only answered, and not kept."""
+    obj = _small(request)
+    shapes.read(resource, obj)
+    return obj
 
 
 def _small(request: Incoming) -> Object:
@@ -305,7 +303,7 @@ def _check_part(target: Target) -> None:
     if target.subresource in target.resource.subresources:
         return
     problem = unserved_subresource(target.resource, target.subresource)
-    raise paths.nothing_there() if problem is None else bad_request(problem)
+    raise nothing_there() if problem is None else bad_request(problem)
 
 
 def _delete_options(request: Incoming) -> tuple[DeleteOptions, Options]:

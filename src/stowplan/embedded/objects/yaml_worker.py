@@ -1,4 +1,4 @@
-"""Reads YAML in a process of its own: `python -m stowplan.embedded.yaml_worker`, one body after another.
+"""Reads YAML in a process of its own: `python -m stowplan.embedded.objects.yaml_worker`, one body after another.
 
 YAML may take a thousand times longer to read than JSON of the same length, and nothing but the end of the process can
 interrupt that. So this one has little memory, and `yaml_workers` ends it when it takes too long. Bodies come

@@ -62,11 +62,12 @@ def _converted(schema: Object) -> Object:
     kept = {name: value for name, value in schema.items() if name in _TEXTS or name.startswith(_EXTENSION)}
     if name := structural.referenced(schema):
         return {**kept, "$ref": f"#/definitions/{name}"}
-    kept |= {name: schema[name] for name in ("type", "required", "enum") if name in schema}
-    if "oneOf" in schema and "type" not in schema:
-        # A number or text.
-        kept["type"] = "string"
-    if "properties" in schema:
+    # What custom resources say may be of any form.
+    kept |= {name: schema[name] for name in ("required", "enum") if isinstance(schema.get(name), list)}
+    # Without a type, but a choice of them, it is a number or text.
+    if "type" in schema or "oneOf" in schema:
+        kept["type"] = schema.get("type", "string")
+    if isinstance(schema.get("properties"), dict):
         kept["properties"] = {name: _converted(field) for name, field in schema["properties"].items()}
     for name in ("items", "additionalProperties"):
         if isinstance(schema.get(name), dict):
@@ -77,7 +78,7 @@ def _converted(schema: Object) -> Object:
 def _message(schema: Object) -> bytes:
     """Write the message `Schema`."""
     parts = [_field(number, str(schema[name]).encode()) for name, number in _TEXTS.items() if name in schema]
-    parts += [_field(_REQUIRED, name.encode()) for name in schema.get("required", ())]
+    parts += [_field(_REQUIRED, str(name).encode()) for name in schema.get("required", ())]
     parts += [_field(_ENUM, _yaml(value)) for value in schema.get("enum", ())]
     if "additionalProperties" in schema:
         parts.append(_field(_MEMBERS, _field(1, _message(schema["additionalProperties"]))))

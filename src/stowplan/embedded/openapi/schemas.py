@@ -49,8 +49,10 @@ def _custom(resource: CustomResource) -> Object:
     text = {"type": "string"}
     metadata = {"allOf": [{"$ref": f"{structural.REFERENCE}{release.OBJECT_META}"}]}
     schema = {"type": "object", **resource.schema}
+    declared = schema.get("properties")
+    fields = declared if isinstance(declared, dict) else {}
     return {
         **schema,
-        "properties": {**schema.get("properties", {}), "apiVersion": text, "kind": text, "metadata": metadata},
+        "properties": {**fields, "apiVersion": text, "kind": text, "metadata": metadata},
         KIND: [{"group": resource.group, "version": resource.version, "kind": resource.kind}],
     }

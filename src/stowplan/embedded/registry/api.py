@@ -15,15 +15,17 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from stowplan.embedded import admission, patching
+from stowplan.embedded import patching
+from stowplan.embedded.admission import chain, quota
+from stowplan.embedded.custom import definitions
 from stowplan.embedded.objects.errors import StatusError, already_exists, not_found
-from stowplan.embedded.objects.naming import Draw, make_name
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, Author, Patch
-from stowplan.embedded.registry import definitions, deletion, metadata, parts
+from stowplan.embedded.registry import deletion, metadata, parts
 from stowplan.embedded.registry.deletion import DeleteOptions
+from stowplan.embedded.registry.metadata import Draw, make_name
 from stowplan.embedded.requests.request import TRUSTED, Options, Target
-from stowplan.embedded.storage import forms
+from stowplan.embedded.storage import conversion
 from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.storage.store import Feed, Store, Stored
 from stowplan.model import json_values
@@ -63,15 +65,15 @@ class Api:
         self.catalogue = catalogue
         self.now = now
         self._draw = draw
-        definitions.register_all(store, catalogue)
+        definitions.register_all(catalogue, store)
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
         """Read an object. Raise StatusError 404 if it is not there."""
-        return forms.to_serve(resource, self._found(Target(resource, namespace, name)))
+        return conversion.to_serve(resource, self._found(Target(resource, namespace, name)))
 
     def list(self, resource: Resource, namespace: str | None = None) -> Objects:
         """Every object of a resource, or of one namespace, in no particular order."""
-        return [forms.to_serve(resource, stored) for stored in self.store.list(resource, namespace)]
+        return [conversion.to_serve(resource, stored) for stored in self.store.list(resource, namespace)]
 
     def watch(self, resource: Resource, namespace: str | None = None) -> Feed:
         """Follow what changes from now on."""
@@ -111,7 +113,7 @@ class Api:
         metadata.clear_new(meta)
         parts.without_status(resource, obj)
         if options.is_tracked:
-            admission.fill_in(resource, obj)
+            chain.fill_in(resource, obj)
             patching.note_creation(resource, obj, self._author(target, options))
 
     def ready(self, target: Target, wanted: Object | Patch, before: Object, options: Options) -> Object:
@@ -131,7 +133,7 @@ class Api:
         is_applied = isinstance(wanted, Patch) and wanted.media_type == APPLY_PATCH
         if not is_applied and patching.is_tracked(before, obj):
             # What is filled in was not removed by whoever left it out.
-            admission.fill_in(resource, obj)
+            chain.fill_in(resource, obj)
             patching.note_update(resource, before, obj, self._author(target, options))
         return obj
 
@@ -150,16 +152,16 @@ class Api:
         metadata.complete_new(meta, format_time(self.now()), self._draw)
         self._name(target, meta)
         parts.count_generation(target.resource, obj, None)
-        admission.credit(target.resource, obj, options.requester)
+        chain.credit(target.resource, obj, options.requester)
         self.complete(target, obj, None, options)
 
     def complete(self, target: Target, obj: Object, before: Object | None, options: Options) -> None:
         """Fill in a change that is ready with what depends on the cluster, in place."""
-        admission.prepare(target.resource, obj, before, self, is_filled_in=options.is_ready)
+        chain.prepare(target.resource, obj, before, self, is_filled_in=options.is_ready)
 
     def check(self, target: Target, obj: Object, before: Object | None) -> None:
         """Refuse what breaks a rule of its kind. Raise StatusError; this may be done in a thread."""
-        admission.check(target.resource, obj, before, self.gates)
+        chain.check(target.resource, obj, before, self.gates)
 
     def replace(self, target: Target, obj: Object, options: Options) -> Object:
         """Replace an object, or the part that the target names, by one that is the server's own to change."""
@@ -171,7 +173,7 @@ class Api:
             # What is wrong with the object itself is said first.
             self._receive(target, obj, options)
             raise not_found(resource, target.name)
-        before = forms.to_serve(resource, stored)
+        before = conversion.to_serve(resource, stored)
         return self.settle(target, self.ready(target, obj, before, options), before, options)
 
     def amend(self, target: Target, patch: Patch, options: Options) -> Object:
@@ -180,15 +182,15 @@ class Api:
         stored = self.store.get(resource, target.namespace, target.name)
         if stored is None:
             return self.insert(target, self.apply_new(target, patch), replace(options, is_tracked=False))
-        before = forms.to_serve(resource, stored)
+        before = conversion.to_serve(resource, stored)
         return self.settle(target, self.ready(target, patch, before, options), before, options)
 
     def remove(self, target: Target, how: DeleteOptions, options: Options) -> Removal:
         """Delete an object, or mark it so that whoever still has something to do for it does it."""
         resource = target.resource
-        before = forms.to_serve(resource, self._found(target))
+        before = conversion.to_serve(resource, self._found(target))
         if not options.is_trusted:
-            admission.check_deletion(resource, target.name)
+            chain.check_deletion(resource, target.name)
         deletion.check_preconditions(target, before["metadata"], how)
         # What is marked is the metadata, and what is in it is put there anew.
         obj = {**before, "metadata": {**before["metadata"]}}
@@ -203,7 +205,7 @@ class Api:
         resource = target.resource
         metadata.check_kind(resource, obj)
         if not options.is_trusted:
-            options.warnings.extend(admission.check_fields(resource, obj, options.field_validation))
+            options.warnings.extend(chain.check_fields(resource, obj, options.field_validation))
         return metadata.place(target, obj)
 
     def apply_new(self, target: Target, patch: Patch) -> Object:
@@ -247,10 +249,10 @@ class Api:
 
     def _admit(self, resource: Resource, obj: Object, before: Object | None, options: Options) -> None:
         if not options.is_checked:
-            admission.check(resource, obj, before, self.gates)
-        admission.validate(resource, obj, before, self)
+            chain.check(resource, obj, before, self.gates)
+        chain.validate(resource, obj, before, self)
         if not options.is_trusted:
-            options.warnings.extend(admission.warnings(resource, obj, before, self))
+            options.warnings.extend(chain.warnings(resource, obj, before, self))
         if options.guard is not None:
             options.guard(resource, obj, before)
 
@@ -259,21 +261,21 @@ class Api:
             return
         is_definition = resource.qualified == definitions.DEFINITIONS
         if is_definition:
-            definitions.complete(obj, self.catalogue, self.now())
+            obj["status"] = definitions.status(obj, self.catalogue, self.now())
         meta = obj["metadata"]
         before = self.store.get(resource, meta.get("namespace", ""), meta["name"])
         after = self.store.write(resource, obj)
-        admission.account(resource, before, after, self)
+        quota.account(resource, before, after, self)
         if is_definition:
-            definitions.register(obj, self.catalogue)
+            definitions.register(self.catalogue, obj)
 
     def _erase(self, target: Target, options: Options) -> bool:
         resource = target.resource
         if not options.is_dry_run:
             gone = self.store.remove(resource, target.namespace, target.name)
-            admission.account(resource, gone, None, self)
+            quota.account(resource, gone, None, self)
             if resource.qualified == definitions.DEFINITIONS:
-                definitions.unregister(gone.object, self.store, self.catalogue)
+                definitions.unregister(self.catalogue, gone.object, self.store)
         return True
 
     def _found(self, target: Target) -> Stored:
@@ -305,6 +307,6 @@ def check_size(resource: Resource, obj: Object) -> None:
     size = len(msgspec.json.encode(obj))
     if size > _MOST_STORED_BYTES:
         # What `kubectl apply` notes may be the half of it; whoever is told so knows to apply on the server's side.
-        admission.check_annotations(resource, obj)
+        chain.check_annotations(resource, obj)
         problem = f"the object takes {size} bytes of storage: limit is {_MOST_STORED_BYTES}"
         raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {problem}")

@@ -63,20 +63,13 @@ def check_preconditions(target: Target, metadata: Object, options: DeleteOptions
     wanted = options.preconditions
     if wanted is None:
         return
-    if wanted.uid is not None and wanted.uid != metadata["uid"]:
-        raise conflict(
-            target.resource,
-            target.name,
-            f"the UID in the precondition ({wanted.uid}) does not match the UID in record "
-            f"({metadata['uid']}). The object might have been deleted and then recreated",
-        )
-    if wanted.resourceVersion is not None and wanted.resourceVersion != metadata["resourceVersion"]:
-        raise conflict(
-            target.resource,
-            target.name,
-            f"the ResourceVersion in the precondition ({wanted.resourceVersion}) does not match the "
-            f"ResourceVersion in record ({metadata['resourceVersion']}). The object might have been modified",
-        )
+    for word, asked, found, what in (
+        ("UID", wanted.uid, metadata["uid"], "deleted and then recreated"),
+        ("ResourceVersion", wanted.resourceVersion, metadata["resourceVersion"], "modified"),
+    ):
+        if asked is not None and asked != found:
+            problem = f"the {word} in the precondition ({asked}) does not match the {word} in record ({found})"
+            raise conflict(target.resource, target.name, f"{problem}. The object might have been {what}")
 
 
 def begin(resource: Resource, obj: Object, options: DeleteOptions, now: datetime) -> bool:

@@ -15,17 +15,16 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from stowplan.embedded import admission
-from stowplan.embedded.custom import intake
+from stowplan.embedded.admission import chain
+from stowplan.embedded.custom import admission
 from stowplan.embedded.objects.errors import conflict, not_found
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import Patch
 from stowplan.embedded.protobuf import reading as protobuf
 from stowplan.embedded.registry.api import Api, check_size, copy, creates_by_update, without_version
 from stowplan.embedded.registry.metadata import CHANGED_MEANWHILE
-from stowplan.embedded.requests import paths
-from stowplan.embedded.requests.request import Options, Target
-from stowplan.embedded.storage import forms
+from stowplan.embedded.requests.request import Options, Target, nothing_there
+from stowplan.embedded.storage import conversion
 from stowplan.embedded.storage.stored import Stored
 
 #: Smaller ones are seen to at once, within 50 ms; keeping book of who owns each field takes many times longer.
@@ -46,7 +45,7 @@ def is_large(resource: Resource, body: bytes, stored: Stored | None, *, has_owne
     if stored is None and len(body) <= _SMALL_BYTES and not resource.is_custom:
         return False
     size = max(_weight(body), len(stored.body) if stored is not None else 0)
-    if intake.takes_long(resource, body, size):
+    if admission.takes_long(resource, body, size):
         return True
     if size <= _LARGE_WITH_OWNERS_BYTES:
         return False
@@ -106,16 +105,16 @@ class LargeChanges:
         obj = content()
         check_size(target.resource, obj)
         self._api.ready_new(target, obj, options)
-        admission.fill_in(target.resource, obj)
+        chain.fill_in(target.resource, obj)
         check_size(target.resource, obj)
         return obj
 
     def _ready(
         self, target: Target, wanted: Callable[[], Object] | Patch, stored: Stored, options: Options
     ) -> tuple[Object, Object]:
-        before = forms.to_serve(target.resource, stored)
+        before = conversion.to_serve(target.resource, stored)
         obj = self._api.ready(target, wanted if isinstance(wanted, Patch) else wanted(), before, options)
-        admission.fill_in(target.resource, obj)
+        chain.fill_in(target.resource, obj)
         check_size(target.resource, obj)
         return obj, before
 
@@ -128,7 +127,7 @@ class LargeChanges:
         """A definition may have been deleted meanwhile, and its resource with it."""
         resource = target.resource
         if self._api.catalogue.find(resource.group, resource.version, resource.plural) is None:
-            raise paths.nothing_there()
+            raise nothing_there()
 
     def _stored(self, target: Target) -> Stored | None:
         return self._api.store.get(target.resource, target.namespace, target.name)

@@ -8,7 +8,8 @@ import msgspec
 
 from stowplan.embedded import patching
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.custom.resource import CustomResource, ScalePaths, value_at
+from stowplan.embedded.custom.resource import CustomResource, ScalePaths
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import Cause, bad_request, invalid, not_found
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import Patch
@@ -71,9 +72,9 @@ def _show(resource: Resource, obj: Object) -> Object:
         "kind": SCALES.kind,
         "apiVersion": SCALES.api_version,
         "metadata": {name: obj["metadata"][name] for name in _SHOWN_METADATA if name in obj["metadata"]},
-        "spec": {"replicas": _number(value_at(obj, paths.spec_replicas))},
+        "spec": {"replicas": _number(reading.at(obj, *paths.spec_replicas))},
         "status": {
-            "replicas": _number(value_at(obj, paths.status_replicas)),
+            "replicas": _number(reading.at(obj, *paths.status_replicas)),
             **({"selector": selector} if selector else {}),
         },
     }
@@ -85,7 +86,7 @@ def _paths(resource: Resource) -> ScalePaths:
 
 def _selector_text(resource: Resource, obj: Object) -> str:
     if isinstance(resource, CustomResource):
-        text = value_at(obj, _paths(resource).label_selector) if _paths(resource).label_selector else ""
+        text = reading.at(obj, *_paths(resource).label_selector) if _paths(resource).label_selector else ""
         return text if isinstance(text, str) else ""
     selector = obj.get("spec", {}).get("selector")
     if resource.qualified == "replicationcontrollers":

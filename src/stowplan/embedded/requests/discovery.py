@@ -7,7 +7,6 @@ Clients ask for everything at once where they can ("aggregated discovery"): the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -72,14 +71,14 @@ def group(catalogue: Catalogue, name: str) -> Object | None:
 
 def resource_list(catalogue: Catalogue, group: str, version: str) -> Object | None:
     """Answer GET /api/v1 and /apis/GROUP/VERSION, or nothing if no resource is there."""
-    resources = [resource for resource in catalogue.all() if (resource.group, resource.version) == (group, version)]
+    resources = _within(catalogue, group, version)
     if not resources:
         return None
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": resources[0].api_version,
-        "resources": [entry for resource in _by_name(resources) for entry in _entries(resource)],
+        "resources": [entry for resource in resources for entry in _entries(resource)],
     }
 
 
@@ -107,7 +106,14 @@ def aggregated(catalogue: Catalogue, version: str, *, is_core: bool) -> Object:
     items = [
         {
             "metadata": {"name": name} if name else {},
-            "versions": [_aggregated_version(catalogue, name, each) for each in versions],
+            "versions": [
+                {
+                    "version": each,
+                    "resources": [_aggregated_entry(resource) for resource in _within(catalogue, name, each)],
+                    "freshness": "Current",
+                }
+                for each in versions
+            ],
         }
         for name, versions in _versions(catalogue).items()
         if is_core == (not name)
@@ -151,8 +157,10 @@ def _group(name: str, versions: list[str]) -> Object:
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
-def _by_name(resources: Iterable[Resource]) -> list[Resource]:
-    return sorted(resources, key=lambda resource: resource.plural)
+def _within(catalogue: Catalogue, group: str, version: str) -> list[Resource]:
+    """The resources of one version of a group, by name."""
+    found = [resource for resource in catalogue.all() if (resource.group, resource.version) == (group, version)]
+    return sorted(found, key=lambda resource: resource.plural)
 
 
 def _entries(resource: Resource) -> list[Object]:
@@ -161,13 +169,14 @@ def _entries(resource: Resource) -> list[Object]:
         "singularName": resource.singular,
         "namespaced": resource.is_namespaced,
         "kind": resource.kind,
-        "verbs": list(resource.verbs),
+        **_verbs_and_names(resource),
     }
-    if resource.short_names:
-        own["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        own["categories"] = list(resource.categories)
     return [own, *(_subresource_entry(resource, part) for part in subresources(resource))]
+
+
+def _verbs_and_names(resource: Resource) -> Object:
+    names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
+    return {"verbs": list(resource.verbs), **{field: listed for field, listed in names.items() if listed}}
 
 
 def _subresource_entry(resource: Resource, part: Subresource) -> Object:
@@ -182,31 +191,16 @@ def _subresource_entry(resource: Resource, part: Subresource) -> Object:
     }
 
 
-def _aggregated_version(catalogue: Catalogue, group: str, version: str) -> Object:
-    resources = [resource for resource in catalogue.all() if (resource.group, resource.version) == (group, version)]
-    return {
-        "version": version,
-        "resources": [_aggregated_entry(resource) for resource in _by_name(resources)],
-        "freshness": "Current",
-    }
-
-
 def _aggregated_entry(resource: Resource) -> Object:
     entry: Object = {
         "resource": resource.plural,
         "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
         "scope": "Namespaced" if resource.is_namespaced else "Cluster",
         "singularResource": resource.singular,
-        "verbs": list(resource.verbs),
+        **_verbs_and_names(resource),
     }
-    if resource.short_names:
-        entry["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        entry["categories"] = list(resource.categories)
     parts = [_aggregated_subresource(resource, part) for part in subresources(resource)]
-    if parts:
-        entry["subresources"] = parts
-    return entry
+    return {**entry, "subresources": parts} if parts else entry
 
 
 def _aggregated_subresource(resource: Resource, part: Subresource) -> Object:

@@ -1,10 +1,12 @@
-"""A request as it came in, and the answer to it; `server` translates both from and to HTTP."""
+"""A request as it came in, in which form it wants its answer, and that answer. `http.server` translates both."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -15,11 +17,11 @@ from stowplan.embedded.objects.errors import StatusError, bad_request
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.patching import APPLY_PATCH, MAX_MANAGER_BYTES, manager_name
 from stowplan.embedded.protobuf import reading as protobuf
-from stowplan.embedded.requests.media import JSON
 from stowplan.embedded.requests.request import Options
 from stowplan.model import json_values
 from stowplan.model.label_syntax import quoted
 
+JSON: Final = "application/json"
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False", ""))
@@ -31,6 +33,8 @@ _LARGEST: Final = 2**63 - 1
 _LONGEST_YAML_AT_ONCE_BYTES: Final = 4 * 1024
 #: Sees that something is JSON, and makes nothing of it.
 _LOOKER: Final = msgspec.json.Decoder(msgspec.Raw)
+_JSON_RANGES: Final = (JSON, "application/*", "*/*")
+_META_GROUP: Final = "meta.k8s.io"
 
 
 class Incoming(msgspec.Struct, frozen=True):
@@ -181,3 +185,41 @@ def _from_yaml(body: bytes) -> Any:
 
 def _invalid(problem: str) -> StatusError:
     return StatusError(422, "Invalid", f"the options of the request are invalid: {problem}")
+
+
+class Form(Enum):
+    """What an answer consists of."""
+
+    OBJECT = ""
+    TABLE = "Table"
+    METADATA = "PartialObjectMetadata"
+    METADATA_LIST = "PartialObjectMetadataList"
+
+
+@lru_cache(maxsize=256)
+def negotiate(accept: str) -> Form:
+    """Choose the first form that can be given, all of them as JSON. Raise StatusError 406 if there is none."""
+    if not accept:
+        return Form.OBJECT
+    for media_range in accept.split(","):
+        media_type, *parameters = [part.strip() for part in media_range.split(";")]
+        if media_type not in _JSON_RANGES:
+            continue
+        form = _form(dict(_pair(parameter) for parameter in parameters))
+        if form is not None:
+            return form
+    raise StatusError(406, "NotAcceptable", f"only the following media types are accepted: {JSON}")
+
+
+def _form(parameters: dict[str, str]) -> Form | None:
+    wanted = parameters.get("as", "")
+    if not wanted:
+        return Form.OBJECT
+    if parameters.get("g") != _META_GROUP or parameters.get("v") != "v1":
+        return None
+    return next((form for form in Form if form.value == wanted), None)
+
+
+def _pair(parameter: str) -> tuple[str, str]:
+    name, _, value = parameter.partition("=")
+    return name.strip(), value.strip()

@@ -15,7 +15,7 @@ from stowplan.embedded.objects.errors import StatusError, bad_request
 from stowplan.embedded.requests.incoming import Incoming
 from stowplan.embedded.requests.request import Target
 from stowplan.embedded.requests.selecting import Selection
-from stowplan.embedded.storage.shelf import FIRST, Key
+from stowplan.embedded.storage.collection import FIRST, Key
 from stowplan.embedded.storage.store import Store
 from stowplan.embedded.storage.stored import Stored
 
@@ -80,7 +80,7 @@ def read_page(store: Store, target: Target, request: Incoming) -> Page:
 
 def is_long(store: Store, target: Target, request: Incoming) -> bool:
     """Whether so much has to be looked at that others should not wait for it."""
-    if store.shelf(target.resource).count(_namespace(target)) <= _MANY:
+    if store.collection(target.resource).count(_namespace(target)) <= _MANY:
         return False
     has_selectors = bool(request.text("labelSelector") or request.text("fieldSelector"))
     return has_selectors or not _limit(request)
@@ -110,11 +110,11 @@ def _token(target: Target, version: int, items: list[Stored]) -> str:
 def _found(store: Store, target: Target, request: Incoming) -> tuple[Iterator[Stored], int]:
     """What there is to choose from, and as of which version."""
     _check(request)
-    shelf, namespace = store.shelf(target.resource), _namespace(target)
+    collection, namespace = store.collection(target.resource), _namespace(target)
     version, start = _beginning(store, target, request, is_paged=_limit(request) > 0)
     if version is None:
-        return shelf.after(start, namespace), store.version
-    return shelf.was_after(version, start, namespace), version
+        return collection.after(start, namespace), store.version
+    return collection.was_after(version, start, namespace), version
 
 
 def read_version(request: Incoming) -> int | None:
@@ -189,7 +189,7 @@ def _follow(store: Store, target: Target, token: _Token) -> tuple[int | None, Ke
         raise bad_request(f"continue key is not valid: {problem}")
     if token.rv > store.version:
         raise too_large(token.rv, store.version)
-    if token.rv < store.shelf(target.resource).log.floor:
+    if token.rv < store.collection(target.resource).log.floor:
         anew = _encode(_Token(_LATEST, token.after, token.of))
         raise ContinuationExpiredError(410, "Expired", _TOKEN_TOO_OLD, anew)
     return token.rv, token.after

@@ -9,12 +9,12 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded import tables
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.requests.incoming import Form
 from stowplan.embedded.requests.listing import Page
-from stowplan.embedded.requests.media import Form
-from stowplan.embedded.storage import forms
+from stowplan.embedded.storage import conversion
 from stowplan.embedded.storage.stored import Stored
+from stowplan.embedded.tables import table as tables
 
 _ENCODER: Final = msgspec.json.Encoder()
 #: How many objects are rendered while others wait.
@@ -38,8 +38,8 @@ class Rendering(msgspec.Struct, frozen=True):
 
     def stored(self, stored: Stored) -> bytes:
         if self.form is Form.OBJECT:
-            return forms.bytes_to_serve(self.resource, stored)
-        return self.obj(forms.to_serve(self.resource, stored))
+            return conversion.bytes_to_serve(self.resource, stored)
+        return self.obj(conversion.to_serve(self.resource, stored))
 
     def obj(self, obj: Object) -> bytes:
         if self.form is Form.TABLE and obj.get("kind") == self.resource.kind:
@@ -69,7 +69,7 @@ class Rendering(msgspec.Struct, frozen=True):
 
     def row(self, stored: Stored, *, with_columns: bool) -> bytes:
         """An object as a table of its own, as watches send it; only the first has to name the columns."""
-        obj = forms.to_serve(self.resource, stored)
+        obj = conversion.to_serve(self.resource, stored)
         table = self._table([obj], {"resourceVersion": _version(obj)})
         if not with_columns:
             table["columnDefinitions"] = None
@@ -90,8 +90,8 @@ class Rendering(msgspec.Struct, frozen=True):
 
     def _items(self, items: list[Stored]) -> bytes:
         if self.form is Form.OBJECT:
-            return b",".join([forms.bytes_to_serve(self.resource, stored) for stored in items])
-        objects = [forms.to_serve(self.resource, stored) for stored in items]
+            return b",".join([conversion.bytes_to_serve(self.resource, stored) for stored in items])
+        objects = [conversion.to_serve(self.resource, stored) for stored in items]
         shown = self._table(objects, {})["rows"] if self.form is Form.TABLE else [_partial(obj) for obj in objects]
         return _ENCODER.encode(shown)[1:-1]
 

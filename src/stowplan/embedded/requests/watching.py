@@ -15,13 +15,12 @@ import msgspec
 from stowplan.embedded.objects.errors import StatusError, expired
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.requests import listing
-from stowplan.embedded.requests.incoming import Incoming
+from stowplan.embedded.requests.incoming import Form, Incoming
 from stowplan.embedded.requests.listing import NOT_OLDER, invalid_options
-from stowplan.embedded.requests.media import Form
 from stowplan.embedded.requests.rendering import Rendering
 from stowplan.embedded.requests.request import Target
 from stowplan.embedded.requests.selecting import Selection
-from stowplan.embedded.storage.shelf import FIRST
+from stowplan.embedded.storage.collection import FIRST
 from stowplan.embedded.storage.store import Change, Feed, Store, Stored, renumbered
 from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Kind
 
@@ -93,7 +92,7 @@ def open_watch(store: Store, target: Target, request: Incoming, rendering: Rende
     has_start = bool(version) and not sends_initial
     initial: tuple[Stored, ...] = ()
     if sends_initial or (sends_initial is None and not has_start):
-        found = store.shelf(target.resource).after(FIRST, namespace)
+        found = store.collection(target.resource).after(FIRST, namespace)
         initial = tuple(stored for stored in found if selection.matches(stored))
     if version and version > store.version:
         # The server has lost its data since; whoever watches has to list again.

@@ -1,9 +1,13 @@
-"""Which resources the API serves: the built-in ones, and the custom ones that come and go while it runs."""
+"""Which resources the API serves: the built-in ones, and the custom ones that come and go while it runs.
+
+The built-in ones are in a table at the end, written as `kubectl api-resources` prints it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final, TypedDict, Unpack
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
 
 from stowplan.embedded.objects.resource import ALL_VERBS, Resource
 
@@ -46,6 +50,15 @@ class Catalogue:
             self._by_kind.pop((served.api_version, served.kind), None)
 
 
+@cache
+def built_in(group: str, plural: str, version: str = "v1") -> Resource:
+    """The built-in resource of that name."""
+    for resource in BUILT_IN:
+        if (resource.group, resource.version, resource.plural) == (group, version, plural):
+            return resource
+    raise LookupError(f"{plural}.{group} is not in the catalogue of built-in resources")
+
+
 def unserved_subresource(resource: Resource, name: str) -> str | None:
     """Say why a subresource that a real cluster has is not served here, or nothing if there is no such subresource."""
     if resource.is_custom:
@@ -68,24 +81,32 @@ _UNSERVED: Final = {
 }
 
 
-class _Details(TypedDict, total=False):
-    short_names: tuple[str, ...]
-    categories: tuple[str, ...]
-    verbs: tuple[str, ...]
-    subresources: tuple[str, ...]
-    fields: tuple[str, ...]
+def _read(table: str) -> Iterator[Resource]:
+    """Read a table of resources: below each group and version a line for each.
 
-
-def _namespaced(kind: str, plural: str, **details: Unpack[_Details]) -> Resource:
-    return Resource("", "v1", kind, plural, kind.lower(), **details)
-
-
-def _cluster(kind: str, plural: str, **details: Unpack[_Details]) -> Resource:
-    return Resource("", "v1", kind, plural, kind.lower(), is_namespaced=False, **details)
-
-
-def _of(group: str, version: str, *resources: Resource) -> tuple[Resource, ...]:
-    return tuple(replace(resource, group=group, version=version) for resource in resources)
+    A line has the scope (N is namespaced, C is of the cluster), the kind, the name in paths, and what applies of: short
+    names, the verbs that it has or is without if they are not all, its parts (subresources), the categories it is in.
+    """
+    group = version = ""
+    for line in table.strip().splitlines():
+        if not line.startswith(" "):
+            group, _, version = line.rpartition("/")
+            continue
+        scope, kind, plural, *details = line.split()
+        said = {name: tuple(words.split(",")) for name, _, words in (each.partition("=") for each in details)}
+        yield Resource(
+            group,
+            version,
+            kind,
+            plural,
+            kind.lower(),
+            is_namespaced=scope == "N",
+            short_names=said.get("short", ()),
+            categories=said.get("in", ()),
+            verbs=tuple(verb for verb in said.get("verbs", ALL_VERBS) if verb not in said.get("without", ())),
+            subresources=said.get("parts", ()),
+            fields=_FIELDS.get(f"{plural}.{group}".rstrip("."), ()),
+        )
 
 
 def _event_fields(about: str, reporter: str) -> tuple[str, ...]:
@@ -94,248 +115,129 @@ def _event_fields(about: str, reporter: str) -> tuple[str, ...]:
     return (*(f"{about}.{part}" for part in parts), "reason", reporter, "type")
 
 
-_STATUS: Final = ("status",)
-_STATUS_AND_SCALE: Final = ("scale", "status")
-_ALL: Final = ("all",)
-_API_EXTENSIONS: Final = ("api-extensions",)
-_CREATED_ONLY: Final = ("create",)
+#: What objects can be selected by beside their name and namespace.
+_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "certificatesigningrequests.certificates.k8s.io": ("spec.signerName",),
+    "events": (*_event_fields("involvedObject", "reportingComponent"), "source"),
+    "events.events.k8s.io": _event_fields("regarding", "reportingController"),
+    "jobs.batch": ("status.successful",),
+    "namespaces": ("status.phase",),
+    "nodes": ("spec.unschedulable",),
+    "pods": (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.podIPs",
+        "status.nominatedNodeName",
+    ),
+    "replicasets.apps": ("status.replicas",),
+    "replicationcontrollers": ("status.replicas",),
+    "resourceslices.resource.k8s.io": ("spec.nodeName", "spec.driver"),
+    "secrets": ("type",),
+    "services": ("spec.clusterIP", "spec.type"),
+}
 
-_POD_FIELDS: Final = (
-    "spec.nodeName",
-    "spec.restartPolicy",
-    "spec.schedulerName",
-    "spec.serviceAccountName",
-    "spec.hostNetwork",
-    "status.phase",
-    "status.podIP",
-    "status.podIPs",
-    "status.nominatedNodeName",
-)
-
-_CORE: Final = (
-    _namespaced("Binding", "bindings", verbs=_CREATED_ONLY),
-    _namespaced("ConfigMap", "configmaps", short_names=("cm",)),
-    _namespaced("Endpoints", "endpoints", short_names=("ep",)),
-    _namespaced(
-        "Event",
-        "events",
-        short_names=("ev",),
-        fields=(*_event_fields("involvedObject", "reportingComponent"), "source"),
-    ),
-    _namespaced("LimitRange", "limitranges", short_names=("limits",)),
-    _cluster(
-        "Namespace",
-        "namespaces",
-        short_names=("ns",),
-        verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
-        subresources=("finalize", "status"),
-        fields=("status.phase",),
-    ),
-    _cluster("Node", "nodes", short_names=("no",), fields=("spec.unschedulable",), subresources=_STATUS),
-    _namespaced("PersistentVolumeClaim", "persistentvolumeclaims", short_names=("pvc",), subresources=_STATUS),
-    _cluster("PersistentVolume", "persistentvolumes", short_names=("pv",), subresources=_STATUS),
-    _namespaced(
-        "Pod",
-        "pods",
-        short_names=("po",),
-        subresources=("binding", "eviction", "resize", "status"),
-        fields=_POD_FIELDS,
-        categories=_ALL,
-    ),
-    _namespaced("PodTemplate", "podtemplates"),
-    _namespaced(
-        "ReplicationController",
-        "replicationcontrollers",
-        short_names=("rc",),
-        fields=("status.replicas",),
-        subresources=_STATUS_AND_SCALE,
-        categories=_ALL,
-    ),
-    _namespaced("ResourceQuota", "resourcequotas", short_names=("quota",), subresources=_STATUS),
-    _namespaced("Secret", "secrets", fields=("type",)),
-    _namespaced("ServiceAccount", "serviceaccounts", short_names=("sa",), subresources=("token",)),
-    _namespaced(
-        "Service",
-        "services",
-        short_names=("svc",),
-        fields=("spec.clusterIP", "spec.type"),
-        subresources=_STATUS,
-        categories=_ALL,
-    ),
-)
-
-_WORKLOADS: Final = (
-    *_of(
-        "apps",
-        "v1",
-        _namespaced("ControllerRevision", "controllerrevisions"),
-        _namespaced("DaemonSet", "daemonsets", short_names=("ds",), subresources=_STATUS, categories=_ALL),
-        _namespaced(
-            "Deployment", "deployments", short_names=("deploy",), subresources=_STATUS_AND_SCALE, categories=_ALL
-        ),
-        _namespaced(
-            "ReplicaSet",
-            "replicasets",
-            short_names=("rs",),
-            fields=("status.replicas",),
-            subresources=_STATUS_AND_SCALE,
-            categories=_ALL,
-        ),
-        _namespaced(
-            "StatefulSet", "statefulsets", short_names=("sts",), subresources=_STATUS_AND_SCALE, categories=_ALL
-        ),
-    ),
-    *_of(
-        "events.k8s.io",
-        "v1",
-        _namespaced("Event", "events", short_names=("ev",), fields=_event_fields("regarding", "reportingController")),
-    ),
-)
-
-_ACCESS: Final = (
-    *_of(
-        "authentication.k8s.io",
-        "v1",
-        _cluster("SelfSubjectReview", "selfsubjectreviews", verbs=_CREATED_ONLY),
-        _cluster("TokenReview", "tokenreviews", verbs=_CREATED_ONLY),
-    ),
-    *_of(
-        "authorization.k8s.io",
-        "v1",
-        _namespaced("LocalSubjectAccessReview", "localsubjectaccessreviews", verbs=_CREATED_ONLY),
-        _cluster("SelfSubjectAccessReview", "selfsubjectaccessreviews", verbs=_CREATED_ONLY),
-        _cluster("SelfSubjectRulesReview", "selfsubjectrulesreviews", verbs=_CREATED_ONLY),
-        _cluster("SubjectAccessReview", "subjectaccessreviews", verbs=_CREATED_ONLY),
-    ),
-)
-
-_AUTOSCALER: Final = _namespaced(
-    "HorizontalPodAutoscaler", "horizontalpodautoscalers", short_names=("hpa",), subresources=_STATUS, categories=_ALL
-)
-
-_BATCH_AND_NETWORK: Final = (
-    *_of("autoscaling", "v2", _AUTOSCALER),
-    *_of("autoscaling", "v1", _AUTOSCALER),
-    *_of(
-        "batch",
-        "v1",
-        _namespaced("CronJob", "cronjobs", short_names=("cj",), subresources=_STATUS, categories=_ALL),
-        _namespaced("Job", "jobs", fields=("status.successful",), subresources=_STATUS, categories=_ALL),
-    ),
-    *_of(
-        "networking.k8s.io",
-        "v1",
-        _cluster("IngressClass", "ingressclasses"),
-        _namespaced("Ingress", "ingresses", short_names=("ing",), subresources=_STATUS),
-        _cluster("IPAddress", "ipaddresses", short_names=("ip",)),
-        _namespaced("NetworkPolicy", "networkpolicies", short_names=("netpol",)),
-        _cluster("ServiceCIDR", "servicecidrs", subresources=_STATUS),
-    ),
-    *_of(
-        "policy",
-        "v1",
-        _namespaced("PodDisruptionBudget", "poddisruptionbudgets", short_names=("pdb",), subresources=_STATUS),
-    ),
-    *_of(
-        "rbac.authorization.k8s.io",
-        "v1",
-        _cluster("ClusterRoleBinding", "clusterrolebindings"),
-        _cluster("ClusterRole", "clusterroles"),
-        _namespaced("RoleBinding", "rolebindings"),
-        _namespaced("Role", "roles"),
-    ),
-)
-
-_STORAGE_AND_SCHEDULING: Final = (
-    *_of(
-        "storage.k8s.io",
-        "v1",
-        _cluster("CSIDriver", "csidrivers"),
-        _cluster("CSINode", "csinodes"),
-        _namespaced("CSIStorageCapacity", "csistoragecapacities"),
-        _cluster("StorageClass", "storageclasses", short_names=("sc",)),
-        _cluster("VolumeAttachment", "volumeattachments", subresources=_STATUS),
-        _cluster("VolumeAttributesClass", "volumeattributesclasses", short_names=("vac",)),
-    ),
-    *_of(
-        "apiextensions.k8s.io",
-        "v1",
-        _cluster(
-            "CustomResourceDefinition",
-            "customresourcedefinitions",
-            short_names=("crd", "crds"),
-            categories=_API_EXTENSIONS,
-            subresources=_STATUS,
-        ),
-    ),
-    *_of("scheduling.k8s.io", "v1", _cluster("PriorityClass", "priorityclasses", short_names=("pc",))),
-    *_of(
-        "scheduling.k8s.io",
-        "v1alpha2",
-        _namespaced("PodGroup", "podgroups", subresources=_STATUS),
-        _namespaced("Workload", "workloads"),
-    ),
-    *_of("coordination.k8s.io", "v1", _namespaced("Lease", "leases")),
-    *_of("node.k8s.io", "v1", _cluster("RuntimeClass", "runtimeclasses")),
-    *_of("discovery.k8s.io", "v1", _namespaced("EndpointSlice", "endpointslices")),
-    *_of(
-        "resource.k8s.io",
-        "v1",
-        _cluster("DeviceClass", "deviceclasses"),
-        _namespaced("ResourceClaim", "resourceclaims", subresources=_STATUS),
-        _namespaced("ResourceClaimTemplate", "resourceclaimtemplates"),
-        _cluster("ResourceSlice", "resourceslices", fields=("spec.nodeName", "spec.driver")),
-    ),
-    *_of("resource.k8s.io", "v1beta2", _cluster("DeviceTaintRule", "devicetaintrules", subresources=_STATUS)),
-)
-
-#: What tells an API server how to treat requests; here it is only kept.
-_SERVER_SETTINGS: Final = (
-    *_of(
-        "admissionregistration.k8s.io",
-        "v1",
-        _cluster("MutatingAdmissionPolicy", "mutatingadmissionpolicies", categories=_API_EXTENSIONS),
-        _cluster("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", categories=_API_EXTENSIONS),
-        _cluster("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", categories=_API_EXTENSIONS),
-        _cluster(
-            "ValidatingAdmissionPolicy",
-            "validatingadmissionpolicies",
-            categories=_API_EXTENSIONS,
-            subresources=_STATUS,
-        ),
-        _cluster("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", categories=_API_EXTENSIONS),
-        _cluster("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", categories=_API_EXTENSIONS),
-    ),
-    *_of(
-        "apiregistration.k8s.io",
-        "v1",
-        _cluster("APIService", "apiservices", categories=_API_EXTENSIONS, subresources=_STATUS),
-    ),
-    *_of(
-        "certificates.k8s.io",
-        "v1",
-        _cluster(
-            "CertificateSigningRequest",
-            "certificatesigningrequests",
-            short_names=("csr",),
-            subresources=("approval", "status"),
-            fields=("spec.signerName",),
-        ),
-    ),
-    *_of(
-        "flowcontrol.apiserver.k8s.io",
-        "v1",
-        _cluster("FlowSchema", "flowschemas", subresources=_STATUS),
-        _cluster("PriorityLevelConfiguration", "prioritylevelconfigurations", subresources=_STATUS),
-    ),
-)
-
-#: Core first; where two groups have a name in common, clients that give no group mean the earlier one.
-BUILT_IN: Final = (
-    *_CORE,
-    *_WORKLOADS,
-    *_ACCESS,
-    *_BATCH_AND_NETWORK,
-    *_STORAGE_AND_SCHEDULING,
-    *_SERVER_SETTINGS,
+#: Core first; where two groups have a name in common, clients that give no group mean the earlier one. Of the last
+#: groups, which tell an API server how to treat requests, objects are only kept.
+BUILT_IN: Final = tuple(
+    _read("""
+v1
+  N Binding                          bindings verbs=create
+  N ConfigMap                        configmaps short=cm
+  N Endpoints                        endpoints short=ep
+  N Event                            events short=ev
+  N LimitRange                       limitranges short=limits
+  C Namespace                        namespaces short=ns without=deletecollection parts=finalize,status
+  C Node                             nodes short=no parts=status
+  N PersistentVolumeClaim            persistentvolumeclaims short=pvc parts=status
+  C PersistentVolume                 persistentvolumes short=pv parts=status
+  N Pod                              pods short=po parts=binding,eviction,resize,status in=all
+  N PodTemplate                      podtemplates
+  N ReplicationController            replicationcontrollers short=rc parts=scale,status in=all
+  N ResourceQuota                    resourcequotas short=quota parts=status
+  N Secret                           secrets
+  N ServiceAccount                   serviceaccounts short=sa parts=token
+  N Service                          services short=svc parts=status in=all
+apps/v1
+  N ControllerRevision               controllerrevisions
+  N DaemonSet                        daemonsets short=ds parts=status in=all
+  N Deployment                       deployments short=deploy parts=scale,status in=all
+  N ReplicaSet                       replicasets short=rs parts=scale,status in=all
+  N StatefulSet                      statefulsets short=sts parts=scale,status in=all
+events.k8s.io/v1
+  N Event                            events short=ev
+authentication.k8s.io/v1
+  C SelfSubjectReview                selfsubjectreviews verbs=create
+  C TokenReview                      tokenreviews verbs=create
+authorization.k8s.io/v1
+  N LocalSubjectAccessReview         localsubjectaccessreviews verbs=create
+  C SelfSubjectAccessReview          selfsubjectaccessreviews verbs=create
+  C SelfSubjectRulesReview           selfsubjectrulesreviews verbs=create
+  C SubjectAccessReview              subjectaccessreviews verbs=create
+autoscaling/v2
+  N HorizontalPodAutoscaler          horizontalpodautoscalers short=hpa parts=status in=all
+autoscaling/v1
+  N HorizontalPodAutoscaler          horizontalpodautoscalers short=hpa parts=status in=all
+batch/v1
+  N CronJob                          cronjobs short=cj parts=status in=all
+  N Job                              jobs parts=status in=all
+networking.k8s.io/v1
+  C IngressClass                     ingressclasses
+  N Ingress                          ingresses short=ing parts=status
+  C IPAddress                        ipaddresses short=ip
+  N NetworkPolicy                    networkpolicies short=netpol
+  C ServiceCIDR                      servicecidrs parts=status
+policy/v1
+  N PodDisruptionBudget              poddisruptionbudgets short=pdb parts=status
+rbac.authorization.k8s.io/v1
+  C ClusterRoleBinding               clusterrolebindings
+  C ClusterRole                      clusterroles
+  N RoleBinding                      rolebindings
+  N Role                             roles
+storage.k8s.io/v1
+  C CSIDriver                        csidrivers
+  C CSINode                          csinodes
+  N CSIStorageCapacity               csistoragecapacities
+  C StorageClass                     storageclasses short=sc
+  C VolumeAttachment                 volumeattachments parts=status
+  C VolumeAttributesClass            volumeattributesclasses short=vac
+apiextensions.k8s.io/v1
+  C CustomResourceDefinition         customresourcedefinitions short=crd,crds parts=status in=api-extensions
+scheduling.k8s.io/v1
+  C PriorityClass                    priorityclasses short=pc
+scheduling.k8s.io/v1alpha2
+  N PodGroup                         podgroups parts=status
+  N Workload                         workloads
+coordination.k8s.io/v1
+  N Lease                            leases
+node.k8s.io/v1
+  C RuntimeClass                     runtimeclasses
+discovery.k8s.io/v1
+  N EndpointSlice                    endpointslices
+resource.k8s.io/v1
+  C DeviceClass                      deviceclasses
+  N ResourceClaim                    resourceclaims parts=status
+  N ResourceClaimTemplate            resourceclaimtemplates
+  C ResourceSlice                    resourceslices
+resource.k8s.io/v1beta2
+  C DeviceTaintRule                  devicetaintrules parts=status
+admissionregistration.k8s.io/v1
+  C MutatingAdmissionPolicy          mutatingadmissionpolicies in=api-extensions
+  C MutatingAdmissionPolicyBinding   mutatingadmissionpolicybindings in=api-extensions
+  C MutatingWebhookConfiguration     mutatingwebhookconfigurations in=api-extensions
+  C ValidatingAdmissionPolicy        validatingadmissionpolicies parts=status in=api-extensions
+  C ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings in=api-extensions
+  C ValidatingWebhookConfiguration   validatingwebhookconfigurations in=api-extensions
+apiregistration.k8s.io/v1
+  C APIService                       apiservices parts=status in=api-extensions
+certificates.k8s.io/v1
+  C CertificateSigningRequest        certificatesigningrequests short=csr parts=approval,status
+flowcontrol.apiserver.k8s.io/v1
+  C FlowSchema                       flowschemas parts=status
+  C PriorityLevelConfiguration       prioritylevelconfigurations parts=status
+""")
 )

@@ -1,6 +1,6 @@
 """The log of changes to the objects of one storage, and feeds that follow it. `store` writes it, watches read it.
 
-`telling` wakes those who wait for it to go on.
+`notifier` wakes those who wait for it to go on.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from operator import attrgetter
 from typing import Final
 
 from stowplan.embedded.objects.errors import StatusError, expired
+from stowplan.embedded.storage.notifier import Notifier
 from stowplan.embedded.storage.stored import Change
-from stowplan.embedded.storage.telling import Telling
 
 #: Changes that a log keeps at least; it is cut when it is half as long again.
 KEPT_CHANGES: Final = 50_000
@@ -31,8 +31,8 @@ class ChangeLog:
         self._kept = kept
         self._kept_bytes = kept_bytes
         self._bytes = 0
-        self._within = Telling()
-        self._outside = Telling()
+        self._within = Notifier()
+        self._outside = Notifier()
 
     @property
     def end(self) -> int:
@@ -48,8 +48,8 @@ class ChangeLog:
         self._bytes += _size(change)
         if len(self._changes) > self._kept * 3 // 2 or self._bytes > self._kept_bytes * 3 // 2:
             self._cut()
-        self._within.tell()
-        self._outside.tell()
+        self._within.notify()
+        self._outside.notify()
 
     def position_after(self, version: int) -> int:
         """Where the changes after a version begin. Raise StatusError 410 if some of them are gone."""
@@ -63,7 +63,7 @@ class ChangeLog:
             raise expired("too old resource version: the watch fell behind the changes that are kept")
         return self._changes[position - self._dropped : None if end is None else end - self._dropped]
 
-    def telling(self, *, is_outside: bool) -> Telling:
+    def notifier(self, *, is_outside: bool) -> Notifier:
         """Who tells of changes: however many clients listen, those within this process do not wait for them."""
         return self._outside if is_outside else self._within
 
@@ -105,13 +105,13 @@ class Feed:
 
     async def wait(self) -> None:
         """Return when there is something to drain (which, in one namespace, may still be nothing)."""
-        telling = self._log.telling(is_outside=self.is_outside)
+        notifier = self._log.notifier(is_outside=self.is_outside)
         while not self.is_behind:
-            await telling.wait()
+            await notifier.wait()
 
     async def give_way(self) -> None:
         """Let others have their turn while there is still something to drain."""
-        await self._log.telling(is_outside=self.is_outside).give_way()
+        await self._log.notifier(is_outside=self.is_outside).give_way()
 
     async def take(self) -> list[Change]:
         """Wait for changes and take them all."""

@@ -12,9 +12,9 @@ from typing import Protocol
 import msgspec
 
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.storage import forms, keyed_lists, stored
+from stowplan.embedded.storage import conversion, keyed_lists, stored
 from stowplan.embedded.storage.changes import KEPT_CHANGES, ChangeLog, Feed
-from stowplan.embedded.storage.shelf import Shelf
+from stowplan.embedded.storage.collection import Collection
 from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Change, Stored
 
 __all__ = ["Change", "Feed", "Journal", "Store", "Stored", "renumbered"]
@@ -40,63 +40,63 @@ class Store:
     def __init__(self, journal: Journal | None = None, kept_changes: int = KEPT_CHANGES) -> None:
         self._journal = journal
         self._kept_changes = kept_changes
-        self._shelves: dict[str, Shelf] = {}
+        self._collections: dict[str, Collection] = {}
         self.version = max(1, journal.version()) if journal else 1
         self._first_version = self.version
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         """Find an object; the namespace of a cluster-scoped one is ""."""
-        return self.shelf(resource).get(namespace, name)
+        return self.collection(resource).get(namespace, name)
 
     def list(self, resource: Resource, namespace: str | None = None) -> list[Stored]:
         """Every object of a resource, or of one namespace, in no particular order."""
-        return self.shelf(resource).all(namespace)
+        return self.collection(resource).all(namespace)
 
     def write(self, resource: Resource, obj: Object) -> Stored:
         """Create or replace an object; its metadata gets the new resource version."""
-        shelf = self.shelf(resource)
+        collection = self.collection(resource)
         obj["metadata"]["resourceVersion"] = str(self.version + 1)
-        new = stored.keep(forms.kept_as(resource), forms.to_keep(resource, obj))
+        new = stored.keep(conversion.kept_as(resource), conversion.to_keep(resource, obj))
         if self._journal is not None:
             self._journal.put(resource.storage, new)
-        before = shelf.get(new.namespace, new.name)
+        before = collection.get(new.namespace, new.name)
         self.version = new.version
-        shelf.put(new)
-        shelf.log.append(Change(ADDED if before is None else MODIFIED, new, before))
+        collection.put(new)
+        collection.log.append(Change(ADDED if before is None else MODIFIED, new, before))
         return new
 
     def remove(self, resource: Resource, namespace: str, name: str) -> Stored:
         """Remove an object that is there; what is returned has the version of the removal."""
-        storage, shelf = resource.storage, self.shelf(resource)
-        before = shelf.get(namespace, name)
+        storage, collection = resource.storage, self.collection(resource)
+        before = collection.get(namespace, name)
         if before is None:
             raise KeyError(f"{resource.qualified} {namespace}/{name} is not in the store")
         gone = renumbered(before, self.version + 1)
         if self._journal is not None:
             self._journal.drop(storage, gone)
         self.version = gone.version
-        shelf.take(before)
-        shelf.log.append(Change(DELETED, gone, before))
+        collection.take(before)
+        collection.log.append(Change(DELETED, gone, before))
         return gone
 
     def feed(self, resource: Resource, since: int, namespace: str | None = None) -> Feed:
         """Follow the changes after a version. Raise StatusError 410 if the log does not reach back that far."""
-        log = self.shelf(resource).log
+        log = self.collection(resource).log
         return Feed(log, log.position_after(since), namespace)
 
-    def shelf(self, resource: Resource) -> Shelf:
+    def collection(self, resource: Resource) -> Collection:
         storage = resource.storage
-        shelf = self._shelves.get(storage)
-        if shelf is None:
-            shelf = self._shelves[storage] = self._open(storage, resource)
-        return shelf
+        collection = self._collections.get(storage)
+        if collection is None:
+            collection = self._collections[storage] = self._open(storage, resource)
+        return collection
 
-    def _open(self, storage: str, resource: Resource) -> Shelf:
-        # Nothing on this shelf has changed since the process began, whatever happened on others.
+    def _open(self, storage: str, resource: Resource) -> Collection:
+        # Nothing in this collection has changed since the process began, whatever happened on others.
         log = ChangeLog(self._first_version, self._kept_changes)
         objects = self._journal.load(storage) if self._journal else ()
-        kept_as = forms.kept_as(resource)
-        return Shelf(log, (stored.keep(kept_as, _mended(resource, obj)) for obj in objects))
+        kept_as = conversion.kept_as(resource)
+        return Collection(log, (stored.keep(kept_as, _mended(resource, obj)) for obj in objects))
 
 
 def _mended(resource: Resource, obj: Object) -> Object:

@@ -1,4 +1,4 @@
-"""The columns of the cluster itself: nodes, namespaces, events, and what rules or configures pods."""
+"""The columns of the cluster itself: nodes, events, what rules or configures pods, who may do what, devices."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.age import UNKNOWN, age_of
-from stowplan.embedded.tables.column import AGE, NAME, Column, Sheet, column, number, value, wide
-from stowplan.embedded.tables.wording import NONE
+from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, flag, number, value, wide
+from stowplan.embedded.tables.wording import NONE, UNKNOWN, age_of, reference
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 
@@ -39,9 +38,12 @@ def last_seen(event: Object, now: datetime) -> str:
 
 
 def event_object(event: Object) -> str:
-    about = reading.mapping(event, "involvedObject") or reading.mapping(event, "regarding")
-    kind, name = reading.text(about, "kind").lower(), reading.text(about, "name")
+    kind, name = reading.text(_about(event), "kind").lower(), reading.text(_about(event), "name")
     return f"{kind}/{name}" if name else kind
+
+
+def _about(event: Object) -> Object:
+    return reading.mapping(event, "involvedObject") or reading.mapping(event, "regarding")
 
 
 def event_source(event: Object) -> str:
@@ -72,10 +74,6 @@ def group_policy(group: Object) -> str:
     return "Basic" if "basic" in policy else NONE
 
 
-def group_workload(group: Object) -> str:
-    return reading.text(group, "spec", "podGroupTemplateRef", "workload", "workloadName") or NONE
-
-
 def group_status(group: Object) -> str:
     scheduled = reading.condition(group, "PodGroupScheduled")
     if scheduled is None:
@@ -97,87 +95,104 @@ def _any_text(obj: Object, *names: str) -> str:
     return next((found for name in names if (found := reading.text(obj, name))), "")
 
 
-def _event_columns() -> tuple[Column, ...]:
-    return (
-        Column("Last Seen", last_seen),
-        value("Type", "type"),
-        value("Reason", "reason"),
-        column("Object", event_object),
-        wide(
-            "Subobject",
-            lambda obj: reading.text(obj, "involvedObject", "fieldPath") or reading.text(obj, "regarding", "fieldPath"),
-        ),
-        wide("Source", event_source),
-        column("Message", lambda obj: _any_text(obj, "message", "note").strip()),
-        Column("First Seen", first_seen, priority=1),
-        wide("Count", event_count),
-        Column("Name", NAME.read, format="name", priority=1),
-    )
-
-
 def _data_count(obj: Object) -> int:
     return len(reading.mapping(obj, "data")) + len(reading.mapping(obj, "binaryData"))
 
 
-_NODE: Final = Sheet(
-    (
+def subjects(binding: Object, kind: str) -> str:
+    found = [each for each in reading.entries(binding, "subjects") if each.get("kind") == kind]
+    fields = ("namespace", "name") if kind == "ServiceAccount" else ("name",)
+    return ", ".join(reference(each, *fields) for each in found)
+
+
+def claim_state(claim: Object) -> str:
+    states = ["deleted"] if reading.is_deleted(claim) else []
+    if not reading.mapping(claim, "status", "allocation"):
+        return ",".join(states or ["pending"])
+    reserved = ["reserved"] if reading.entries(claim, "status", "reservedFor") else []
+    return ",".join([*states, "allocated", *reserved])
+
+
+_EVENT: Final = (
+    Column("Last Seen", last_seen),
+    value("Type", "type"),
+    value("Reason", "reason"),
+    column("Object", event_object),
+    wide("Subobject", lambda obj: reading.text(_about(obj), "fieldPath")),
+    wide("Source", event_source),
+    column("Message", lambda obj: _any_text(obj, "message", "note").strip()),
+    Column("First Seen", first_seen, priority=1),
+    wide("Count", event_count),
+    Column("Name", NAME.read, format="name", priority=1),
+)
+_BINDING: Final = (
+    NAME,
+    column("Role", lambda obj: reference(reading.mapping(obj, "roleRef"), "kind", "name")),
+    AGE,
+    wide("Users", lambda obj: subjects(obj, "User")),
+    wide("Groups", lambda obj: subjects(obj, "Group")),
+    wide("ServiceAccounts", lambda obj: subjects(obj, "ServiceAccount")),
+)
+
+COLUMNS: Final[Columns] = {
+    "nodes": (
         NAME,
         column("Status", node_status),
         column("Roles", node_roles),
         AGE,
-        value("Version", "status", "nodeInfo", "kubeletVersion"),
+        value("Version", "status.nodeInfo.kubeletVersion"),
         wide("Internal-IP", lambda obj: _address(obj, "InternalIP")),
         wide("External-IP", lambda obj: _address(obj, "ExternalIP")),
-        value("OS-Image", "status", "nodeInfo", "osImage", absent=UNKNOWN, priority=1),
-        value("Kernel-Version", "status", "nodeInfo", "kernelVersion", absent=UNKNOWN, priority=1),
-        value("Container-Runtime", "status", "nodeInfo", "containerRuntimeVersion", absent=UNKNOWN, priority=1),
-    )
-)
-
-SHEETS: Final = {
-    "nodes": _NODE,
-    "namespaces": Sheet((NAME, value("Status", "status", "phase"), AGE)),
-    "events": Sheet(_event_columns()),
-    "events.events.k8s.io": Sheet(_event_columns()),
-    "configmaps": Sheet((NAME, column("Data", _data_count), AGE)),
-    "secrets": Sheet((NAME, value("Type", "type"), column("Data", _data_count), AGE)),
-    "serviceaccounts": Sheet((NAME, AGE)),
-    "resourcequotas": Sheet(
-        (
-            NAME,
-            column("Request", lambda obj: quota_use(obj, is_of_limits=False)),
-            column("Limit", lambda obj: quota_use(obj, is_of_limits=True)),
-            AGE,
-        )
+        value("OS-Image", "status.nodeInfo.osImage", UNKNOWN, priority=1),
+        value("Kernel-Version", "status.nodeInfo.kernelVersion", UNKNOWN, priority=1),
+        value("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", UNKNOWN, priority=1),
     ),
-    "poddisruptionbudgets.policy": Sheet(
-        (
-            NAME,
-            column("Min Available", lambda obj: _amount(obj, "minAvailable")),
-            column("Max Unavailable", lambda obj: _amount(obj, "maxUnavailable")),
-            number("Allowed Disruptions", "status", "disruptionsAllowed"),
-            AGE,
-        )
+    "namespaces": (NAME, value("Status", "status.phase"), AGE),
+    "events": _EVENT,
+    "events.events.k8s.io": _EVENT,
+    "configmaps": (NAME, column("Data", _data_count), AGE),
+    "secrets": (NAME, value("Type", "type"), column("Data", _data_count), AGE),
+    "serviceaccounts": (NAME, AGE),
+    "resourcequotas": (
+        NAME,
+        column("Request", lambda obj: quota_use(obj, is_of_limits=False)),
+        column("Limit", lambda obj: quota_use(obj, is_of_limits=True)),
+        AGE,
     ),
-    "priorityclasses.scheduling.k8s.io": Sheet(
-        (
-            NAME,
-            number("Value", "value"),
-            column("Global-Default", lambda obj: reading.is_true(obj, "globalDefault"), "boolean"),
-            AGE,
-            value("PreemptionPolicy", "preemptionPolicy"),
-        )
+    "poddisruptionbudgets.policy": (
+        NAME,
+        column("Min Available", lambda obj: _amount(obj, "minAvailable")),
+        column("Max Unavailable", lambda obj: _amount(obj, "maxUnavailable")),
+        number("Allowed Disruptions", "status.disruptionsAllowed"),
+        AGE,
     ),
-    "podgroups.scheduling.k8s.io": Sheet(
-        (
-            NAME,
-            column("Policy", group_policy),
-            column("Workload", group_workload),
-            column("Status", group_status),
-            AGE,
-        )
+    "priorityclasses.scheduling.k8s.io": (
+        NAME,
+        number("Value", "value"),
+        flag("Global-Default", "globalDefault"),
+        AGE,
+        value("PreemptionPolicy", "preemptionPolicy"),
     ),
-    "workloads.scheduling.k8s.io": Sheet((NAME, AGE)),
-    "leases.coordination.k8s.io": Sheet((NAME, value("Holder", "spec", "holderIdentity"), AGE)),
-    "runtimeclasses.node.k8s.io": Sheet((NAME, value("Handler", "handler"), AGE)),
+    "podgroups.scheduling.k8s.io": (
+        NAME,
+        column("Policy", group_policy),
+        value("Workload", "spec.podGroupTemplateRef.workload.workloadName", NONE),
+        column("Status", group_status),
+        AGE,
+    ),
+    "workloads.scheduling.k8s.io": (NAME, AGE),
+    "leases.coordination.k8s.io": (NAME, value("Holder", "spec.holderIdentity"), AGE),
+    "runtimeclasses.node.k8s.io": (NAME, value("Handler", "handler"), AGE),
+    "clusterrolebindings.rbac.authorization.k8s.io": _BINDING,
+    "rolebindings.rbac.authorization.k8s.io": _BINDING,
+    "deviceclasses.resource.k8s.io": (NAME, AGE),
+    "resourceclaims.resource.k8s.io": (NAME, column("State", claim_state), AGE),
+    "resourceclaimtemplates.resource.k8s.io": (NAME, AGE),
+    "resourceslices.resource.k8s.io": (
+        NAME,
+        value("Node", "spec.nodeName"),
+        value("Driver", "spec.driver"),
+        value("Pool", "spec.pool.name"),
+        AGE,
+    ),
 }

@@ -1,15 +1,15 @@
-"""What a column of a table is, and the columns that almost every table has."""
+"""What a column of a table is, and the columns that almost every table has. `wording` has the text of cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.age import age_of
+from stowplan.embedded.tables.wording import age_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,8 @@ class Column:
     description: str = ""
 
 
-def _no_conditions(obj: Object) -> list[Object]:
-    return []
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """The columns of one resource, and what is said of a whole row."""
-
-    columns: tuple[Column, ...]
-    conditions: Callable[[Object], list[Object]] = _no_conditions
+#: The columns of each resource, by its qualified name.
+Columns = Mapping[str, tuple[Column, ...]]
 
 
 def column(name: str, read: Callable[[Object], Any], type_: str = "string") -> Column:
@@ -47,14 +39,33 @@ def wide(name: str, read: Callable[[Object], Any]) -> Column:
     return Column(name, lambda obj, now: read(obj), priority=1)
 
 
-def value(name: str, *path: str, absent: str = "", priority: int = 0) -> Column:
+def value(name: str, path: str, absent: str = "", priority: int = 0) -> Column:
     """Make a column of the text at a path."""
-    return Column(name, lambda obj, now: reading.text(obj, *path) or absent, priority=priority)
+    keys = path.split(".")
+    return Column(name, lambda obj, now: reading.text(obj, *keys) or absent, priority=priority)
 
 
-def number(name: str, *path: str) -> Column:
-    """Make a column of the whole number at a path."""
-    return Column(name, lambda obj, now: reading.count(obj, *path), "integer")
+def number(name: str, path: str, type_: str = "integer") -> Column:
+    """Make a column of the whole number at a path; upstream declares some of them as text."""
+    keys = path.split(".")
+    return Column(name, lambda obj, now: reading.count(obj, *keys), type_)
+
+
+def count(name: str, path: str) -> Column:
+    """Make a column of how many items the list at a path has."""
+    keys = path.split(".")
+    return Column(name, lambda obj, now: len(reading.entries(obj, *keys)), "integer")
+
+
+def flag(name: str, path: str, *, absent: bool = False) -> Column:
+    """Make a column of whether something is said at a path."""
+    keys = path.split(".")
+
+    def read(obj: Object, now: datetime) -> bool:
+        found = reading.at(obj, *keys)
+        return absent if found is None else bool(found)
+
+    return Column(name, read, "boolean")
 
 
 NAME: Final = Column("Name", lambda obj, now: reading.text(obj, "metadata", "name"), format="name")

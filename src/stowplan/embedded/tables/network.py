@@ -6,9 +6,8 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables import wording
-from stowplan.embedded.tables.column import AGE, NAME, Sheet, column, value, wide
-from stowplan.embedded.tables.wording import NONE, UNKNOWN, UNSET
+from stowplan.embedded.tables.column import AGE, NAME, Columns, column, value, wide
+from stowplan.embedded.tables.wording import NONE, UNKNOWN, UNSET, first_few, labels, selector
 
 _SHOWN: Final = 3
 
@@ -45,19 +44,19 @@ def endpoint_addresses(endpoints: Object) -> str:
         for port in reading.entries(subset, "ports"):
             found += [f"{address}:{reading.count(port, 'port')}" for address in addresses]
         found += addresses if not reading.entries(subset, "ports") else []
-    return wording.first_few(found, _SHOWN, NONE)
+    return first_few(found, _SHOWN, NONE)
 
 
 def slice_addresses(endpoint_slice: Object) -> str:
     found = [
         address for each in reading.entries(endpoint_slice, "endpoints") for address in reading.texts(each, "addresses")
     ]
-    return wording.first_few(found, _SHOWN, UNSET)
+    return first_few(found, _SHOWN, UNSET)
 
 
 def slice_ports(endpoint_slice: Object) -> str:
     ports = reading.entries(endpoint_slice, "ports")
-    return wording.first_few([str(each.get("port") or "*") for each in ports], _SHOWN, UNSET)
+    return first_few([str(each.get("port") or "*") for each in ports], _SHOWN, UNSET)
 
 
 def ingress_hosts(ingress: Object) -> str:
@@ -88,46 +87,41 @@ def _cluster_ip(service: Object) -> str:
     return (addresses[0] if addresses else reading.text(service, "spec", "clusterIP")) or NONE
 
 
-SHEETS: Final = {
-    "services": Sheet(
-        (
-            NAME,
-            value("Type", "spec", "type"),
-            column("Cluster-IP", _cluster_ip),
-            column("External-IP", external_ip),
-            column("Port(s)", service_ports),
-            AGE,
-            wide("Selector", lambda obj: wording.labels(reading.mapping(obj, "spec", "selector"))),
-        )
+COLUMNS: Final[Columns] = {
+    "services": (
+        NAME,
+        value("Type", "spec.type"),
+        column("Cluster-IP", _cluster_ip),
+        column("External-IP", external_ip),
+        column("Port(s)", service_ports),
+        AGE,
+        wide("Selector", lambda obj: labels(reading.mapping(obj, "spec", "selector"))),
     ),
-    "endpoints": Sheet((NAME, column("Endpoints", endpoint_addresses), AGE)),
-    "endpointslices.discovery.k8s.io": Sheet(
-        (
-            NAME,
-            value("AddressType", "addressType"),
-            column("Ports", slice_ports),
-            column("Endpoints", slice_addresses),
-            AGE,
-        )
+    "endpoints": (NAME, column("Endpoints", endpoint_addresses), AGE),
+    "endpointslices.discovery.k8s.io": (
+        NAME,
+        value("AddressType", "addressType"),
+        column("Ports", slice_ports),
+        column("Endpoints", slice_addresses),
+        AGE,
     ),
-    "ingresses.networking.k8s.io": Sheet(
-        (
-            NAME,
-            value("Class", "spec", "ingressClassName", absent=NONE),
-            column("Hosts", ingress_hosts),
-            column("Address", balancer_addresses),
-            column("Ports", lambda obj: "80, 443" if reading.entries(obj, "spec", "tls") else "80"),
-            AGE,
-        )
+    "ingresses.networking.k8s.io": (
+        NAME,
+        value("Class", "spec.ingressClassName", NONE),
+        column("Hosts", ingress_hosts),
+        column("Address", balancer_addresses),
+        column("Ports", lambda obj: "80, 443" if reading.entries(obj, "spec", "tls") else "80"),
+        AGE,
     ),
-    "ingressclasses.networking.k8s.io": Sheet(
-        (NAME, value("Controller", "spec", "controller"), column("Parameters", class_parameters), AGE)
+    "ingressclasses.networking.k8s.io": (
+        NAME,
+        value("Controller", "spec.controller"),
+        column("Parameters", class_parameters),
+        AGE,
     ),
-    "networkpolicies.networking.k8s.io": Sheet(
-        (
-            NAME,
-            column("Pod-Selector", lambda obj: wording.selector(reading.at(obj, "spec", "podSelector"))),
-            AGE,
-        )
+    "networkpolicies.networking.k8s.io": (
+        NAME,
+        column("Pod-Selector", lambda obj: selector(reading.at(obj, "spec", "podSelector")) or NONE),
+        AGE,
     ),
 }

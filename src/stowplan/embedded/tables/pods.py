@@ -7,9 +7,8 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.age import age_of
-from stowplan.embedded.tables.column import AGE, NAME, Column, Sheet, column, value, wide
-from stowplan.embedded.tables.wording import NONE
+from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, value, wide
+from stowplan.embedded.tables.wording import NONE, age_of
 
 _ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 
@@ -120,9 +119,8 @@ def _tried_init_statuses(pod: Object) -> list[Object]:
 
 def _is_passed(pod: Object, init_status: Object) -> bool:
     ended = reading.at(init_status, "state", "terminated")
-    if isinstance(ended, dict):
-        has_started_sidecar = init_status.get("name") in _sidecars(pod) and reading.is_true(init_status, "started")
-        return reading.count(ended, "exitCode") == 0 or has_started_sidecar
+    if isinstance(ended, dict) and reading.count(ended, "exitCode") == 0:
+        return True
     return init_status.get("name") in _sidecars(pod) and reading.is_true(init_status, "started")
 
 
@@ -153,19 +151,16 @@ def _ip(pod: Object) -> str:
     return (reading.text(addresses[0], "ip") if addresses else reading.text(pod, "status", "podIP")) or NONE
 
 
-SHEETS: Final = {
-    "pods": Sheet(
-        (
-            NAME,
-            column("Ready", ready),
-            column("Status", status),
-            Column("Restarts", restarts),
-            AGE,
-            wide("IP", _ip),
-            value("Node", "spec", "nodeName", absent=NONE, priority=1),
-            value("Nominated Node", "status", "nominatedNodeName", absent=NONE, priority=1),
-            wide("Readiness Gates", readiness_gates),
-        ),
-        conditions,
-    )
+COLUMNS: Final[Columns] = {
+    "pods": (
+        NAME,
+        column("Ready", ready),
+        column("Status", status),
+        Column("Restarts", restarts),
+        AGE,
+        wide("IP", _ip),
+        value("Node", "spec.nodeName", NONE, priority=1),
+        value("Nominated Node", "status.nominatedNodeName", NONE, priority=1),
+        wide("Readiness Gates", readiness_gates),
+    ),
 }

@@ -7,17 +7,15 @@ from typing import Any, Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables import wording
-from stowplan.embedded.tables.age import human
-from stowplan.embedded.tables.column import AGE, NAME, Sheet, column, number, value
-from stowplan.embedded.tables.wording import NONE, UNSET
+from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, number, value
+from stowplan.embedded.tables.wording import NONE, UNSET, human, reference, selector
 
 _AVAILABLE: Final = "Available"
 
 
 def parameter_kind(policy: Object) -> str:
     kind = reading.mapping(policy, "spec", "paramKind")
-    return f"{reading.text(kind, 'apiVersion')}/{reading.text(kind, 'kind')}" if kind else UNSET
+    return reference(kind, "apiVersion", "kind") if kind else UNSET
 
 
 def parameter(binding: Object) -> str:
@@ -25,12 +23,12 @@ def parameter(binding: Object) -> str:
     found = reading.mapping(binding, "spec", "paramRef")
     if name := reading.text(found, "name"):
         return f"{reading.text(found, 'namespace') or '*'}/{name}"
-    return wording.selector(found["selector"]) if "selector" in found else UNSET
+    return (selector(found["selector"]) or NONE) if "selector" in found else UNSET
 
 
 def service(registration: Object) -> str:
     found = reading.mapping(registration, "spec", "service")
-    return f"{reading.text(found, 'namespace')}/{reading.text(found, 'name')}" if found else "Local"
+    return reference(found, "namespace", "name") if found else "Local"
 
 
 def availability(registration: Object) -> str:
@@ -71,68 +69,68 @@ def _resource(reference: Object) -> str:
     return (f"{plural}.{group}" if group else plural).lower()
 
 
-def _limit(level: Object, *path: str) -> Any:
-    found = reading.at(level, "spec", "limited", *path)
-    return NONE if found is None else found
+def _limit(name: str, *path: str) -> Column:
+    """Make a column of what a priority level limits, if it does."""
+
+    def read(level: Object) -> Any:
+        found = reading.at(level, "spec", "limited", *path)
+        return NONE if found is None else found
+
+    return column(name, read, "integer")
 
 
-def _count(obj: Object, *path: str) -> int:
-    return len(reading.entries(obj, *path))
-
-
-_WEBHOOKS: Final = Sheet((NAME, column("Webhooks", lambda obj: _count(obj, "webhooks"), "integer"), AGE))
+_WEBHOOKS: Final = (NAME, count("Webhooks", "webhooks"), AGE)
 _PARAMETER_KIND: Final = column("ParamKind", parameter_kind)
-_POLICY_BINDING: Final = Sheet((NAME, value("PolicyName", "spec", "policyName"), column("ParamRef", parameter), AGE))
+_POLICY_BINDING: Final = (NAME, value("PolicyName", "spec.policyName"), column("ParamRef", parameter), AGE)
+_QUEUING: Final = ("limitResponse", "queuing")
 
-SHEETS: Final = {
+COLUMNS: Final[Columns] = {
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
-    "mutatingadmissionpolicies.admissionregistration.k8s.io": Sheet(
-        (NAME, column("Mutations", lambda obj: _count(obj, "spec", "mutations"), "integer"), _PARAMETER_KIND, AGE)
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": (
+        NAME,
+        count("Mutations", "spec.mutations"),
+        _PARAMETER_KIND,
+        AGE,
     ),
-    "validatingadmissionpolicies.admissionregistration.k8s.io": Sheet(
-        (NAME, column("Validations", lambda obj: _count(obj, "spec", "validations"), "integer"), _PARAMETER_KIND, AGE)
+    "validatingadmissionpolicies.admissionregistration.k8s.io": (
+        NAME,
+        count("Validations", "spec.validations"),
+        _PARAMETER_KIND,
+        AGE,
     ),
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _POLICY_BINDING,
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": _POLICY_BINDING,
-    "apiservices.apiregistration.k8s.io": Sheet(
-        (NAME, column("Service", service), column(_AVAILABLE, availability), AGE)
+    "apiservices.apiregistration.k8s.io": (NAME, column("Service", service), column(_AVAILABLE, availability), AGE),
+    "certificatesigningrequests.certificates.k8s.io": (
+        NAME,
+        AGE,
+        value("SignerName", "spec.signerName", NONE),
+        value("Requestor", "spec.username"),
+        column("RequestedDuration", requested_duration),
+        column("Condition", request_state),
     ),
-    "certificatesigningrequests.certificates.k8s.io": Sheet(
-        (
-            NAME,
-            AGE,
-            value("SignerName", "spec", "signerName", absent=NONE),
-            value("Requestor", "spec", "username"),
-            column("RequestedDuration", requested_duration),
-            column("Condition", request_state),
-        )
+    "flowschemas.flowcontrol.apiserver.k8s.io": (
+        NAME,
+        value("PriorityLevel", "spec.priorityLevelConfiguration.name"),
+        number("MatchingPrecedence", "spec.matchingPrecedence"),
+        value("DistinguisherMethod", "spec.distinguisherMethod.type", NONE),
+        AGE,
+        column("MissingPL", is_dangling),
     ),
-    "flowschemas.flowcontrol.apiserver.k8s.io": Sheet(
-        (
-            NAME,
-            value("PriorityLevel", "spec", "priorityLevelConfiguration", "name"),
-            number("MatchingPrecedence", "spec", "matchingPrecedence"),
-            value("DistinguisherMethod", "spec", "distinguisherMethod", "type", absent=NONE),
-            AGE,
-            column("MissingPL", is_dangling),
-        )
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": (
+        NAME,
+        value("Type", "spec.type"),
+        _limit("NominalConcurrencyShares", "nominalConcurrencyShares"),
+        _limit("Queues", *_QUEUING, "queues"),
+        _limit("HandSize", *_QUEUING, "handSize"),
+        _limit("QueueLengthLimit", *_QUEUING, "queueLengthLimit"),
+        AGE,
     ),
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": Sheet(
-        (
-            NAME,
-            value("Type", "spec", "type"),
-            column("NominalConcurrencyShares", lambda obj: _limit(obj, "nominalConcurrencyShares"), "integer"),
-            column("Queues", lambda obj: _limit(obj, "limitResponse", "queuing", "queues"), "integer"),
-            column("HandSize", lambda obj: _limit(obj, "limitResponse", "queuing", "handSize"), "integer"),
-            column(
-                "QueueLengthLimit", lambda obj: _limit(obj, "limitResponse", "queuing", "queueLengthLimit"), "integer"
-            ),
-            AGE,
-        )
-    ),
-    "ipaddresses.networking.k8s.io": Sheet((NAME, column("ParentRef", parent))),
-    "servicecidrs.networking.k8s.io": Sheet(
-        (NAME, column("CIDRs", lambda obj: ",".join(reading.texts(obj, "spec", "cidrs"))), AGE)
+    "ipaddresses.networking.k8s.io": (NAME, column("ParentRef", parent)),
+    "servicecidrs.networking.k8s.io": (
+        NAME,
+        column("CIDRs", lambda obj: ",".join(reading.texts(obj, "spec", "cidrs"))),
+        AGE,
     ),
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Column, Sheet, column, value
-from stowplan.embedded.tables.wording import NONE, UNSET
+from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, flag, value
+from stowplan.embedded.tables.wording import NONE, UNSET, reference
 
 _MODES: Final = {
     "ReadWriteOnce": "RWO",
@@ -16,11 +17,6 @@ _MODES: Final = {
     "ReadWriteOncePod": "RWOP",
 }
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
-_DEFAULT_CLASS: Final = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
-_DEFAULT_ATTRIBUTES: Final = ("volumeattributesclass.kubernetes.io/is-default-class",)
 
 
 def access_modes(obj: Object, part: str) -> str:
@@ -53,25 +49,18 @@ def _quantity(obj: Object, *path: str) -> str:
 
 def _claim_of(volume: Object) -> str:
     claim = reading.mapping(volume, "spec", "claimRef")
-    return f"{reading.text(claim, 'namespace')}/{reading.text(claim, 'name')}" if claim else ""
+    return reference(claim, "namespace", "name") if claim else ""
 
 
-def _name_of_class(obj: Object, annotations: tuple[str, ...]) -> str:
-    is_default = any(reading.text(obj, "metadata", "annotations", key) == "true" for key in annotations)
-    name = reading.text(obj, "metadata", "name")
-    return f"{name} (default)" if is_default else name
+def _class_name(*annotations: str) -> Column:
+    """Make the column of the name of a class, which says of one that it is the default."""
 
+    def read(obj: Object, now: datetime) -> str:
+        is_default = any(reading.text(obj, "metadata", "annotations", key) == "true" for key in annotations)
+        name = reading.text(obj, "metadata", "name")
+        return f"{name} (default)" if is_default else name
 
-def _class_name(annotations: tuple[str, ...]) -> Column:
-    return Column("Name", lambda obj, now: _name_of_class(obj, annotations), format="name")
-
-
-def _flag(name: str, *path: str, absent: bool = False) -> Column:
-    def read(obj: Object) -> bool:
-        found = reading.at(obj, *path)
-        return absent if found is None else bool(found)
-
-    return column(name, read, "boolean")
+    return Column("Name", read, format="name")
 
 
 def _audiences(driver: Object) -> str:
@@ -81,74 +70,64 @@ def _audiences(driver: Object) -> str:
     return ",".join(reading.text(each, "audience") for each in reading.entries(driver, "spec", "tokenRequests"))
 
 
-_ATTRIBUTES: Final = value("VolumeAttributesClass", "spec", "volumeAttributesClassName", absent=UNSET)
-_VOLUME_MODE: Final = value("VolumeMode", "spec", "volumeMode", absent=UNSET, priority=1)
+_ATTRIBUTES: Final = value("VolumeAttributesClass", "spec.volumeAttributesClassName", UNSET)
+_VOLUME_MODE: Final = value("VolumeMode", "spec.volumeMode", UNSET, priority=1)
 
-SHEETS: Final = {
-    "persistentvolumes": Sheet(
-        (
-            NAME,
-            column("Capacity", lambda obj: _quantity(obj, "spec", "capacity")),
-            column("Access Modes", lambda obj: access_modes(obj, "spec")),
-            value("Reclaim Policy", "spec", "persistentVolumeReclaimPolicy"),
-            column("Status", _phase),
-            column("Claim", _claim_of),
-            column("StorageClass", storage_class),
-            _ATTRIBUTES,
-            value("Reason", "status", "reason"),
-            AGE,
-            _VOLUME_MODE,
-        )
+COLUMNS: Final[Columns] = {
+    "persistentvolumes": (
+        NAME,
+        column("Capacity", lambda obj: _quantity(obj, "spec", "capacity")),
+        column("Access Modes", lambda obj: access_modes(obj, "spec")),
+        value("Reclaim Policy", "spec.persistentVolumeReclaimPolicy"),
+        column("Status", _phase),
+        column("Claim", _claim_of),
+        column("StorageClass", storage_class),
+        _ATTRIBUTES,
+        value("Reason", "status.reason"),
+        AGE,
+        _VOLUME_MODE,
     ),
-    "persistentvolumeclaims": Sheet(
-        (
-            NAME,
-            column("Status", _phase),
-            value("Volume", "spec", "volumeName"),
-            column("Capacity", claim_capacity),
-            column("Access Modes", claim_modes),
-            column("StorageClass", storage_class),
-            _ATTRIBUTES,
-            AGE,
-            _VOLUME_MODE,
-        )
+    "persistentvolumeclaims": (
+        NAME,
+        column("Status", _phase),
+        value("Volume", "spec.volumeName"),
+        column("Capacity", claim_capacity),
+        column("Access Modes", claim_modes),
+        column("StorageClass", storage_class),
+        _ATTRIBUTES,
+        AGE,
+        _VOLUME_MODE,
     ),
-    "storageclasses.storage.k8s.io": Sheet(
-        (
-            _class_name(_DEFAULT_CLASS),
-            value("Provisioner", "provisioner"),
-            value("ReclaimPolicy", "reclaimPolicy", absent="Delete"),
-            value("VolumeBindingMode", "volumeBindingMode", absent="Immediate"),
-            column("AllowVolumeExpansion", lambda obj: reading.is_true(obj, "allowVolumeExpansion")),
-            AGE,
-        )
+    "storageclasses.storage.k8s.io": (
+        _class_name("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"),
+        value("Provisioner", "provisioner"),
+        value("ReclaimPolicy", "reclaimPolicy", "Delete"),
+        value("VolumeBindingMode", "volumeBindingMode", "Immediate"),
+        column("AllowVolumeExpansion", lambda obj: reading.is_true(obj, "allowVolumeExpansion")),
+        AGE,
     ),
-    "volumeattributesclasses.storage.k8s.io": Sheet(
-        (_class_name(_DEFAULT_ATTRIBUTES), value("DriverName", "driverName"), AGE)
+    "volumeattributesclasses.storage.k8s.io": (
+        _class_name("volumeattributesclass.kubernetes.io/is-default-class"),
+        value("DriverName", "driverName"),
+        AGE,
     ),
-    "csinodes.storage.k8s.io": Sheet(
-        (NAME, column("Drivers", lambda obj: len(reading.entries(obj, "spec", "drivers")), "integer"), AGE)
+    "csinodes.storage.k8s.io": (NAME, count("Drivers", "spec.drivers"), AGE),
+    "csidrivers.storage.k8s.io": (
+        NAME,
+        flag("AttachRequired", "spec.attachRequired", absent=True),
+        flag("PodInfoOnMount", "spec.podInfoOnMount"),
+        flag("StorageCapacity", "spec.storageCapacity"),
+        column("TokenRequests", _audiences),
+        flag("RequiresRepublish", "spec.requiresRepublish"),
+        column("Modes", lambda obj: ",".join(reading.texts(obj, "spec", "volumeLifecycleModes")) or NONE),
+        AGE,
     ),
-    "csidrivers.storage.k8s.io": Sheet(
-        (
-            NAME,
-            _flag("AttachRequired", "spec", "attachRequired", absent=True),
-            _flag("PodInfoOnMount", "spec", "podInfoOnMount"),
-            _flag("StorageCapacity", "spec", "storageCapacity"),
-            column("TokenRequests", _audiences),
-            _flag("RequiresRepublish", "spec", "requiresRepublish"),
-            column("Modes", lambda obj: ",".join(reading.texts(obj, "spec", "volumeLifecycleModes")) or NONE),
-            AGE,
-        )
-    ),
-    "volumeattachments.storage.k8s.io": Sheet(
-        (
-            NAME,
-            Column("Attacher", lambda obj, now: reading.text(obj, "spec", "attacher"), format="name"),
-            value("PV", "spec", "source", "persistentVolumeName"),
-            value("Node", "spec", "nodeName"),
-            _flag("Attached", "status", "attached"),
-            AGE,
-        )
+    "volumeattachments.storage.k8s.io": (
+        NAME,
+        Column("Attacher", lambda obj, now: reading.text(obj, "spec", "attacher"), format="name"),
+        value("PV", "spec.source.persistentVolumeName"),
+        value("Node", "spec.nodeName"),
+        flag("Attached", "status.attached"),
+        AGE,
     ),
 }

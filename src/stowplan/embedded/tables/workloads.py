@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables import wording
-from stowplan.embedded.tables.age import age_of, human, moment_of
-from stowplan.embedded.tables.column import AGE, NAME, Column, Sheet, column, number, value, wide
-from stowplan.embedded.tables.wording import NONE, UNSET
-
-_TEMPLATE: Final = ("spec", "template", "spec", "containers")
-_JOB_TEMPLATE: Final = ("spec", "jobTemplate", "spec", "template", "spec", "containers")
+from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, number, value, wide
+from stowplan.embedded.tables.wording import (
+    NONE,
+    UNKNOWN,
+    UNSET,
+    age_of,
+    first_few,
+    human,
+    labels,
+    moment_of,
+    reference,
+    selector,
+)
 
 
 def job_status(job: Object) -> str:
     """Find the word that says most about a job."""
-    for condition, word in (("Complete", "Complete"), ("Failed", "Failed")):
+    for condition in ("Complete", "Failed"):
         if reading.has_condition(job, condition):
-            return word
+            return condition
     if reading.is_deleted(job):
         return "Terminating"
     for condition in ("Suspended", "FailureTarget"):
@@ -62,9 +68,9 @@ def metrics(autoscaler: Object) -> str:
     """Say what an autoscaler aims at; nothing measures here, so what is now is unknown."""
     percent = reading.at(autoscaler, "spec", "targetCPUUtilizationPercentage")
     if isinstance(percent, int):
-        return f"cpu: {wording.UNKNOWN}/{percent}%"
+        return f"cpu: {UNKNOWN}/{percent}%"
     aims = [_aim(each) for each in reading.entries(autoscaler, "spec", "metrics")]
-    return wording.first_few(aims, 2, NONE, ", ")
+    return first_few(aims, 2, NONE, ", ")
 
 
 def _aim(metric: Object) -> str:
@@ -73,25 +79,28 @@ def _aim(metric: Object) -> str:
     target = reading.mapping(source, "target")
     of_resource = f"{reading.text(source, 'name')}: " if kind in ("Resource", "ContainerResource") else ""
     if "averageUtilization" in target:
-        return f"{of_resource}{wording.UNKNOWN}/{target['averageUtilization']}%"
+        return f"{of_resource}{UNKNOWN}/{target['averageUtilization']}%"
     suffix = " (avg)" if "averageValue" in target and kind in ("External", "Object") else ""
-    return f"{of_resource}{wording.UNKNOWN}/{target.get('averageValue', target.get('value', '<auto>'))}{suffix}"
+    return f"{of_resource}{UNKNOWN}/{target.get('averageValue', target.get('value', '<auto>'))}{suffix}"
 
 
 def _ready_of_replicas(obj: Object) -> str:
     return f"{reading.count(obj, 'status', 'readyReplicas')}/{reading.count(obj, 'spec', 'replicas')}"
 
 
-def _containers(*path: str) -> tuple[Column, Column]:
-    def listed(obj: Object) -> list[Object]:
-        return reading.entries(obj, *path)
-
-    names = wide("Containers", lambda obj: wording.names(listed(obj)))
-    return names, wide("Images", lambda obj: wording.images(listed(obj)))
+def _listed(obj: Object, path: str, field: str) -> str:
+    """List one field of the containers of a template."""
+    containers = reading.entries(obj, *path.split("."), "spec", "containers")
+    return ",".join(reading.text(each, field) for each in containers)
 
 
-def _selector(*path: str) -> Column:
-    return wide("Selector", lambda obj: wording.selector(reading.at(obj, *path)))
+def _containers(path: str = "spec.template") -> tuple[Column, Column]:
+    names = wide("Containers", lambda obj: _listed(obj, path, "name"))
+    return names, wide("Images", lambda obj: _listed(obj, path, "image"))
+
+
+def _selector(path: str = "spec.selector", absent: str = NONE) -> Column:
+    return wide("Selector", lambda obj: selector(reading.at(obj, *path.split("."))) or absent)
 
 
 def _is_suspended(cron_job: Object) -> str:
@@ -104,113 +113,78 @@ def _min_pods(autoscaler: Object) -> str:
     return str(least) if isinstance(least, int) else UNSET
 
 
-def _reference(autoscaler: Object) -> str:
-    target = reading.mapping(autoscaler, "spec", "scaleTargetRef")
-    return f"{reading.text(target, 'kind')}/{reading.text(target, 'name')}"
+_REPLICAS: Final = (
+    NAME,
+    number("Desired", "spec.replicas"),
+    number("Current", "status.replicas"),
+    number("Ready", "status.readyReplicas"),
+    AGE,
+    *_containers(),
+)
 
-
-def _replicas(selector: Column) -> Sheet:
-    return Sheet(
-        (
-            NAME,
-            number("Desired", "spec", "replicas"),
-            number("Current", "status", "replicas"),
-            number("Ready", "status", "readyReplicas"),
-            AGE,
-            *_containers(*_TEMPLATE),
-            selector,
-        )
-    )
-
-
-def _plain(name: str, *path: str) -> Column:
-    """Make a column of a number that is declared as text, as upstream has it for some."""
-    return column(name, lambda obj: reading.count(obj, *path))
-
-
-def _template_labels(template: Object) -> Any:
-    return wording.labels(reading.mapping(template, "template", "metadata", "labels"))
-
-
-SHEETS: Final = {
-    "scales.autoscaling": Sheet(
-        (NAME, number("Desired", "spec", "replicas"), number("Available", "status", "replicas"), AGE)
+COLUMNS: Final[Columns] = {
+    "scales.autoscaling": (NAME, number("Desired", "spec.replicas"), number("Available", "status.replicas"), AGE),
+    "replicationcontrollers": (
+        *_REPLICAS,
+        wide("Selector", lambda obj: labels(reading.mapping(obj, "spec", "selector"))),
     ),
-    "replicationcontrollers": _replicas(
-        wide("Selector", lambda obj: wording.labels(reading.mapping(obj, "spec", "selector")))
+    "replicasets.apps": (*_REPLICAS, _selector()),
+    "deployments.apps": (
+        NAME,
+        column("Ready", _ready_of_replicas),
+        number("Up-to-date", "status.updatedReplicas", "string"),
+        number("Available", "status.availableReplicas", "string"),
+        AGE,
+        *_containers(),
+        _selector(absent=""),
     ),
-    "replicasets.apps": _replicas(_selector("spec", "selector")),
-    "deployments.apps": Sheet(
-        (
-            NAME,
-            column("Ready", _ready_of_replicas),
-            _plain("Up-to-date", "status", "updatedReplicas"),
-            _plain("Available", "status", "availableReplicas"),
-            AGE,
-            *_containers(*_TEMPLATE),
-            wide("Selector", lambda obj: wording.selector_text(reading.at(obj, "spec", "selector"))),
-        )
+    "statefulsets.apps": (NAME, column("Ready", _ready_of_replicas), AGE, *_containers()),
+    "daemonsets.apps": (
+        NAME,
+        number("Desired", "status.desiredNumberScheduled"),
+        number("Current", "status.currentNumberScheduled"),
+        number("Ready", "status.numberReady"),
+        number("Up-to-date", "status.updatedNumberScheduled"),
+        number("Available", "status.numberAvailable"),
+        column("Node Selector", lambda obj: labels(reading.mapping(obj, "spec", "template", "spec", "nodeSelector"))),
+        AGE,
+        *_containers(),
+        _selector(),
     ),
-    "statefulsets.apps": Sheet((NAME, column("Ready", _ready_of_replicas), AGE, *_containers(*_TEMPLATE))),
-    "daemonsets.apps": Sheet(
-        (
-            NAME,
-            number("Desired", "status", "desiredNumberScheduled"),
-            number("Current", "status", "currentNumberScheduled"),
-            number("Ready", "status", "numberReady"),
-            number("Up-to-date", "status", "updatedNumberScheduled"),
-            number("Available", "status", "numberAvailable"),
-            column(
-                "Node Selector",
-                lambda obj: wording.labels(reading.mapping(obj, "spec", "template", "spec", "nodeSelector")),
-            ),
-            AGE,
-            *_containers(*_TEMPLATE),
-            _selector("spec", "selector"),
-        )
+    "controllerrevisions.apps": (NAME, column("Controller", controller), number("Revision", "revision", "string"), AGE),
+    "podtemplates": (
+        NAME,
+        column("Containers", lambda obj: _listed(obj, "template", "name")),
+        column("Images", lambda obj: _listed(obj, "template", "image")),
+        column("Pod Labels", lambda obj: labels(reading.mapping(obj, "template", "metadata", "labels"))),
     ),
-    "controllerrevisions.apps": Sheet((NAME, column("Controller", controller), _plain("Revision", "revision"), AGE)),
-    "podtemplates": Sheet(
-        (
-            NAME,
-            column("Containers", lambda obj: wording.names(reading.entries(obj, "template", "spec", "containers"))),
-            column("Images", lambda obj: wording.images(reading.entries(obj, "template", "spec", "containers"))),
-            column("Pod Labels", _template_labels),
-        )
+    "jobs.batch": (
+        NAME,
+        column("Status", job_status),
+        column("Completions", job_completions),
+        Column("Duration", job_duration),
+        AGE,
+        *_containers(),
+        _selector(),
     ),
-    "jobs.batch": Sheet(
-        (
-            NAME,
-            column("Status", job_status),
-            column("Completions", job_completions),
-            Column("Duration", job_duration),
-            AGE,
-            *_containers(*_TEMPLATE),
-            _selector("spec", "selector"),
-        )
+    "cronjobs.batch": (
+        NAME,
+        value("Schedule", "spec.schedule"),
+        value("Timezone", "spec.timeZone", NONE),
+        column("Suspend", _is_suspended, "boolean"),
+        count("Active", "status.active"),
+        Column("Last Schedule", last_schedule),
+        AGE,
+        *_containers("spec.jobTemplate.spec.template"),
+        _selector("spec.jobTemplate.spec.selector"),
     ),
-    "cronjobs.batch": Sheet(
-        (
-            NAME,
-            value("Schedule", "spec", "schedule"),
-            value("Timezone", "spec", "timeZone", absent=NONE),
-            column("Suspend", _is_suspended, "boolean"),
-            column("Active", lambda obj: len(reading.entries(obj, "status", "active")), "integer"),
-            Column("Last Schedule", last_schedule),
-            AGE,
-            *_containers(*_JOB_TEMPLATE),
-            _selector("spec", "jobTemplate", "spec", "selector"),
-        )
-    ),
-    "horizontalpodautoscalers.autoscaling": Sheet(
-        (
-            NAME,
-            column("Reference", _reference),
-            column("Targets", metrics),
-            column("MinPods", _min_pods),
-            _plain("MaxPods", "spec", "maxReplicas"),
-            _plain("Replicas", "status", "currentReplicas"),
-            AGE,
-        )
+    "horizontalpodautoscalers.autoscaling": (
+        NAME,
+        column("Reference", lambda obj: reference(reading.mapping(obj, "spec", "scaleTargetRef"), "kind", "name")),
+        column("Targets", metrics),
+        column("MinPods", _min_pods),
+        number("MaxPods", "spec.maxReplicas", "string"),
+        number("Replicas", "status.currentReplicas", "string"),
+        AGE,
     ),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.admission import warnings
+from stowplan.embedded.admission.chain import warnings
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
 from tests.unit.embedded.admission.doorstep import change, create, new_api, refusal_of_change, refusal_of_new

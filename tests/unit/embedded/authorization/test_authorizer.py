@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.embedded.authorization.authorizer import Authorizer
-from stowplan.embedded.authorization.question import Question
+from stowplan.embedded.authorization.rules import Question
 from stowplan.embedded.identity.users import ADMIN, ANONYMOUS, User
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.registry.api import Api

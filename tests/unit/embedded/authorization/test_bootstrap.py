@@ -6,7 +6,7 @@ import pytest
 
 from stowplan.embedded.authorization import bootstrap
 from stowplan.embedded.authorization.authorizer import Authorizer
-from stowplan.embedded.authorization.question import Question
+from stowplan.embedded.authorization.rules import Question
 from stowplan.embedded.identity.users import ANONYMOUS, User
 from tests.unit.embedded.admission.doorstep import new_api
 from tests.unit.embedded.authorization.granting import GROUP, bind, rule

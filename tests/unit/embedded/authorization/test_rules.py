@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.authorization.question import Question
-from stowplan.embedded.authorization.rules import read_rules
+from stowplan.embedded.authorization.rules import Question, read_rules
 from tests.unit.embedded.authorization.granting import rule
 
 GET_WEB = Question("get", resource="pods", namespace="shop", name="web")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.embedded.custom import formats, intake
-from stowplan.embedded.custom.definition import resources_of
-from stowplan.embedded.custom.faults import faults
+from stowplan.embedded.custom import admission, formats
+from stowplan.embedded.custom.definition_validation import faults
+from stowplan.embedded.custom.definitions import resources_of
 from stowplan.embedded.objects.errors import Cause
 from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.custom.cases import BEFORE, FORMATS, RULES, cases, complaints, definition, rule, with_spec
@@ -27,14 +27,14 @@ def test_a_definition_is_refused_in_the_same_words(case: Object) -> None:
 @pytest.mark.parametrize("case", cases("objects"))
 def test_an_object_is_held_to_the_rules(case: Object) -> None:
     (resource,) = resources_of(definition("rules", RULES))
-    assert _told(intake.problems(resource, rule(case["name"], case["spec"]))) == complaints(case)
+    assert _told(admission.problems(resource, rule(case["name"], case["spec"]))) == complaints(case)
 
 
 @pytest.mark.parametrize("case", cases("updates"))
 def test_an_update_is_held_to_the_rules_of_change(case: Object) -> None:
     (resource,) = resources_of(definition("rules", RULES))
     after, before = rule("r9", case["spec"]), rule("r9", BEFORE)
-    assert _told(intake.problems(resource, after, before)) == complaints(case)
+    assert _told(admission.problems(resource, after, before)) == complaints(case)
 
 
 @pytest.mark.parametrize("name", FORMATS)

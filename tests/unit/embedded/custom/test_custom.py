@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.custom import checking, intake, registration, structure, uniqueness
-from stowplan.embedded.custom.definition import resources_of
-from stowplan.embedded.custom.faults import faults
+from stowplan.embedded.custom import admission, definitions, object_validation, structure
+from stowplan.embedded.custom.definition_validation import faults
+from stowplan.embedded.custom.definitions import resources_of
 from stowplan.embedded.custom.resource import CustomResource, ScalePaths
 from stowplan.embedded.objects.json_path import JsonPath
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.store import Store
 
 NOON = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
 SCHEMA: Object = {
@@ -125,18 +126,18 @@ def test_a_version_that_is_not_served_is_no_resource() -> None:
 
 def test_registering_again_serves_the_new_form_only() -> None:
     catalogue = Catalogue()
-    registration.register(catalogue, definition())
+    definitions.register(catalogue, definition())
     assert [resource.version for resource in catalogue.custom()] == ["v1", "v1beta1"]
     changed = definition()
     del changed["spec"]["versions"][1]
-    registration.register(catalogue, changed)
+    definitions.register(catalogue, changed)
     assert [resource.version for resource in catalogue.custom()] == ["v1"]
-    registration.unregister(catalogue, changed)
+    definitions.unregister(catalogue, changed, Store())
     assert catalogue.custom() == ()
 
 
 def test_a_definition_is_established_once_its_names_are_accepted() -> None:
-    status = registration.status(definition(), Catalogue(), NOON)
+    status = definitions.status(definition(), Catalogue(), NOON)
     assert status == {
         "conditions": [
             {
@@ -167,20 +168,20 @@ def test_a_definition_is_established_once_its_names_are_accepted() -> None:
 
 
 def test_conditions_keep_the_time_of_their_last_change() -> None:
-    known = definition() | {"status": registration.status(definition(), Catalogue(), NOON)}
-    later = registration.status(known, Catalogue(), NOON.replace(hour=18))
+    known = definition() | {"status": definitions.status(definition(), Catalogue(), NOON)}
+    later = definitions.status(known, Catalogue(), NOON.replace(hour=18))
     assert [each["lastTransitionTime"] for each in later["conditions"]] == ["2026-05-01T12:00:00Z"] * 2
 
 
 def test_versions_that_were_stored_once_stay_listed() -> None:
     known = definition() | {"status": {"storedVersions": ["v1beta1"]}}
-    assert registration.status(known, Catalogue(), NOON)["storedVersions"] == ["v1beta1", "v1"]
+    assert definitions.status(known, Catalogue(), NOON)["storedVersions"] == ["v1beta1", "v1"]
 
 
 def test_names_that_another_resource_of_the_group_has_are_not_accepted() -> None:
     catalogue = Catalogue()
     catalogue.add(Resource("stable.example.com", "v1", "Cat", "cats", "cat", short_names=("ct",), is_custom=True))
-    accepted, established = registration.status(definition(), catalogue, NOON)["conditions"]
+    accepted, established = definitions.status(definition(), catalogue, NOON)["conditions"]
     assert (accepted["status"], accepted["reason"]) == ("False", "NameConflict")
     assert accepted["message"] == '"ct" is already in use'
     assert (established["status"], established["reason"]) == ("False", "NotAccepted")
@@ -188,7 +189,7 @@ def test_names_that_another_resource_of_the_group_has_are_not_accepted() -> None
 
 def test_a_definition_cannot_take_the_place_of_a_built_in_resource() -> None:
     names = {"plural": "deployments", "singular": "deployment", "kind": "Deployment", "listKind": "DeploymentList"}
-    conflicts = registration.name_conflicts(definition(group="apps", names=names), Catalogue())
+    conflicts = definitions.name_conflicts(definition(group="apps", names=names), Catalogue())
     assert conflicts.startswith('"deployments" is already in use')
 
 
@@ -198,14 +199,14 @@ def test_what_admission_asks_depends_on_the_resource() -> None:
     (crontabs, _) = resources_of(definition())
     assert definitions is not None
     assert pods is not None
-    assert intake.problems(definitions, definition()) == []
-    assert intake.problems(pods, {"spec": {}}) == []
-    assert intake.unknown_fields(pods, {"toast": 1}) == []
+    assert admission.problems(definitions, definition()) == []
+    assert admission.problems(pods, {"spec": {}}) == []
+    assert admission.unknown_fields(pods, {"toast": 1}) == []
     obj: Object = {"spec": {"replicas": 0, "toast": 1}}
-    assert intake.unknown_fields(crontabs, obj) == ["spec.toast"]
-    intake.complete(crontabs, obj)
+    assert admission.unknown_fields(crontabs, obj) == ["spec.toast"]
+    admission.complete(crontabs, obj)
     assert obj == {"spec": {"replicas": 0, "image": "nginx"}}
-    assert [cause.field for cause in intake.problems(crontabs, obj)] == ["spec.cron", "spec.replicas"]
+    assert [cause.field for cause in admission.problems(crontabs, obj)] == ["spec.cron", "spec.replicas"]
 
 
 def _without(obj: Object, *path: Any) -> Object:
@@ -489,7 +490,7 @@ def test_a_default_is_not_shared_between_objects() -> None:
 )
 def test_objects_are_checked_by_their_schema(spec: Object, expected: list[str]) -> None:
     obj = {"metadata": {"name": "x"}, "spec": spec}
-    causes = [*checking.problems(SCHEMA, obj), *uniqueness.problems(SCHEMA, obj)]
+    causes = [*object_validation.problems(SCHEMA, obj), *object_validation.repetitions(SCHEMA, obj)]
     assert [f"{cause.field}: {cause.message}" for cause in causes] == expected
 
 

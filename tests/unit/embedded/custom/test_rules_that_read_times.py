@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.custom import faults, rule_check
+from stowplan.embedded.custom import definition_validation, rule_check
 from stowplan.embedded.custom.rules import NotEvaluatedError, compiled
 from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.custom.cases import definition, with_spec
@@ -54,8 +54,8 @@ def _problems(rule: str) -> list[str]:
 )
 def test_a_rule_that_reads_a_time_refuses_nothing_and_is_warned_of(rule: str) -> None:
     assert _problems(rule) == []
-    assert faults.faults(definition("things", _with(rule))) == []
-    assert faults.warnings(definition("things", _with(rule))) == [
+    assert definition_validation.faults(definition("things", _with(rule))) == []
+    assert definition_validation.warnings(definition("things", _with(rule))) == [
         "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule is not evaluated here: "
         "it reads a date-time, a date or a duration inside an object or a list"
     ]

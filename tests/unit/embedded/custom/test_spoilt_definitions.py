@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.admission.surroundings import served
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.requests.request import Options, Target
-from stowplan.embedded.storage.catalogue import Catalogue
+from stowplan.embedded.storage.catalogue import Catalogue, built_in
 from stowplan.embedded.storage.store import Store
 from tests.unit.embedded.custom.cases import definition, with_spec
 
@@ -115,8 +114,8 @@ def test_nonsense_anywhere_in_a_definition_or_an_object_fails_nothing(nonsense: 
 def _try(defined: Object, obj: Object) -> str:
     """Define and create, as a client would; what is raised beside a refusal is a fault of ours."""
     api = Api(Store(), Catalogue(), lambda: datetime(2026, 1, 1, tzinfo=UTC), random.Random(1).getrandbits)
-    api.create(served("", "namespaces"), "", {"metadata": {"name": "default"}})
-    definitions = served("apiextensions.k8s.io", "customresourcedefinitions")
+    api.create(built_in("", "namespaces"), "", {"metadata": {"name": "default"}})
+    definitions = built_in("apiextensions.k8s.io", "customresourcedefinitions")
     try:
         api.insert(Target(definitions), copy.deepcopy(defined), Options())
         things = api.catalogue.find("cases.example.com", "v1", "things")

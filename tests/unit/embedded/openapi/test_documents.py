@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from stowplan.embedded.custom.definition import resources_of
+from stowplan.embedded.custom.definitions import resources_of
 from stowplan.embedded.openapi import documents
 from stowplan.embedded.storage.catalogue import Catalogue
 from tests.unit.embedded.openapi.widgets import WIDGET_DEFINITION

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from stowplan.embedded.custom.definition import resources_of
+import json
+from typing import Any
+
+import pytest
+
+from stowplan.embedded.custom.definitions import resources_of
 from stowplan.embedded.openapi import legacy
 from stowplan.embedded.storage.catalogue import Catalogue
 from tests.unit.embedded.openapi.widgets import WIDGET_DEFINITION
@@ -40,3 +45,22 @@ def test_the_old_description_can_be_read_as_the_message_that_kubectl_asks_for() 
     assert size in message
     assert b"com.example.v1.Widget" in message
     assert len(message) > before
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param({"properties": []}, id="fields that are no map"),
+        pytest.param({"required": [5]}, id="a required field that is no text"),
+        pytest.param({"required": "size"}, id="required fields that are no list"),
+        pytest.param({"properties": {"a": {"type": "string", "enum": 5}}}, id="values that are no list"),
+        pytest.param({"properties": {"a": {"type": "string", "description": 5}}}, id="a description that is no text"),
+    ],
+)
+def test_what_a_definition_says_may_be_nonsense(schema: dict[str, Any]) -> None:
+    definition = json.loads(json.dumps(WIDGET_DEFINITION))
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {"type": "object", **schema}
+    catalogue = Catalogue()
+    catalogue.add(resources_of(definition)[0])
+    assert "metadata" in legacy.document(catalogue)["definitions"]["com.example.v1.Widget"]["properties"]
+    assert b"com.example.v1.Widget" in legacy.protobuf(catalogue)

@@ -9,7 +9,7 @@ import pytest
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
-from stowplan.embedded.registry.binding import bind
+from stowplan.embedded.registry.pod_subresources import bind
 from stowplan.embedded.requests.request import Options, Target
 from tests.unit.embedded.admission.doorstep import change, create, delete, new_api, pod
 from tests.unit.embedded.given import NODES, PODS, resource

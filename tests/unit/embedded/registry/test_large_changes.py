@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from stowplan.embedded.admission.surroundings import served
 from stowplan.embedded.custom.resource import CustomResource
 from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.registry import large_changes
+from stowplan.embedded.storage.catalogue import built_in
 
-_PODS = served("", "pods")
-_DEFINITIONS = served("apiextensions.k8s.io", "customresourcedefinitions")
+_PODS = built_in("", "pods")
+_DEFINITIONS = built_in("apiextensions.k8s.io", "customresourcedefinitions")
 _THINGS = CustomResource("example.com", "v1", "Thing", "things", "thing", is_custom=True)
 
 

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stowplan.embedded.requests import watching
-from stowplan.embedded.requests.incoming import Incoming
-from stowplan.embedded.requests.media import Form
+from stowplan.embedded.requests.incoming import Form, Incoming
 from stowplan.embedded.requests.rendering import Rendering
 from stowplan.embedded.requests.request import Target
 from stowplan.embedded.storage.store import Store

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.storage.shelf import FIRST
+from stowplan.embedded.storage.collection import FIRST
 from stowplan.embedded.storage.store import Store
 from stowplan.simulate import virtual_time
 from tests.unit.embedded.given import CONFIG_MAPS, CORE_EVENTS, NEW_EVENTS, NODES, PODS, made
@@ -168,7 +168,7 @@ def test_the_past_is_listed_as_it_was(version: int, expected: list[tuple[str, st
     store.write(PODS, made(PODS, "a"))
     store.write(PODS, made(PODS, "b"))
     store.write(PODS, made(PODS, "a", spec={}))
-    listed = store.shelf(PODS).was_after(version, FIRST)
+    listed = store.collection(PODS).was_after(version, FIRST)
     assert [(stored.name, stored.object["metadata"]["resourceVersion"]) for stored in listed] == expected
 
 
@@ -177,17 +177,17 @@ def test_what_was_removed_since_is_in_the_past_in_its_place() -> None:
     for name in "abc":
         store.write(PODS, made(PODS, name))
     store.remove(PODS, "default", "b")
-    assert [stored.name for stored in store.shelf(PODS).was_after(4, FIRST)] == ["a", "b", "c"]
-    assert [stored.name for stored in store.shelf(PODS).was_after(4, ("default", "a"))] == ["b", "c"]
-    assert [stored.name for stored in store.shelf(PODS).after(("default", "a"))] == ["c"]
+    assert [stored.name for stored in store.collection(PODS).was_after(4, FIRST)] == ["a", "b", "c"]
+    assert [stored.name for stored in store.collection(PODS).was_after(4, ("default", "a"))] == ["b", "c"]
+    assert [stored.name for stored in store.collection(PODS).after(("default", "a"))] == ["c"]
 
 
 def test_objects_are_listed_by_namespace_then_name() -> None:
     store = Store()
     for namespace, name in (("y", "a"), ("x", "b"), ("x", "a")):
         store.write(PODS, made(PODS, name, namespace))
-    assert [stored.key for stored in store.shelf(PODS).after(FIRST)] == [("x", "a"), ("x", "b"), ("y", "a")]
-    assert [stored.key for stored in store.shelf(PODS).after(("x", "a"))] == [("x", "b"), ("y", "a")]
+    assert [stored.key for stored in store.collection(PODS).after(FIRST)] == [("x", "a"), ("x", "b"), ("y", "a")]
+    assert [stored.key for stored in store.collection(PODS).after(("x", "a"))] == [("x", "b"), ("y", "a")]
 
 
 def test_both_forms_of_an_event_are_one_object() -> None:

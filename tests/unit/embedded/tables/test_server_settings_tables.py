@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.tables import as_table
+from stowplan.embedded.tables.table import as_table
 from tests import stored_only
 from tests.unit.embedded.given import resource
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.custom.definition import resources_of
+from stowplan.embedded.custom.definitions import resources_of
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
-from stowplan.embedded.tables import as_table, check_included
-from stowplan.embedded.tables.age import age_of, human
+from stowplan.embedded.tables.table import as_table, check_included
+from stowplan.embedded.tables.wording import age_of, human
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
 AN_HOUR_AGO = "2026-05-01T11:00:00Z"

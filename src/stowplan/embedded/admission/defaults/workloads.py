@@ -1,36 +1,57 @@
-"""Defaults of what keeps pods running: deployments, sets of replicas, stateful and daemon sets."""
+"""Defaults of what keeps pods running: deployments, sets, jobs and cron jobs; and of autoscalers."""
 
 from __future__ import annotations
 
+import copy
 from typing import Final
 
-from stowplan.embedded.admission.defaults import storage
+from stowplan.embedded.admission import shapes
+from stowplan.embedded.admission.defaults.cluster import complete_claim
+from stowplan.embedded.admission.defaults.filling import fill_empty, fill_missing, part
 from stowplan.embedded.admission.defaults.pods import complete_template
+from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.storage import conversion
+from stowplan.embedded.storage.catalogue import built_in
 
+CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
+_JOB_NAME: Final = "batch.kubernetes.io/job-name"
+_OLD_CONTROLLER_UID: Final = "controller-uid"
+_OLD_JOB_NAME: Final = "job-name"
+_RETRIES: Final = 6
+#: As good as no limit, where each index has one of its own.
+_UNLIMITED: Final = 2**31 - 1
 _KEPT_REVISIONS: Final = 10
 _PROGRESS_SECONDS: Final = 600
 _TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+#: How fast an autoscaler goes up and down.
+_SCALING: Final[dict[str, Object]] = {
+    "scaleUp": {
+        "stabilizationWindowSeconds": 0,
+        "selectPolicy": "Max",
+        "policies": [
+            {"type": "Pods", "value": 4, "periodSeconds": 15},
+            {"type": "Percent", "value": 100, "periodSeconds": 15},
+        ],
+    },
+    "scaleDown": {"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]},
+}
+_SECOND: Final = built_in("autoscaling", "horizontalpodautoscalers", "v2")
 
 
 def complete_deployment(deployment: Object) -> None:
     """Fill in a deployment: a quarter of its pods is replaced at a time."""
     spec = _complete_set(deployment)
-    spec.setdefault("revisionHistoryLimit", _KEPT_REVISIONS)
-    spec.setdefault("progressDeadlineSeconds", _PROGRESS_SECONDS)
-    strategy = spec.setdefault("strategy", {})
-    strategy["type"] = strategy.get("type") or "RollingUpdate"
-    if strategy["type"] == "RollingUpdate":
-        rolling = strategy.setdefault("rollingUpdate", {})
-        rolling.setdefault("maxUnavailable", "25%")
-        rolling.setdefault("maxSurge", "25%")
-    begin_status(deployment)
+    fill_missing(spec, revisionHistoryLimit=_KEPT_REVISIONS, progressDeadlineSeconds=_PROGRESS_SECONDS)
+    _complete_strategy(spec, "strategy", maxUnavailable="25%", maxSurge="25%")
+    part(deployment, "status")
 
 
 def complete_replica_set(replica_set: Object) -> None:
     """Fill in a replica set."""
     _complete_set(replica_set)
-    begin_status(replica_set, "replicas")
+    fill_missing(part(replica_set, "status"), replicas=0)
 
 
 def complete_replication_controller(controller: Object) -> None:
@@ -38,54 +59,137 @@ def complete_replication_controller(controller: Object) -> None:
     spec = _complete_set(controller)
     labels = spec["template"]["metadata"].get("labels")
     if labels:
-        spec["selector"] = spec.get("selector") or dict(labels)
-        controller["metadata"]["labels"] = controller["metadata"].get("labels") or dict(labels)
-    begin_status(controller, "replicas")
+        fill_empty(spec, selector=dict(labels))
+        fill_empty(controller["metadata"], labels=dict(labels))
+    fill_missing(part(controller, "status"), replicas=0)
 
 
 def complete_stateful_set(stateful_set: Object) -> None:
     """Fill in a stateful set: one pod after the other, claims outlive it."""
     spec = _complete_set(stateful_set)
     spec.setdefault("revisionHistoryLimit", _KEPT_REVISIONS)
-    spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
-    strategy = spec.setdefault("updateStrategy", {})
-    strategy["type"] = strategy.get("type") or "RollingUpdate"
-    if strategy["type"] == "RollingUpdate":
-        strategy.setdefault("rollingUpdate", {}).setdefault("partition", 0)
-    retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
-    for moment in ("whenDeleted", "whenScaled"):
-        retention[moment] = retention.get(moment) or "Retain"
+    fill_empty(spec, podManagementPolicy="OrderedReady")
+    _complete_strategy(spec, "updateStrategy", partition=0)
+    fill_empty(part(spec, "persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain")
     for claim in spec.get("volumeClaimTemplates", ()):
         claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
-        storage.complete_claim(claim)
-    begin_status(stateful_set, "replicas", "availableReplicas")
+        complete_claim(claim)
+    fill_missing(part(stateful_set, "status"), replicas=0, availableReplicas=0)
 
 
 def complete_daemon_set(daemon_set: Object) -> None:
     """Fill in a daemon set: one node at a time."""
-    spec = daemon_set.setdefault("spec", {})
-    complete_template(spec.setdefault("template", {}))
+    spec = part(daemon_set, "spec")
+    complete_template(part(spec, "template"))
     spec.setdefault("revisionHistoryLimit", _KEPT_REVISIONS)
-    strategy = spec.setdefault("updateStrategy", {})
-    strategy["type"] = strategy.get("type") or "RollingUpdate"
-    if strategy["type"] == "RollingUpdate":
-        rolling = strategy.setdefault("rollingUpdate", {})
-        rolling.setdefault("maxUnavailable", 1)
-        rolling.setdefault("maxSurge", 0)
-    annotations = daemon_set["metadata"].setdefault("annotations", {})
-    annotations.setdefault(_TEMPLATE_GENERATION, "1")
-    begin_status(daemon_set, "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+    _complete_strategy(spec, "updateStrategy", maxUnavailable=1, maxSurge=0)
+    part(daemon_set, "metadata", "annotations").setdefault(_TEMPLATE_GENERATION, "1")
+    fill_missing(
+        part(daemon_set, "status"),
+        currentNumberScheduled=0,
+        numberMisscheduled=0,
+        desiredNumberScheduled=0,
+        numberReady=0,
+    )
 
 
-def begin_status(workload: Object, *counts: str) -> None:
-    """Give a workload a status; these counts are always part of it."""
-    status = workload.setdefault("status", {})
-    for count in counts:
-        status.setdefault(count, 0)
+def complete_job(job: Object) -> None:
+    """Fill in a job."""
+    spec = part(job, "spec")
+    if "parallelism" not in spec and "completions" not in spec:
+        spec["completions"] = 1
+    fill_missing(spec, parallelism=1, backoffLimit=_UNLIMITED if "backoffLimitPerIndex" in spec else _RETRIES)
+    fill_empty(spec, completionMode="NonIndexed")
+    has_policy = spec.get("podFailurePolicy") is not None
+    fill_missing(spec, suspend=False, podReplacementPolicy="Failed" if has_policy else "TerminatingOrFailed")
+    for rule in reading.entries(spec, "podFailurePolicy", "rules"):
+        for condition in rule.get("onPodConditions", ()):
+            fill_empty(condition, status="True")
+    complete_template(part(spec, "template"))
+    # Upstream gives a new job the labels of its template, before those that are made for it.
+    if labels := spec["template"]["metadata"].get("labels"):
+        fill_empty(job["metadata"], labels=dict(labels))
+    part(job, "status")
+
+
+def select_own_pods(job: Object) -> None:
+    """Give a new job the selector and labels that no other job has: it finds its pods by its own uid."""
+    spec, metadata = job["spec"], job["metadata"]
+    if spec.get("manualSelector"):
+        return
+    spec["manualSelector"] = False
+    own = {
+        CONTROLLER_UID: metadata["uid"],
+        _JOB_NAME: metadata["name"],
+        _OLD_CONTROLLER_UID: metadata["uid"],
+        _OLD_JOB_NAME: metadata["name"],
+    }
+    part(spec, "template", "metadata", "labels").update(own)
+    metadata["labels"] = {**(metadata.get("labels") or {}), **own}
+    part(spec, "selector", "matchLabels")[CONTROLLER_UID] = metadata["uid"]
+
+
+def complete_cron_job(cron_job: Object) -> None:
+    """Fill in a cron job; its jobs are filled in when they are made."""
+    spec = part(cron_job, "spec")
+    fill_empty(spec, concurrencyPolicy="Allow")
+    fill_missing(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
+    part(spec, "jobTemplate", "metadata")
+    complete_template(part(spec, "jobTemplate", "spec", "template"))
+    part(cron_job, "status")
 
 
 def _complete_set(workload: Object) -> Object:
-    spec: Object = workload.setdefault("spec", {})
-    spec.setdefault("replicas", 1)
-    complete_template(spec.setdefault("template", {}))
+    spec = fill_missing(part(workload, "spec"), replicas=1)
+    complete_template(part(spec, "template"))
     return spec
+
+
+def _complete_strategy(spec: Object, field: str, **rolling: int | str) -> None:
+    """Replace pods step by step, if nothing else is said, and in steps of this size."""
+    strategy = fill_empty(part(spec, field), type="RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        fill_missing(part(strategy, "rollingUpdate"), **rolling)
+
+
+def complete_autoscaler(autoscaler: Object) -> None:
+    """Fill in a horizontal pod autoscaler: one of the first version is filled in as it would be in the second."""
+    autoscaler.setdefault("spec", {})
+    if autoscaler.get("apiVersion") != conversion.FIRST_AUTOSCALERS:
+        _annotate(autoscaler, conversion.without_carriers(autoscaler["metadata"].get("annotations")))
+        _complete_spec(autoscaler["spec"])
+        return
+    second = _second(autoscaler)
+    _complete_spec(second["spec"])
+    first = conversion.to_first_autoscaler(second)
+    _annotate(autoscaler, first["metadata"].get("annotations", {}))
+    autoscaler.update({part: first[part] for part in ("spec", "status") if part in first})
+
+
+def _second(autoscaler: Object) -> Object:
+    """The form of the second version. What annotations carry came unseen: all or nothing of it has the right form."""
+    second = copy.deepcopy(conversion.to_second_autoscaler(autoscaler))
+    try:
+        shapes.read(_SECOND, {part: second[part] for part in ("spec", "status") if part in second})
+    except StatusError:
+        metadata = autoscaler["metadata"]
+        kept = conversion.without_carriers(metadata.get("annotations"))
+        return copy.deepcopy(
+            conversion.to_second_autoscaler({**autoscaler, "metadata": {**metadata, "annotations": kept}})
+        )
+    return second
+
+
+def _annotate(autoscaler: Object, annotations: Object) -> None:
+    autoscaler["metadata"].pop("annotations", None)
+    if annotations:
+        autoscaler["metadata"]["annotations"] = annotations
+
+
+def _complete_spec(spec: Object) -> None:
+    spec.setdefault("minReplicas", 1)
+    if not spec.get("metrics"):
+        spec["metrics"] = conversion.usual_metrics()
+    if (behavior := spec.get("behavior")) is not None:
+        for direction, usual in _SCALING.items():
+            behavior[direction] = {**copy.deepcopy(usual), **behavior.get(direction, {})}

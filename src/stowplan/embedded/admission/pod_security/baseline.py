@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
 
-from stowplan.embedded.admission.pod_security.violation import (
-    Violation,
-    containers,
-    counted,
-    inner,
-    names,
-    plural,
-    quoted,
-    setters,
-    uses,
-)
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
 _APPARMOR_PREFIX: Final = "container.apparmor.security.beta.kubernetes.io/"
@@ -203,3 +194,50 @@ def _hosts(container: Object) -> set[str]:
     handlers = [*(container.get(probe) for probe in _PROBES), *(lifecycle.get(hook) for hook in _HOOKS)]
     ways = [(handler or {}).get(way) or {} for handler in handlers for way in ("httpGet", "tcpSocket")]
     return {way["host"] for way in ways if way.get("host")}
+
+
+class Violation(NamedTuple):
+    """One rule that a pod breaks, and how."""
+
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})"
+
+
+def containers(spec: Object) -> Iterator[Object]:
+    """All containers of a pod, in the order in which they are spoken of."""
+    for field in ("initContainers", "containers", "ephemeralContainers"):
+        yield from spec.get(field) or ()
+
+
+def inner(part: Object, *path: str) -> Any:
+    """What the security context of a pod or a container says at a path; None if it says nothing."""
+    return reading.at(part, "securityContext", *path)
+
+
+def names(found: Iterable[Object]) -> list[str]:
+    return [container.get("name", "") for container in found]
+
+
+def quoted(words: Iterable[str]) -> str:
+    return ", ".join(f'"{word}"' for word in words)
+
+
+def counted(word: str, found: list[str]) -> str:
+    """One or several, such as `containers "a", "b"`."""
+    return f"{plural(word, found)} {quoted(found)}"
+
+
+def plural(word: str, found: list[str]) -> str:
+    return word if len(found) == 1 else f"{word}s"
+
+
+def uses(found: list[str]) -> str:
+    return "uses" if len(found) == 1 else "use"
+
+
+def setters(is_pod: bool, found: list[str]) -> str:
+    """Who says something wrong: the pod, containers, or both."""
+    return " and ".join([*(["pod"] if is_pod else []), *([counted("container", found)] if found else [])])

@@ -1,11 +1,12 @@
-"""The restricted standard: what a hardened pod says of itself. Each check finds one thing that a pod breaks."""
+"""The restricted standard: what a hardened pod says of itself; and which checks make up each standard."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from stowplan.embedded.admission.pod_security import baseline
-from stowplan.embedded.admission.pod_security.violation import (
+from stowplan.embedded.admission.pod_security.baseline import (
     Violation,
     containers,
     counted,
@@ -111,3 +112,46 @@ def _on_linux(pod: Object) -> list[Object]:
 
 def _is_windows(pod: Object) -> bool:
     return bool((pod["spec"].get("os") or {}).get("name") == "windows")
+
+
+#: The checks of each standard in upstream's order, which is that of their messages.
+STANDARDS: Final[Mapping[str, tuple[Callable[[Object], Violation | None], ...]]] = {
+    "baseline": (
+        baseline.app_armor,
+        baseline.capabilities,
+        baseline.host_namespaces,
+        baseline.host_paths,
+        baseline.host_ports,
+        baseline.probe_hosts,
+        baseline.privileged,
+        baseline.proc_mount,
+        baseline.selinux,
+        baseline.seccomp,
+        baseline.sysctls,
+        baseline.windows_host_process,
+    ),
+    # What it is stricter about comes once, in its own words.
+    "restricted": (
+        baseline.app_armor,
+        baseline.host_namespaces,
+        baseline.host_ports,
+        baseline.probe_hosts,
+        baseline.privileged,
+        baseline.selinux,
+        baseline.sysctls,
+        baseline.windows_host_process,
+        privilege_escalation,
+        capabilities,
+        baseline.masked_proc_mount,
+        volumes,
+        run_as_non_root,
+        run_as_user,
+        seccomp,
+    ),
+}
+
+
+def violations(pod: Object, level: str) -> list[Violation]:
+    """What of a standard a pod, or the template of one, breaks."""
+    whole = {"metadata": pod.get("metadata") or {}, "spec": pod.get("spec") or {}}
+    return [found for check in STANDARDS[level] if (found := check(whole)) is not None]

@@ -1,14 +1,13 @@
-"""Checks horizontal pod autoscalers."""
+"""Rules of horizontal pod autoscalers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from stowplan.embedded.admission.validation import names
-from stowplan.embedded.admission.validation.problems import Problems
+from stowplan.embedded.admission.validation.field import NOT_NEGATIVE, Field
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.storage import autoscaler_forms
+from stowplan.embedded.storage import conversion
 from stowplan.model.quantity import Quantity
 
 #: Types of metrics, and where each is described, in the order in which upstream looks.
@@ -26,105 +25,97 @@ _LONGEST_WINDOW: Final = 3600
 _LONGEST_PERIOD: Final = 1800
 
 
-def check_autoscaler(problems: Problems, autoscaler: Object) -> None:
+def check_autoscaler(autoscaler: Field) -> None:
     """Check an autoscaler, of either version."""
-    is_first_version = autoscaler.get("apiVersion") == autoscaler_forms.FIRST
-    spec = (autoscaler_forms.to_second(autoscaler) if is_first_version else autoscaler)["spec"]
-    _check_bounds(problems, spec["minReplicas"], spec.get("maxReplicas", 0))
-    reference = spec.get("scaleTargetRef") or {}
-    _check_reference(problems, reference, "spec.scaleTargetRef", needs_group=not is_first_version)
-    for index, metric in enumerate(spec.get("metrics", ())):
-        _check_metric(problems, metric, f"spec.metrics[{index}]")
+    is_first_version = autoscaler.get("apiVersion") == conversion.FIRST_AUTOSCALERS
+    if is_first_version:
+        autoscaler = Field(autoscaler.problems, "", conversion.to_second_autoscaler(autoscaler.value))
+    spec = autoscaler["spec"]
+    _check_bounds(spec["maxReplicas"], spec["minReplicas"])
+    _check_reference(spec["scaleTargetRef"], needs_group=not is_first_version)
+    spec["metrics"].each(_check_metric)
     for direction in ("scaleUp", "scaleDown"):
-        rules = (spec.get("behavior") or {}).get(direction)
-        if rules is not None:
-            _check_scaling(problems, rules, f"spec.behavior.{direction}")
+        if direction in spec["behavior"]:
+            _check_scaling(spec["behavior"][direction])
 
 
-def check_autoscaler_update(problems: Problems, autoscaler: Object, before: Object) -> None:
+def check_autoscaler_update(autoscaler: Field, before: Object) -> None:
     """In the first version the metadata carry a part of what is wanted, and are looked at again."""
-    if autoscaler.get("apiVersion") == autoscaler_forms.FIRST and autoscaler["metadata"] != before["metadata"]:
-        check_autoscaler(problems, autoscaler)
+    if (
+        autoscaler.get("apiVersion") == conversion.FIRST_AUTOSCALERS
+        and autoscaler.get("metadata") != before["metadata"]
+    ):
+        check_autoscaler(autoscaler)
 
 
-def _check_bounds(problems: Problems, least: int, most: int) -> None:
-    if least < 1:
-        problems.invalid("spec.minReplicas", least, "must be greater than or equal to 1")
-    if most == 0:
-        problems.required("spec.maxReplicas", "must be set and greater than 0")
-    elif most < 0:
-        problems.invalid("spec.maxReplicas", most, "must be greater than or equal to 1")
-    if most < least:
-        problems.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+def _check_bounds(most: Field, least: Field) -> None:
+    least.check_positive("must be greater than or equal to 1")
+    most.check_needed(detail="must be set and greater than 0")
+    most.check_not_negative("must be greater than or equal to 1")
+    if (most.value or 0) < least.value:
+        most.invalid("must be greater than or equal to `minReplicas`", most.value or 0)
 
 
-def _check_reference(problems: Problems, reference: Object, path: str, *, needs_group: bool) -> None:
+def _check_reference(reference: Field, *, needs_group: bool) -> None:
     for field in ("kind", "name"):
-        problems.check_name(f"{path}.{field}", reference.get(field, ""), names.path_segment)
+        reference[field].check_needed(names.path_segment)
     version = reference.get("apiVersion", "")
     if version.count("/") > 1:
-        problems.invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
+        reference["apiVersion"].invalid(f"unexpected GroupVersion string: {version}")
     elif needs_group and "/" not in version and version != "v1":
-        problems.invalid(f"{path}.apiVersion", version, "apiVersion must specify API group")
+        reference["apiVersion"].invalid("apiVersion must specify API group", version)
 
 
-def _check_metric(problems: Problems, metric: Object, path: str) -> None:
-    kind = metric.get("type", "")
-    if not kind:
-        problems.required(f"{path}.type", "must specify a metric source type")
-    if kind not in _SOURCES:
-        problems.unsupported(f"{path}.type", kind, sorted(_SOURCES))
+def _check_metric(metric: Field) -> None:
+    kind = metric["type"]
+    kind.check_needed(detail="must specify a metric source type")
+    kind.check_is_one_of(sorted(_SOURCES))
     described = [field for field in _SOURCES.values() if field in metric]
     if described:
-        _check_source(problems, metric[described[0]], described[0], f"{path}.{described[0]}")
-    field = _SOURCES.get(kind)
+        _check_source(metric[described[0]], described[0])
+    field = _SOURCES.get(kind.value)
     if field is not None and field not in described:
-        problems.required(f"{path}.{field}", "must populate information for the given metric source")
-    if len(described) > 1:
-        for other in described:
-            if other != field:
-                problems.forbidden(f"{path}.{other}", "must populate the given metric source only")
+        metric[field].required("must populate information for the given metric source")
+    for other in described if len(described) > 1 else ():
+        if other != field:
+            metric[other].forbidden("must populate the given metric source only")
 
 
-def _check_source(problems: Problems, source: Object, field: str, path: str) -> None:
-    if field in ("resource", "containerResource"):
-        if not source.get("name"):
-            problems.required(f"{path}.name", "must specify a resource name")
-        if field == "containerResource" and not source.get("container"):
-            problems.required(f"{path}.container", "must specify a container")
-    elif not (source.get("metric") or {}).get("name"):
-        problems.required(f"{path}.metric.name", "must specify a metric name")
-    if field == "object":
-        described = source.get("describedObject") or {}
-        _check_reference(problems, described, f"{path}.describedObject", needs_group=False)
-    target = source.get("target") or {}
-    _check_target(problems, target, f"{path}.target")
-    _check_choice(problems, target, field, f"{path}.target")
+def _check_source(source: Field, kind: str) -> None:
+    if kind in ("resource", "containerResource"):
+        source["name"].check_needed(detail="must specify a resource name")
+        if kind == "containerResource":
+            source["container"].check_needed(detail="must specify a container")
+    else:
+        source["metric"]["name"].check_needed(detail="must specify a metric name")
+    if kind == "object":
+        _check_reference(source["describedObject"], needs_group=False)
+    _check_target(source["target"])
+    _check_choice(source["target"], kind)
 
 
-def _check_target(problems: Problems, target: Object, path: str) -> None:
-    kind = target.get("type", "")
-    if not kind:
-        problems.required(f"{path}.type", "must specify a metric target type")
-    if kind not in _TARGETS:
-        problems.invalid(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue")
+def _check_target(target: Field) -> None:
+    kind = target["type"]
+    kind.check_needed(detail="must specify a metric target type")
+    if kind.value not in _TARGETS:
+        kind.invalid("must be either Utilization, Value, or AverageValue", kind.value or "")
     for field in ("value", "averageValue"):
-        amount = target.get(field)
-        if amount is not None and Quantity.parse(amount).sign <= 0:
-            problems.invalid(f"{path}.{field}", amount, "must be positive")
-    percent = target.get("averageUtilization")
-    if percent is not None and percent < 1:
-        problems.invalid(f"{path}.averageUtilization", percent, "must be greater than 0")
+        amount = target[field]
+        if amount.value is not None and Quantity.parse(amount.value).sign <= 0:
+            amount.invalid("must be positive")
+    if "averageUtilization" in target:
+        target["averageUtilization"].check_positive("must be greater than 0")
 
 
-def _check_choice(problems: Problems, target: Object, field: str, path: str) -> None:
+def _check_choice(target: Field, kind: str) -> None:
     """Some target has to be there, and of two that exclude each other only one."""
-    wanted, missing = _CHOICES[field]
+    wanted, missing = _CHOICES[kind]
     given = [each for each in wanted if each in target]
     if not given:
-        problems.required(f"{path}.{wanted[0]}", missing)
-    if len(given) > 1 and field in _EXCLUSIVE:
-        problems.forbidden(f"{path}.{_EXCLUSIVE[field][0]}", _EXCLUSIVE[field][1])
+        target[wanted[0]].required(missing)
+    if len(given) > 1 and kind in _EXCLUSIVE:
+        field, detail = _EXCLUSIVE[kind]
+        target[field].forbidden(detail)
 
 
 _RAW_OR_USE: Final = (
@@ -146,33 +137,16 @@ _EXCLUSIVE: Final = {
 }
 
 
-def _check_scaling(problems: Problems, rules: Object, path: str) -> None:
-    window = rules.get("stabilizationWindowSeconds", 0)
-    if window < 0:
-        problems.invalid(f"{path}.stabilizationWindowSeconds", window, "must be greater than or equal to zero")
-    if window > _LONGEST_WINDOW:
-        detail = f"must be less than or equal to {_LONGEST_WINDOW}"
-        problems.invalid(f"{path}.stabilizationWindowSeconds", window, detail)
-    problems.check_one_of(f"{path}.selectPolicy", rules.get("selectPolicy"), _SELECTIONS)
-    if not rules.get("policies"):
-        problems.required(f"{path}.policies", "must specify at least one Policy")
-    for index, policy in enumerate(rules.get("policies", ())):
-        _check_step(problems, policy, f"{path}.policies[{index}]")
-    _check_tolerance(problems, rules.get("tolerance"), f"{path}.tolerance")
-
-
-def _check_step(problems: Problems, policy: Object, path: str) -> None:
-    if policy.get("type") not in _STEPS:
-        problems.unsupported(f"{path}.type", policy.get("type", ""), _STEPS)
-    numbers: Iterable[tuple[str, Any]] = ((field, policy.get(field, 0)) for field in ("value", "periodSeconds"))
-    for field, number in numbers:
-        if number <= 0:
-            problems.invalid(f"{path}.{field}", number, "must be greater than zero")
-    period = policy.get("periodSeconds", 0)
-    if period > _LONGEST_PERIOD:
-        problems.invalid(f"{path}.periodSeconds", period, f"must be less than or equal to {_LONGEST_PERIOD}")
-
-
-def _check_tolerance(problems: Problems, tolerance: str | None, path: str) -> None:
-    if tolerance is not None and Quantity.parse(tolerance).sign < 0:
-        problems.invalid(path, tolerance, "must be greater than or equal to 0")
+def _check_scaling(rules: Field) -> None:
+    window, tolerance = rules["stabilizationWindowSeconds"], rules["tolerance"]
+    window.check_not_negative("must be greater than or equal to zero")
+    window.check_at_most(_LONGEST_WINDOW, f"must be less than or equal to {_LONGEST_WINDOW}")
+    rules["selectPolicy"].check_one_of(_SELECTIONS)
+    rules["policies"].check_needed(detail="must specify at least one Policy")
+    for policy in rules["policies"]:
+        policy["type"].check_is_one_of(_STEPS)
+        policy["value"].check_positive()
+        policy["periodSeconds"].check_positive()
+        policy["periodSeconds"].check_at_most(_LONGEST_PERIOD, f"must be less than or equal to {_LONGEST_PERIOD}")
+    if tolerance.value is not None and Quantity.parse(tolerance.value).sign < 0:
+        tolerance.invalid(NOT_NEGATIVE)

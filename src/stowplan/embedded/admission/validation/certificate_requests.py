@@ -1,4 +1,4 @@
-"""Checks requests for certificates."""
+"""Rules of requests for certificates."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
-from stowplan.embedded.admission.validation.endpoints import check_domain
-from stowplan.embedded.admission.validation.problems import Problems
+from stowplan.embedded.admission.validation.field import Field
+from stowplan.embedded.admission.validation.services import check_domain
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
 _USAGES: Final = (
@@ -44,48 +45,40 @@ _STATES: Final = ("False", "True", "Unknown")
 _SIGNER_RULE: Final = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
 
 
-def check_request(problems: Problems, request: Object) -> None:
+def check_request(request: Field) -> None:
     """Check a request for a certificate."""
-    spec = request["spec"]
-    if problem := _request_problem(spec.get("request", "")):
-        problems.invalid("spec.request", spec.get("request", ""), problem)
-    usages = spec.get("usages", [])
-    if not usages:
-        problems.required("spec.usages")
-    for index, usage in enumerate(usages):
-        problems.check_one_of(f"spec.usages[{index}]", usage, _USAGES)
-    for index, usage in enumerate(usages):
-        if usage in usages[:index]:
-            problems.duplicate(f"spec.usages[{index}]", usage)
-    _check_signer(problems, spec.get("signerName", ""), "spec.signerName")
-    seconds = spec.get("expirationSeconds", _LEAST_SECONDS)
-    if seconds < _LEAST_SECONDS:
-        detail = "may not specify a duration less than 600 seconds (10 minutes)"
-        problems.invalid("spec.expirationSeconds", seconds, detail)
-    _check_conditions(problems, (request.get("status") or {}).get("conditions", ()))
+    spec, usages = request["spec"], request["spec"]["usages"]
+    spec["request"].check(_request)
+    usages.check_needed()
+    for usage in usages:
+        usage.check_one_of(_USAGES)
+    taken: set[str] = set()
+    for usage in usages:
+        usage.check_unique(taken)
+    _check_signer(spec["signerName"])
+    seconds = spec["expirationSeconds"]
+    if seconds.value is not None and seconds.value < _LEAST_SECONDS:
+        seconds.invalid("may not specify a duration less than 600 seconds (10 minutes)")
+    _check_conditions(request["status"]["conditions"])
 
 
-def check_request_update(problems: Problems, request: Object, before: Object) -> None:
+def check_request_update(request: Field, before: Object) -> None:
     """A decision stays, and so does the certificate that was given."""
-    kinds, old = _kinds(request), _kinds(before)
+    status = request["status"]
+    kinds, old_kinds = (
+        [each.get("type", "") for each in reading.entries(obj, "status", "conditions")]
+        for obj in (request.value, before)
+    )
     for kind in _DECISIONS:
-        if kinds.count(kind) < old.count(kind):
-            problems.forbidden("status.conditions", f'updates may not remove a condition of type "{kind}"')
-    given, old_one = _certificate(request), _certificate(before)
-    if given == old_one:
+        if kinds.count(kind) < old_kinds.count(kind):
+            status["conditions"].forbidden(f'updates may not remove a condition of type "{kind}"')
+    given, old = status.get("certificate") or "", reading.text(before, "status", "certificate")
+    if given == old:
         return
     if problem := _certificate_problem(given):
-        problems.invalid("status.certificate", "<certificate data>", problem)
-    if old_one:
-        problems.forbidden("status.certificate", "updates may not modify existing certificate content")
-
-
-def _kinds(request: Object) -> list[str]:
-    return [each.get("type", "") for each in (request.get("status") or {}).get("conditions", ())]
-
-
-def _certificate(request: Object) -> str:
-    return (request.get("status") or {}).get("certificate") or ""
+        status["certificate"].invalid(problem, "<certificate data>")
+    if old:
+        status["certificate"].forbidden("updates may not modify existing certificate content")
 
 
 def _certificate_problem(text: str) -> str:
@@ -126,7 +119,7 @@ def _block_problem(kind: str, content: bytes) -> str:
     return ""
 
 
-def _request_problem(text: str) -> str:
+def _request(text: str) -> Iterator[str]:
     """What is wrong with the request itself, which has to be signed by the key that it is for."""
     # Most objects are of other kinds, and it takes a while to load.
     from cryptography import x509
@@ -135,36 +128,32 @@ def _request_problem(text: str) -> str:
     try:
         pem = base64.b64decode(text, validate=True)
         if b"-----BEGIN CERTIFICATE REQUEST-----" not in pem:
-            return "PEM block type must be CERTIFICATE REQUEST"
-        return "" if x509.load_pem_x509_csr(pem).is_signature_valid else "x509: signature is not valid"
+            yield "PEM block type must be CERTIFICATE REQUEST"
+        elif not x509.load_pem_x509_csr(pem).is_signature_valid:
+            yield "x509: signature is not valid"
     except (binascii.Error, ValueError, UnsupportedAlgorithm) as error:
-        return f"x509: {error}"
+        yield f"x509: {error}"
 
 
-def _check_signer(problems: Problems, name: str, path: str) -> None:
-    if not name:
-        problems.required(path)
+def _check_signer(name: Field) -> None:
+    if not name.check_needed():
         return
-    if name == _LEGACY_SIGNER:
-        problems.invalid(path, name, "the legacy signerName is not allowed via this API version")
-        return
-    domain, slash, rest = name.partition("/")
-    if not slash or "/" in rest:
-        problems.invalid(path, name, _SIGNER_RULE)
-        return
-    check_domain(problems, domain, path)
-    problems.each(path, rest, names.subdomain(rest))
+    domain, slash, rest = name.value.partition("/")
+    if name.value == _LEGACY_SIGNER:
+        name.invalid("the legacy signerName is not allowed via this API version")
+    elif not slash or "/" in rest:
+        name.invalid(_SIGNER_RULE)
+    else:
+        check_domain(Field(name.problems, name.path, domain))
+        Field(name.problems, name.path, rest).check(names.subdomain)
 
 
-def _check_conditions(problems: Problems, conditions: list[Object] | tuple[()]) -> None:
-    path, taken = "status.conditions", list[str]()
-    for index, condition in enumerate(conditions):
-        kind, state = condition.get("type", ""), condition.get("status", "")
-        if not kind:
-            problems.required(f"{path}[{index}].type")
-        problems.check_needed_one_of(f"{path}[{index}].status", state, ("True",) if kind in _DECISIONS else _STATES)
-        if kind in taken:
-            problems.duplicate(f"{path}[{index}].type", kind)
-        if {"Approved", "Denied"} == {kind, *taken} & {"Approved", "Denied"} and kind in ("Approved", "Denied"):
-            problems.invalid(path, kind, "Approved and Denied conditions are mutually exclusive")
-        taken.append(kind)
+def _check_conditions(conditions: Field) -> None:
+    taken: set[str] = set()
+    for condition in conditions:
+        kind = condition["type"]
+        kind.check_needed()
+        condition["status"].check_needed_one_of(("True",) if kind.value in _DECISIONS else _STATES)
+        kind.check_unique(taken)
+        if kind.value in ("Approved", "Denied") and {"Approved", "Denied"} <= taken:
+            conditions.invalid("Approved and Denied conditions are mutually exclusive", kind.value)

@@ -1,13 +1,13 @@
-"""Checks what asks for devices and what offers them."""
+"""Rules of what asks for devices and what offers them (dynamic resource allocation)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
-from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.admission.validation.selectors import check_node_selector
+from stowplan.embedded.admission.validation.field import Field
+from stowplan.embedded.admission.validation.metadata import check_node_selector
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
@@ -21,144 +21,119 @@ _MOST_DEVICES: Final = 128
 _MOST_CONSUMERS: Final = 256
 
 
-def check_claim(problems: Problems, claim: Object) -> None:
+def check_claim(claim: Field) -> None:
     """Check a claim for devices."""
-    _check_spec(problems, claim["spec"], "spec")
+    _check_spec(claim["spec"])
 
 
-def check_template(problems: Problems, template: Object) -> None:
+def check_template(template: Field) -> None:
     """Check a template of such claims."""
-    _check_spec(problems, template["spec"]["spec"], "spec.spec")
+    _check_spec(template["spec"]["spec"])
 
 
-def check_claim_update(problems: Problems, claim: Object, before: Object) -> None:
+def check_claim_update(claim: Field, before: Object) -> None:
     """A claim asks for the same as long as it lives, and keeps what it was given while somebody has it."""
-    problems.check_unchanged("spec", claim["spec"], before["spec"])
-    status, consumers = claim.get("status") or {}, reading.entries(claim, "status", "reservedFor")
-    allocation, old = status.get("allocation"), reading.at(before, "status", "allocation")
-    if status == before.get("status"):
+    claim["spec"].check_unchanged(before["spec"])
+    status = claim["status"]
+    if (status.value or {}) == before.get("status"):
         return
-    if allocation is not None and old is not None:
-        problems.check_unchanged("status.allocation", allocation, old)
-    if consumers and allocation is None:
-        problems.forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
-    if len(consumers) > _MOST_CONSUMERS:
-        problems.invalid("status.reservedFor", len(consumers), f"must have at most {_MOST_CONSUMERS} items")
-    _check_unique(problems, (each.get("uid", "") for each in consumers), "status.reservedFor", "uid")
+    allocation, consumers, old = status["allocation"], status["reservedFor"], reading.at(before, "status", "allocation")
+    if allocation.value is not None and old is not None:
+        allocation.check_unchanged(old)
+    if consumers and allocation.value is None:
+        consumers.forbidden("may not be specified when `allocated` is not set")
+    _check_most(consumers, _MOST_CONSUMERS)
+    _check_unique(consumers, "uid")
 
 
-def check_template_update(problems: Problems, template: Object, before: Object) -> None:
-    problems.check_unchanged("spec", template["spec"], before["spec"])
-
-
-def check_slice(problems: Problems, offered: Object) -> None:
+def check_slice(offered: Field) -> None:
     """Check devices that a driver offers: whose they are, from where they are reached, that they have names."""
-    spec = reading.mapping(offered, "spec")
-    _check_name(problems, reading.text(spec, "driver"), "spec.driver")
-    if not reading.text(spec, "pool", "name"):
-        problems.required("spec.pool.name")
-    if reading.count(spec, "pool", "resourceSliceCount") <= 0:
-        count = reading.count(spec, "pool", "resourceSliceCount")
-        problems.invalid("spec.pool.resourceSliceCount", count, "must be greater than zero")
-    said = [place for place in _PLACES if spec.get(place)]
+    spec, devices = offered["spec"], offered["spec"]["devices"]
+    spec["driver"].check_needed(names.subdomain)
+    spec["pool"]["name"].check_needed()
+    spec["pool"]["resourceSliceCount"].check_positive()
+    said = [place for place in _PLACES if spec[place]]
     if not said:
-        problems.required("spec", _ONE_PLACE)
+        spec.required(_ONE_PLACE)
     elif len(said) > 1:
         listed = ", ".join(f"`{place}`" for place in said)
-        problems.invalid("spec", f"{{{listed}}}", f"{_ONE_PLACE}, but multiple fields are set")
-    _check_reach(problems, spec, "spec")
-    devices = reading.entries(spec, "devices")
-    for index, device in enumerate(devices[:_MOST_DEVICES]):
-        _check_reach(problems, device, f"spec.devices[{index}]")
-    if len(devices) > _MOST_DEVICES:
-        problems.invalid("spec.devices", len(devices), f"must have at most {_MOST_DEVICES} items")
-    _check_names(problems, [reading.text(each, "name") for each in devices], "spec.devices")
+        spec.invalid(f"{_ONE_PLACE}, but multiple fields are set", f"{{{listed}}}")
+    for holder in (spec, *list(devices)[:_MOST_DEVICES]):
+        _check_reach(holder["nodeSelector"])
+    _check_most(devices, _MOST_DEVICES)
+    _check_names(devices)
 
 
-def _check_reach(problems: Problems, holder: Object, path: str) -> None:
+def _check_reach(selector: Field) -> None:
     """Check the selector of the nodes that a slice, or one of its devices, can be used from."""
-    selector = reading.mapping(holder, "nodeSelector")
-    if not selector:
-        return
-    check_node_selector(problems, selector, f"{path}.nodeSelector")
-    terms = reading.entries(selector, "nodeSelectorTerms")
-    if len(terms) != 1:
-        problems.invalid(f"{path}.nodeSelector.nodeSelectorTerms", terms, "must have exactly one node selector term")
+    if selector:
+        check_node_selector(selector)
+        terms = selector["nodeSelectorTerms"]
+        if len(terms.value or ()) != 1:
+            terms.invalid("must have exactly one node selector term", terms.value or [])
 
 
-def _check_spec(problems: Problems, spec: Object, path: str) -> None:
-    requests = reading.entries(spec, "devices", "requests")
-    _check_names(problems, [reading.text(each, "name") for each in requests], f"{path}.devices.requests")
-    for index, request in enumerate(requests):
-        _check_request(problems, request, f"{path}.devices.requests[{index}]")
+def _check_spec(spec: Field) -> None:
+    requests = spec["devices"]["requests"]
+    _check_names(requests)
+    requests.each(_check_request)
     known = set(_request_names(requests))
     for part in ("constraints", "config"):
-        for index, each in enumerate(reading.entries(spec, "devices", part)):
-            place = f"{path}.devices.{part}[{index}]"
-            for number, name in enumerate(reading.texts(each, "requests")):
-                if name not in known:
-                    problems.invalid(f"{place}.requests[{number}]", name, _REQUEST_NAME)
-            if part == "constraints" and not (each.get("matchAttribute") or each.get("distinctAttribute")):
-                problems.required(f"{place}.matchAttribute")
+        for each in spec["devices"][part]:
+            for name in each["requests"]:
+                if name.value not in known:
+                    name.invalid(_REQUEST_NAME)
+            if part == "constraints" and not each["distinctAttribute"]:
+                each["matchAttribute"].check_needed()
 
 
-def _check_request(problems: Problems, request: Object, path: str) -> None:
-    alternatives = reading.entries(request, "firstAvailable")
+def _check_request(request: Field) -> None:
+    alternatives = request["firstAvailable"]
     if "exactly" in request and alternatives:
-        problems.invalid(path, None, _ONE_KIND)
+        request.invalid(_ONE_KIND, None)
     elif "exactly" in request:
-        _check_amount(problems, request["exactly"], f"{path}.exactly")
+        _check_amount(request["exactly"])
     elif not alternatives:
-        problems.required(path, _ONE_KIND)
-    _check_names(problems, [reading.text(each, "name") for each in alternatives], f"{path}.firstAvailable")
-    for index, each in enumerate(alternatives):
-        _check_amount(problems, each, f"{path}.firstAvailable[{index}]")
+        request.required(_ONE_KIND)
+    _check_names(alternatives)
+    alternatives.each(_check_amount)
 
 
-def _check_amount(problems: Problems, request: Object, path: str) -> None:
+def _check_amount(request: Field) -> None:
     """Check one way to be served: the class of the devices, and how many."""
-    name = reading.text(request, "deviceClassName")
-    if name:
-        problems.each(f"{path}.deviceClassName", name, names.subdomain(name))
-    else:
-        problems.required(f"{path}.deviceClassName")
-    mode, count = request.get("allocationMode"), reading.count(request, "count")
-    if mode == "All":
-        if count:
-            problems.invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'")
-    elif mode == "ExactCount":
-        if count <= 0:
-            problems.invalid(f"{path}.count", count, "must be greater than zero")
-    else:
-        problems.unsupported(f"{path}.allocationMode", mode, ("All", "ExactCount"))
+    request["deviceClassName"].check_needed(names.subdomain)
+    mode, count = request["allocationMode"], request["count"]
+    match mode.value:
+        case "All":
+            if count:
+                count.invalid("must not be specified when allocationMode is 'All'")
+        case "ExactCount":
+            count.check_positive()
+        case _:
+            mode.unsupported(("All", "ExactCount"))
 
 
-def _request_names(requests: Iterable[Object]) -> Iterable[str]:
+def _request_names(requests: Field) -> Iterator[str]:
     for request in requests:
-        yield reading.text(request, "name")
-        for each in reading.entries(request, "firstAvailable"):
-            yield f"{reading.text(request, 'name')}/{reading.text(each, 'name')}"
+        yield request.get("name", "")
+        for each in request["firstAvailable"]:
+            yield f"{request.get('name', '')}/{each.get('name', '')}"
 
 
-def _check_names(problems: Problems, found: list[str], path: str) -> None:
-    for index, name in enumerate(found):
-        if not name:
-            problems.required(f"{path}[{index}].name")
-        else:
-            problems.each(f"{path}[{index}].name", name, names.label(name))
-    _check_unique(problems, found, path, "name")
+def _check_names(found: Field) -> None:
+    for each in found:
+        each["name"].check_needed(names.label)
+    _check_unique(found, "name")
 
 
-def _check_unique(problems: Problems, found: Iterable[str], path: str, field: str) -> None:
-    seen: set[str] = set()
-    for index, value in enumerate(found):
-        if value and value in seen:
-            problems.duplicate(f"{path}[{index}].{field}", value)
-        seen.add(value)
+def _check_unique(found: Field, field: str) -> None:
+    taken: set[str] = set()
+    for each in found:
+        if each[field]:
+            each[field].check_unique(taken)
 
 
-def _check_name(problems: Problems, name: str, path: str) -> None:
-    if name:
-        problems.each(path, name, names.subdomain(name))
-    else:
-        problems.required(path)
+def _check_most(found: Field, most: int) -> None:
+    number = len(found.value or ())
+    if number > most:
+        found.invalid(f"must have at most {most} items", number)

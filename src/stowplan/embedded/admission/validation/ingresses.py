@@ -1,4 +1,4 @@
-"""Checks ingresses and their classes."""
+"""Rules of what comes in and goes out: ingresses, their classes, network policies."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
-from stowplan.embedded.admission.validation.addresses import read_address
-from stowplan.embedded.admission.validation.problems import Problems
-from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.admission.validation.field import Field
+from stowplan.embedded.admission.validation.metadata import check_label_selector
 
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _NOT_WITHIN: Final = ("//", "/./", "/../", "%2f", "%2F")
@@ -17,139 +16,186 @@ _SCOPES: Final = ("Cluster", "Namespace")
 _CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _LONGEST_CONTROLLER: Final = 250
 _HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_NOT_ABSOLUTE: Final = "must be an absolute path"
+_PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+_POLICY_TYPES: Final = ("Ingress", "Egress")
+_PEERS: Final = {"ingress": "from", "egress": "to"}
 
 
-def check_ingress(problems: Problems, ingress: Object) -> None:
+def check_ingress(ingress: Field) -> None:
     """Check an ingress."""
-    spec = ingress.get("spec") or {}
-    rules, backend = spec.get("rules"), spec.get("defaultBackend")
-    if not rules and backend is None:
-        problems.invalid("spec", rules, "either `defaultBackend` or `rules` must be specified")
-    if backend is not None:
-        _check_backend(problems, backend, "spec.defaultBackend")
-    for index, rule in enumerate(rules or ()):
-        _check_rule(problems, rule, f"spec.rules[{index}]")
-    for index, tls in enumerate(spec.get("tls", ())):
-        for number, host in enumerate(tls.get("hosts", ())):
-            problems.each(f"spec.tls[{index}].hosts[{number}]", host, names.host(host))
-        if secret := tls.get("secretName"):
-            problems.each(f"spec.tls[{index}].secretName", secret, names.subdomain(secret))
-    if (name := spec.get("ingressClassName")) is not None:
-        problems.each("spec.ingressClassName", name, names.subdomain(name))
+    spec = ingress["spec"]
+    rules, backend = spec["rules"], spec["defaultBackend"]
+    if backend.value is not None:
+        _check_backend(backend)
+    elif not rules:
+        spec.invalid("either `defaultBackend` or `rules` must be specified", rules.value)
+    rules.each(_check_rule)
+    for tls in spec["tls"]:
+        tls["hosts"].check_each(names.host)
+        tls["secretName"].check_given(names.subdomain)
+    spec["ingressClassName"].check_set(names.subdomain)
 
 
-def check_new_ingress(problems: Problems, ingress: Object) -> None:
+def check_new_ingress(ingress: Field) -> None:
     """Check what only a new ingress has to heed: its class is said in one place, or the same in both."""
-    told = (ingress["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
-    name = (ingress.get("spec") or {}).get("ingressClassName")
+    told = ingress["metadata"]["annotations"].get(_CLASS_ANNOTATION)
+    name = ingress["spec"].get("ingressClassName")
     if told is not None and name is not None and told != name:
-        path = f"annotations.{_CLASS_ANNOTATION}"
-        problems.invalid(path, told, "must match `ingressClassName` when both are specified")
+        annotation = Field(ingress.problems, f"annotations.{_CLASS_ANNOTATION}", told)
+        annotation.invalid("must match `ingressClassName` when both are specified")
 
 
-def check_class(problems: Problems, ingress_class: Object) -> None:
+def check_class(ingress_class: Field) -> None:
     """Check an ingress class."""
-    spec = ingress_class.get("spec") or {}
-    controller = spec.get("controller", "")
-    if len(controller) > _LONGEST_CONTROLLER:
-        problems.too_long("spec.controller", _LONGEST_CONTROLLER)
-    _check_domain_path(problems, controller, "spec.controller")
+    spec = ingress_class["spec"]
+    controller = spec["controller"]
+    if len(controller.value or "") > _LONGEST_CONTROLLER:
+        controller.too_long(_LONGEST_CONTROLLER)
+    _check_domain_path(controller)
     if "parameters" in spec:
-        _check_parameters(problems, spec["parameters"], "spec.parameters")
+        _check_parameters(spec["parameters"])
 
 
-def check_class_update(problems: Problems, ingress_class: Object, before: Object) -> None:
-    controllers = [(each.get("spec") or {}).get("controller") for each in (ingress_class, before)]
-    problems.check_unchanged("spec.controller", *controllers)
-
-
-def _check_rule(problems: Problems, rule: Object, path: str) -> None:
+def _check_rule(rule: Field) -> None:
     if host := rule.get("host"):
-        if read_address(host) is not None:
-            problems.invalid(f"{path}.host", host, "must be a DNS name, not an IP address")
-        problems.each(f"{path}.host", host, names.host(host))
+        if names.read_address(host) is not None:
+            rule["host"].invalid("must be a DNS name, not an IP address")
+        rule["host"].check(names.host)
     if "http" not in rule:
         return
-    paths = rule["http"].get("paths")
-    if not paths:
-        problems.required(f"{path}.http.paths")
-    for index, each in enumerate(paths or ()):
-        _check_path(problems, each, f"{path}.http.paths[{index}]")
+    rule["http"]["paths"].check_needed()
+    rule["http"]["paths"].each(_check_path)
 
 
-def _check_path(problems: Problems, rule: Object, path: str) -> None:
-    kind, text = rule.get("pathType"), rule.get("path", "")
-    if kind is None:
-        problems.required(f"{path}.pathType", "pathType must be specified")
+def _check_path(rule: Field) -> None:
+    kind, path = rule["pathType"], rule["path"]
+    if kind.value is None:
+        kind.required("pathType must be specified")
         return
-    problems.check_one_of(f"{path}.pathType", kind, _PATH_TYPES)
-    if kind in ("Exact", "Prefix"):
-        _check_exact_path(problems, text, f"{path}.path")
-    elif kind == "ImplementationSpecific" and text and not text.startswith("/"):
-        problems.invalid(f"{path}.path", text, "must be an absolute path")
-    _check_backend(problems, rule.get("backend") or {}, f"{path}.backend")
+    kind.check_one_of(_PATH_TYPES)
+    if kind.value in ("Exact", "Prefix"):
+        path.check(_exact_path)
+    elif kind.value == "ImplementationSpecific" and path and not path.value.startswith("/"):
+        path.invalid(_NOT_ABSOLUTE)
+    _check_backend(rule["backend"])
 
 
-def _check_exact_path(problems: Problems, text: str, path: str) -> None:
-    if not text.startswith("/"):
-        problems.invalid(path, text, "must be an absolute path")
-    problems.each(path, text, (f"must not contain '{each}'" for each in _NOT_WITHIN if each in text))
-    problems.each(path, text, (f"cannot end with '{each}'" for each in _NOT_AT_THE_END if text.endswith(each)))
+def _exact_path(text: str) -> list[str]:
+    return [
+        *(() if text.startswith("/") else (_NOT_ABSOLUTE,)),
+        *(f"must not contain '{each}'" for each in _NOT_WITHIN if each in text),
+        *(f"cannot end with '{each}'" for each in _NOT_AT_THE_END if text.endswith(each)),
+    ]
 
 
-def _check_backend(problems: Problems, backend: Object, path: str) -> None:
+def _check_backend(backend: Field) -> None:
     if "resource" in backend and "service" in backend:
-        problems.invalid(path, "", "cannot set both resource and service backends")
+        backend.invalid("cannot set both resource and service backends", "")
     elif "resource" in backend:
-        check_reference(problems, backend["resource"], f"{path}.resource")
+        _check_reference(backend["resource"])
     elif "service" in backend:
-        service = backend["service"]
-        problems.check_name(f"{path}.service.name", service.get("name", ""), names.label)
-        _check_backend_port(problems, service.get("port") or {}, path)
+        backend["service"]["name"].check_needed(names.label)
+        _check_backend_port(backend)
     else:
-        problems.invalid(path, "", "resource or service backend is required")
+        backend.invalid("resource or service backend is required", "")
 
 
-def _check_backend_port(problems: Problems, port: Object, path: str) -> None:
-    name, number = port.get("name"), port.get("number")
+def _check_backend_port(backend: Field) -> None:
+    name, number = backend["service"]["port"]["name"], backend["service"]["port"]["number"]
     if name and number:
-        problems.invalid(path, "", "cannot set both port name & port number")
+        backend.invalid("cannot set both port name & port number", "")
     elif name:
-        problems.each(f"{path}.service.port.name", name, names.port_name(name))
+        name.check(names.port_name)
     elif number:
-        problems.each(f"{path}.service.port.number", number, names.port_number(number))
+        number.check(names.port_number)
     else:
-        problems.required(path, "port name or number is required")
+        backend.required("port name or number is required")
 
 
-def check_reference(problems: Problems, reference: Object, path: str) -> None:
+def _check_reference(reference: Field) -> None:
     """Check what names an object by group, kind and name."""
-    if (group := reference.get("apiGroup")) is not None:
-        problems.each(f"{path}.apiGroup", group, names.subdomain(group))
-    for field in ("kind", "name"):
-        problems.check_name(f"{path}.{field}", reference.get(field, ""), names.path_segment)
+    reference["apiGroup"].check_set(names.subdomain)
+    reference["kind"].check_needed(names.path_segment)
+    reference["name"].check_needed(names.path_segment)
 
 
-def _check_parameters(problems: Problems, parameters: Object, path: str) -> None:
-    check_reference(problems, parameters, path)
-    scope, namespace = parameters["scope"], parameters.get("namespace")
-    problems.check_one_of(f"{path}.scope", scope, _SCOPES)
-    if scope == "Namespace":
-        if namespace is None:
-            problems.required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
-        else:
-            problems.each(f"{path}.namespace", namespace, names.label(namespace))
-    elif scope == "Cluster" and namespace is not None:
-        problems.forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
+def _check_parameters(parameters: Field) -> None:
+    _check_reference(parameters)
+    scope, namespace = parameters["scope"], parameters["namespace"]
+    scope.check_one_of(_SCOPES)
+    if scope.value == "Namespace":
+        if namespace.value is None:
+            namespace.required("`parameters.scope` is set to 'Namespace'")
+        namespace.check_set(names.label)
+    elif scope.value == "Cluster" and namespace.value is not None:
+        namespace.forbidden("`parameters.scope` is set to 'Cluster'")
 
 
-def _check_domain_path(problems: Problems, text: str, path: str) -> None:
-    domain, _, rest = text.partition("/")
-    if not text:
-        problems.required(path)
-    elif not domain or not rest:
-        problems.invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
-    else:
-        problems.each(path, domain, names.subdomain(domain))
-        if not re.fullmatch(_HTTP_PATH, rest):
-            problems.invalid(path, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH}')")
+def _check_domain_path(text: Field) -> None:
+    if not text.check_needed():
+        return
+    domain, _, rest = text.value.partition("/")
+    if not domain or not rest:
+        text.invalid('must be a domain-prefixed path (such as "acme.io/foo")')
+        return
+    text.check_other(domain, names.subdomain)
+    if not re.fullmatch(_HTTP_PATH, rest):
+        text.invalid(f"Invalid path (regex used for validation is '{_HTTP_PATH}')", rest)
+
+
+def check_network_policy(policy: Field) -> None:
+    """Check a network policy."""
+    spec = policy["spec"]
+    check_label_selector(spec["podSelector"])
+    for direction, peers in _PEERS.items():
+        for rule in spec[direction]:
+            rule["ports"].each(_check_policy_port)
+            for peer in rule[peers]:
+                _check_peer(peer)
+    types = spec["policyTypes"]
+    if len(types.value) > len(_POLICY_TYPES):
+        types.invalid("may not specify more than two policyTypes")
+        return
+    for each in types:
+        each.check_one_of(_POLICY_TYPES)
+
+
+def _check_policy_port(port: Field) -> None:
+    port["protocol"].check_one_of(_PROTOCOLS)
+    number, last = port.get("port"), port["endPort"]
+    if last.value is not None and not isinstance(number, int):
+        word = "not specified" if number is None else "non-numeric"
+        last.invalid(f"may not be specified when `port` is {word}")
+    port["port"].check_set(names.port)
+    if last.value is not None and isinstance(number, int):
+        if last.value < number:
+            # Upstream shows the first port here.
+            last.invalid("must be greater than or equal to `port`", number)
+        last.check(names.port_number)
+
+
+def _check_peer(peer: Field) -> None:
+    for field in ("podSelector", "namespaceSelector"):
+        check_label_selector(peer[field])
+    block = peer["ipBlock"]
+    if block.value is not None and block["cidr"].check_needed(names.address_range):
+        _check_exceptions(block["except"], names.read_range(block.get("cidr")))
+    if not peer:
+        peer.required("must specify a peer")
+    elif block.value is not None and len(peer.value) > 1:
+        peer.forbidden("may not specify both ipBlock and another peer")
+
+
+def _check_exceptions(exceptions: Field, whole: names.Network | None) -> None:
+    if whole is None:
+        return
+    for each in exceptions:
+        each.check(names.address_range)
+        part = names.read_range(each.value)
+        if part is not None and not _is_strictly_within(part, whole):
+            each.invalid("must be a strict subset of `cidr`")
+
+
+def _is_strictly_within(part: names.Network, whole: names.Network) -> bool:
+    return part.version == whole.version and part.network_address in whole and part.prefixlen > whole.prefixlen

@@ -1,7 +1,8 @@
-"""What things may be called. Each function returns what is wrong with a name, nothing if it will do."""
+"""What names, keys and addresses may look like. Each rule returns what is wrong with a text, nothing if it will do."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from functools import lru_cache
 from typing import Final
@@ -45,37 +46,40 @@ _CONFIG_KEY_RULE: Final = (
     "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
 )
 
+_ADDRESS_RULE: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_RANGE_RULE: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+
 Details = tuple[str, ...]
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_LOCAL_MULTICAST: Final[dict[int, Network]] = {
+    4: ipaddress.ip_network("224.0.0.0/24"),
+    6: ipaddress.ip_network("ff02::/16"),
+}
 
 
 @lru_cache(maxsize=4096)
 def subdomain(name: str) -> Details:
     """Most objects: letters, digits, dashes and dots."""
-    too_long = (_too_long(_LONGEST_SUBDOMAIN),) if len(name) > _LONGEST_SUBDOMAIN else ()
-    return too_long if _IS_SUBDOMAIN.fullmatch(name) else (*too_long, _SUBDOMAIN_RULE)
+    return _problems(name, _LONGEST_SUBDOMAIN, _IS_SUBDOMAIN, _SUBDOMAIN_RULE)
 
 
 @lru_cache(maxsize=4096)
 def label(name: str) -> Details:
     """Names that become part of a host name: no dots."""
-    too_long = (_too_long(_LONGEST_LABEL),) if len(name) > _LONGEST_LABEL else ()
-    if _IS_LABEL.fullmatch(name):
-        return too_long
-    return (*too_long, "must not contain dots" if _IS_SUBDOMAIN.fullmatch(name) else _LABEL_RULE)
+    rule = "must not contain dots" if _IS_SUBDOMAIN.fullmatch(name) else _LABEL_RULE
+    return _problems(name, _LONGEST_LABEL, _IS_LABEL, rule)
 
 
 def label_with_letter(name: str) -> Details:
     """Versions and other names that begin with a letter: no dots."""
-    too_long = (_too_long(_LONGEST_LABEL),) if len(name) > _LONGEST_LABEL else ()
-    return too_long if _IS_LETTER_FIRST.fullmatch(name) else (*too_long, _LETTER_FIRST_RULE)
+    return _problems(name, _LONGEST_LABEL, _IS_LETTER_FIRST, _LETTER_FIRST_RULE)
 
 
 def host(name: str) -> Details:
     """Hosts, of which the first part may be a star."""
-    if "*" not in name:
-        return subdomain(name)
-    too_long = (_too_long(_LONGEST_SUBDOMAIN),) if len(name) > _LONGEST_SUBDOMAIN else ()
-    return too_long if _IS_WILDCARD.fullmatch(name) else (*too_long, _WILDCARD_RULE)
+    return _problems(name, _LONGEST_SUBDOMAIN, _IS_WILDCARD, _WILDCARD_RULE) if "*" in name else subdomain(name)
 
 
 def path_segment(name: str) -> Details:
@@ -138,6 +142,67 @@ def config_key(name: str) -> Details:
 
 def port_number(number: int) -> Details:
     return () if 1 <= number <= 65535 else ("must be between 1 and 65535, inclusive",)
+
+
+def port(number_or_name: int | str) -> Details:
+    """Ports that are named by their number or by their name."""
+    return port_name(number_or_name) if isinstance(number_or_name, str) else port_number(number_or_name)
+
+
+def address(text: str) -> Details:
+    """Addresses of the network."""
+    return (_ADDRESS_RULE,) if read_address(text) is None else ()
+
+
+def address_range(text: str) -> Details:
+    """Ranges of addresses."""
+    return (_RANGE_RULE,) if read_range(text) is None else ()
+
+
+def canonical_address(name: str) -> Details:
+    """Objects that are named like an address."""
+    found = read_address(name)
+    if found is None:
+        return (_ADDRESS_RULE,)
+    return () if str(found) == name else (f'must be in canonical form ("{found}")',)
+
+
+def endpoint_address(text: str) -> Details:
+    """Addresses that others are to reach."""
+    found = read_address(text)
+    if found is None:
+        return ("must be a valid IP address",)
+    refused = (
+        (found.is_unspecified, f"may not be unspecified ({text})"),
+        (found.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        (found.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+        (
+            found in _LOCAL_MULTICAST[found.version],
+            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
+        ),
+    )
+    return tuple(detail for is_refused, detail in refused if is_refused)
+
+
+def read_address(text: str) -> Address | None:
+    """The address that a text is; None if it is none. One with a zone (`fe80::1%eth0`) is none."""
+    try:
+        return None if "%" in text else ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def read_range(text: str) -> Network | None:
+    """The range of addresses that a text is; None if it is none."""
+    try:
+        return ipaddress.ip_network(text, strict=False) if "/" in text and "%" not in text else None
+    except ValueError:
+        return None
+
+
+def _problems(name: str, longest: int, pattern: re.Pattern[str], rule: str) -> Details:
+    too_long = (_too_long(longest),) if len(name) > longest else ()
+    return too_long if pattern.fullmatch(name) else (*too_long, rule)
 
 
 def _too_long(most: int) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from stowplan.embedded.admission.validation.problems import Problems
+from stowplan.embedded.admission.validation.field import Field
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -13,64 +14,54 @@ _FIXED: Final = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
-_ONLY_ADDITIONS: Final = "only additions are allowed (no mutations or deletions)"
 
 
-def check_pod_update(problems: Problems, pod: Object, before: Object) -> None:
+def check_pod_update(pod: Field, before: Object) -> None:
     """Compare a pod with what it was."""
-    _check_status(problems, pod, before.get("status") or {})
+    _check_status(pod, before.get("status") or {})
     spec, old = pod["spec"], before["spec"]
-    if spec == old:
+    if spec.value == old:
         return
     for field in ("containers", "initContainers"):
         if len(spec.get(field, ())) != len(old.get(field, ())):
-            problems.forbidden(f"spec.{field}", "pod updates may not add or remove containers")
+            spec[field].forbidden("pod updates may not add or remove containers")
             return
-    _check_deadline(problems, spec, old)
-    if not _check_gates(problems, spec, old):
+    _check_deadline(spec["activeDeadlineSeconds"], old.get("activeDeadlineSeconds"))
+    if not _check_gates(spec["schedulingGates"], old):
         return
-    wanted = _with_allowed_changes(spec, old)
+    wanted = _with_allowed_changes(spec.value, old)
     if old.get("schedulingGates"):
-        _check_gated(problems, spec, old)
-        wanted = _with_gated_changes(wanted, spec)
-    if wanted != spec:
-        changed = sorted(name for name in spec.keys() | wanted.keys() if spec.get(name) != wanted.get(name))
-        problems.forbidden("spec", f"{_FIXED}\nchanged: {', '.join(f'spec.{name}' for name in changed)}")
+        _check_gated(spec, old)
+        wanted = _with_gated_changes(wanted, spec.value)
+    if wanted != spec.value:
+        changed = sorted(name for name in spec.value.keys() | wanted.keys() if spec.get(name) != wanted.get(name))
+        spec.forbidden(f"{_FIXED}\nchanged: {', '.join(f'spec.{name}' for name in changed)}")
 
 
-def _check_status(problems: Problems, pod: Object, old: Object) -> None:
-    status = pod.get("status") or {}
+def _check_status(pod: Field, old: Object) -> None:
+    status = pod["status"]
     if "qosClass" in old:
-        problems.check_unchanged("status.qosClass", status.get("qosClass"), old["qosClass"])
+        status["qosClass"].check_unchanged(old["qosClass"])
     nominated = status.get("nominatedNodeName")
     if nominated and nominated != old.get("nominatedNodeName") and pod["spec"].get("nodeName"):
-        detail = "may not be set on pods that are already bound to a node"
-        problems.forbidden("status.nominatedNodeName", detail)
+        status["nominatedNodeName"].forbidden("may not be set on pods that are already bound to a node")
 
 
-def _check_deadline(problems: Problems, spec: Object, old: Object) -> None:
-    path, deadline, before = (
-        "spec.activeDeadlineSeconds",
-        spec.get("activeDeadlineSeconds"),
-        old.get("activeDeadlineSeconds"),
-    )
+def _check_deadline(deadline: Field, before: int | None) -> None:
     if before is None:
         return
-    if deadline is None:
-        problems.invalid(path, None, "must not update from a positive integer to nil value")
-    elif deadline > before:
-        problems.invalid(path, deadline, "must be less than or equal to previous value")
+    if deadline.value is None:
+        deadline.invalid("must not update from a positive integer to nil value")
+    deadline.check_at_most(before, "must be less than or equal to previous value")
 
 
-def _check_gates(problems: Problems, spec: Object, old: Object) -> bool:
+def _check_gates(gates: Field, old: Object) -> bool:
     known = {gate.get("name") for gate in old.get("schedulingGates", ())}
-    is_fine = True
-    for index, gate in enumerate(spec.get("schedulingGates", ())):
-        if gate.get("name") not in known:
-            detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'"
-            problems.forbidden(f"spec.schedulingGates[{index}].name", detail)
-            is_fine = False
-    return is_fine
+    unknown = [gate for gate in gates if gate.get("name") not in known]
+    for gate in unknown:
+        detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'"
+        gate["name"].forbidden(detail)
+    return not unknown
 
 
 def _with_allowed_changes(spec: Object, old: Object) -> Object:
@@ -101,21 +92,21 @@ def _with_gated_changes(wanted: Object, spec: Object) -> Object:
     return wanted
 
 
-def _check_gated(problems: Problems, spec: Object, old: Object) -> None:
+def _check_gated(spec: Field, old: Object) -> None:
     selector = spec.get("nodeSelector", {})
     if any(selector.get(key) != value for key, value in old.get("nodeSelector", {}).items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        problems.invalid("spec.nodeSelector", selector, detail)
-    before, now = _required_terms(old), _required_terms(spec)
+        spec["nodeSelector"].invalid(detail, selector)
+    before = reading.entries(old, "affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
     if not before:
         return
-    path = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
-    if len(now) != len(before):
-        problems.invalid(path, now, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
+    terms = spec["affinity"]["nodeAffinity"][_REQUIRED]["nodeSelectorTerms"]
+    if len(terms.value or ()) != len(before):
+        terms.invalid("no additions/deletions to non-empty NodeSelectorTerms list are allowed", terms.value or [])
         return
-    for index, (was, term) in enumerate(zip(before, now, strict=True)):
-        if not _narrows(was, term):
-            problems.invalid(f"{path}[{index}]", term, _ONLY_ADDITIONS)
+    for was, term in zip(before, terms, strict=True):
+        if not _narrows(was, term.value):
+            term.invalid("only additions are allowed (no mutations or deletions)")
 
 
 def _narrows(was: Object, term: Object) -> bool:
@@ -127,12 +118,6 @@ def _narrows(was: Object, term: Object) -> bool:
         if term.get(field, [])[: len(old)] != old:
             return False
     return True
-
-
-def _required_terms(spec: Object) -> list[Object]:
-    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
-    terms: list[Object] = required.get("nodeSelectorTerms", [])
-    return terms
 
 
 def _take(target: Object, source: Object, field: str) -> None:

@@ -1,136 +1,233 @@
-"""Checks the spec of a pod or of a template of pods. What a pod may change later is in `pod_updates`."""
+"""Rules of the spec of a pod or of a template of pods, its containers and volumes.
+
+Where a pod wants to run is checked in `scheduling`, what it asks for in `resources`, what it may change later in
+`pod_updates`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Collection, Iterable
+from functools import lru_cache, partial
+from typing import Final
 
 import msgspec
 
-from stowplan.embedded.admission.validation import affinity, names, placement, volumes
-from stowplan.embedded.admission.validation.containers import check_containers
+from stowplan.embedded.admission.validation import names, scheduling
+from stowplan.embedded.admission.validation.field import Field, Problems, if_given, one_of
 from stowplan.embedded.admission.validation.metadata import check_labels
-from stowplan.embedded.admission.validation.problems import Problems
 from stowplan.embedded.admission.validation.resources import check_amounts, check_requirements
 from stowplan.embedded.objects.errors import Cause
-from stowplan.embedded.objects.resource import Object
 from stowplan.model import json_values
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 _SYSTEMS: Final = ("linux", "windows")
 _LONGEST_DEADLINE: Final = 2**31 - 1
-_DEADLINE_RULE: Final = f"must be between 1 and {_LONGEST_DEADLINE}, inclusive"
+_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
+_PROBE_NUMBERS: Final = (
+    "initialDelaySeconds",
+    "timeoutSeconds",
+    "periodSeconds",
+    "successThreshold",
+    "failureThreshold",
+)
+#: What the source of a volume cannot do without.
+_NEEDED_BY_SOURCE: Final = {
+    "persistentVolumeClaim": "claimName",
+    "configMap": "name",
+    "secret": "secretName",
+    "hostPath": "path",
+    "csi": "driver",
+}
 
 _ENCODER: Final = msgspec.json.Encoder()
 
-_Check = Callable[[Problems, Any, str], None]
 
-
-def check_pod(problems: Problems, pod: Object) -> None:
+def check_pod(pod: Field) -> None:
     """Check a pod, new or changed."""
-    problems.causes += _causes(_ENCODER.encode(pod["spec"]), problems.gates)
+    pod.problems.causes += _causes(_ENCODER.encode(pod.value["spec"]), pod.problems.gates)
 
 
-def check_new_pod(problems: Problems, pod: Object) -> None:
+def check_new_pod(pod: Field) -> None:
     """Check what is asked of new pods only."""
     spec = pod["spec"]
     if "ephemeralContainers" in spec:
-        problems.forbidden("spec.ephemeralContainers", "cannot be set on create")
+        spec["ephemeralContainers"].forbidden("cannot be set on create")
     if spec.get("schedulingGates") and spec.get("nodeName"):
-        problems.forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
+        spec["nodeName"].forbidden("cannot be set until all schedulingGates have been cleared")
 
 
 @lru_cache(maxsize=1024)
 def _causes(spec: bytes, gates: frozenset[str]) -> tuple[Cause, ...]:
     """What is wrong with the spec of a pod. Pods come by the thousand from one template, which is checked once."""
     problems = Problems(gates)
-    check_spec(problems, json_values.read(spec), "spec")
+    check_spec(Field(problems, "spec", json_values.read(spec)))
     return tuple(problems.causes)
 
 
-def check_spec(problems: Problems, spec: Object, path: str) -> None:
+def check_spec(spec: Field) -> None:
     """Check the spec of a pod, or of a template."""
-    found = volumes.check_volumes(problems, spec["volumes"], f"{path}.volumes") if "volumes" in spec else set()
-    check_containers(problems, spec, path, found)
-    policy = spec.get("restartPolicy", "")
-    if policy not in RESTART_POLICIES:
-        problems.unsupported(f"{path}.restartPolicy", policy, RESTART_POLICIES)
-    policy = spec.get("dnsPolicy", "")
-    if policy not in _DNS_POLICIES:
-        problems.unsupported(f"{path}.dnsPolicy", policy, _DNS_POLICIES)
-    for name, check in _OPTIONAL:
-        if name in spec:
-            check(problems, spec[name], f"{path}.{name}")
+    volumes = _check_volumes(spec["volumes"])
+    _check_containers(spec, volumes)
+    spec["restartPolicy"].check_is_one_of(RESTART_POLICIES)
+    spec["dnsPolicy"].check_is_one_of(_DNS_POLICIES)
+    spec.check_present(_OF_SPECS)
     if spec.get("hostPID") and spec.get("shareProcessNamespace"):
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
-        problems.invalid(f"{path}.securityContext.shareProcessNamespace", True, detail)
+        spec["securityContext"]["shareProcessNamespace"].invalid(detail, True)
 
 
-def _check_subdomain(problems: Problems, name: str, path: str) -> None:
-    if name and (found := names.subdomain(name)):
-        problems.each(path, name, found)
-
-
-def _check_host_name(problems: Problems, name: str, path: str) -> None:
-    if name:
-        problems.each(path, name, names.label(name))
-
-
-def _check_deadline(problems: Problems, seconds: int, path: str) -> None:
-    if not 1 <= seconds <= _LONGEST_DEADLINE:
-        problems.invalid(path, seconds, _DEADLINE_RULE)
-
-
-def _check_preemption(problems: Problems, policy: str, path: str) -> None:
-    problems.check_one_of(path, policy, _PREEMPTION_POLICIES)
-
-
-def _check_system(problems: Problems, system: Object, path: str) -> None:
-    if not system.get("name"):
-        problems.required(f"{path}.name")
-    else:
-        problems.check_one_of(path, system["name"], _SYSTEMS)
-
-
-def _check_claims(problems: Problems, claims: list[Object], path: str) -> None:
+def _check_volumes(volumes: Field) -> set[str]:
+    """Check that each volume has a name of its own and one source; return their names."""
     taken: set[str] = set()
-    for index, claim in enumerate(claims):
-        place, name = f"{path}[{index}]", claim.get("name", "")
-        direct, template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")
-        if not name:
-            problems.required(f"{place}.name")
-        elif name in taken:
-            problems.duplicate(f"{place}.name", name)
+    for volume in volumes:
+        sources = [name for name in volume.value if name != "name"]
+        for extra in sources[1:]:
+            volume[extra].forbidden("may not specify more than 1 volume type")
+        if sources and (needed := _NEEDED_BY_SOURCE.get(sources[0])):
+            volume[sources[0]][needed].check_needed()
+        volume["name"].check_needed(names.label)
+        volume["name"].check_unique(taken)
+    return taken
+
+
+def _check_containers(spec: Field, volumes: Collection[str]) -> None:
+    if not spec["containers"].check_needed():
+        return
+    taken: set[str] = set()
+    for name in ("containers", "initContainers"):
+        for container in spec[name]:
+            _check_container(container, taken)
+            if "volumeMounts" in container.value:
+                _check_mounts(container["volumeMounts"], volumes)
+    if any(port.get("hostPort") for container in spec.value["containers"] for port in container.get("ports", ())):
+        _check_host_ports(spec)
+
+
+def _check_host_ports(spec: Field) -> None:
+    """Check that a pod does not ask twice for one port of its node."""
+    taken: set[str] = set()
+    for port in (port for container in spec["containers"] for port in container["ports"] if port.get("hostPort")):
+        number = port.get("hostPort")
+        wanted = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{number}"
+        if wanted in taken:
+            port["hostPort"].duplicate(shown=wanted)
+        taken.add(wanted)
+        if spec.get("hostNetwork") and number != port.get("containerPort"):
+            port["hostPort"].invalid("must match `containerPort` when `hostNetwork` is true")
+
+
+def _check_container(container: Field, taken: set[str]) -> None:
+    name, image = container["name"], container["image"]
+    if name.check_needed(names.label) and not names.label(name.value) and name.value in taken:
+        name.duplicate()
+    taken.add(name.value or "")
+    if image.check_needed() and image.value != image.value.strip():
+        image.invalid("must not have leading or trailing whitespace")
+    container.check_present(_OF_CONTAINERS)
+
+
+def _check_ports(ports: Field) -> None:
+    taken: set[str] = set()
+    for port in ports:
+        if port.get("name"):
+            port["name"].check(names.port_name)
+            port["name"].check_unique(taken)
+        port["containerPort"].check_needed(names.port_number)
+        port["hostPort"].check_given(names.port_number)
+        port["protocol"].check_one_of(PROTOCOLS)
+
+
+def _check_variables(variables: Field) -> None:
+    for variable in variables:
+        variable["name"].check_needed(names.environment)
+        if variable.get("value") and variable.get("valueFrom"):
+            variable["valueFrom"].invalid("may not be specified when `value` is not empty", "")
+
+
+def _check_mounts(mounts: Field, volumes: Collection[str]) -> None:
+    taken: set[str] = set()
+    for mount in mounts:
+        name, path = mount["name"], mount["mountPath"]
+        name.check_needed()
+        if (name.value or "") not in volumes:
+            name.not_found(name.value or "")
+        if path.check_needed() and path.value in taken:
+            path.invalid("must be unique")
+        taken.add(path.value or "")
+
+
+def _check_probe(probe: Field) -> None:
+    handlers = [name for name in _HANDLERS if name in probe]
+    if not handlers:
+        probe.required("must specify a handler type")
+    for extra in handlers[1:]:
+        probe[extra].forbidden("may not specify more than 1 handler type")
+    for name in ("httpGet", "tcpSocket", "grpc"):
+        if name in probe:
+            probe[name]["port"].check(names.port, 0)
+    for name in _PROBE_NUMBERS:
+        probe[name].check_not_negative()
+
+
+def _check_claims(claims: Field) -> None:
+    taken: set[str] = set()
+    for claim in claims:
+        name, direct, template = (
+            claim.get(field) for field in ("name", "resourceClaimName", "resourceClaimTemplateName")
+        )
+        if name in taken and name:
+            claim["name"].duplicate()
         else:
-            problems.each(f"{place}.name", name, names.label(name))
+            claim["name"].check_needed(names.label)
         taken.add(name)
-        shown = {"Name": name, "ResourceClaimName": direct, "ResourceClaimTemplateName": template}
+        shown = {"Name": name or "", "ResourceClaimName": direct, "ResourceClaimTemplateName": template}
         if direct is None and template is None:
-            problems.invalid(place, shown, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+            claim.invalid("must specify one of: `resourceClaimName`, `resourceClaimTemplateName`", shown)
         elif direct is not None and template is not None:
-            detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            problems.invalid(place, shown, detail)
+            claim.invalid("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified", shown)
 
 
-#: What a spec may say besides; asked for in this order, only where it is said.
-_OPTIONAL: Final[tuple[tuple[str, _Check], ...]] = (
+def _check_system(system: Field) -> None:
+    name = system["name"]
+    if name.check_needed() and name.value not in _SYSTEMS:
+        system.unsupported(_SYSTEMS, name.value)
+
+
+def _deadline(seconds: int) -> Iterable[str]:
+    return () if 1 <= seconds <= _LONGEST_DEADLINE else (f"must be between 1 and {_LONGEST_DEADLINE}, inclusive",)
+
+
+#: What a container may say besides its name, its image and its mounts.
+_OF_CONTAINERS: Final = (
+    ("ports", _check_ports),
+    ("terminationMessagePolicy", one_of("File", "FallbackToLogsOnError")),
+    ("imagePullPolicy", one_of("Always", "IfNotPresent", "Never")),
+    ("restartPolicy", one_of("Always", "Never", "OnFailure")),
+    ("env", _check_variables),
+    ("livenessProbe", _check_probe),
+    ("readinessProbe", _check_probe),
+    ("startupProbe", _check_probe),
+    ("resources", check_requirements),
+)
+#: What a spec may say besides.
+_OF_SPECS: Final = (
     ("nodeSelector", check_labels),
-    ("affinity", affinity.check_affinity),
-    ("tolerations", placement.check_tolerations),
-    ("nodeName", _check_subdomain),
-    ("serviceAccountName", _check_subdomain),
-    ("priorityClassName", _check_subdomain),
-    ("hostname", _check_host_name),
-    ("subdomain", _check_host_name),
-    ("activeDeadlineSeconds", _check_deadline),
-    ("preemptionPolicy", _check_preemption),
-    ("topologySpreadConstraints", placement.check_spread_constraints),
+    ("affinity", scheduling.check_affinity),
+    ("tolerations", scheduling.check_tolerations),
+    ("nodeName", if_given(names.subdomain)),
+    ("serviceAccountName", if_given(names.subdomain)),
+    ("priorityClassName", if_given(names.subdomain)),
+    ("hostname", if_given(names.label)),
+    ("subdomain", if_given(names.label)),
+    ("activeDeadlineSeconds", partial(Field.check, rule=_deadline)),
+    ("preemptionPolicy", one_of(*PREEMPTION_POLICIES)),
+    ("topologySpreadConstraints", scheduling.check_spread_constraints),
     ("overhead", check_amounts),
     ("resources", check_requirements),
     ("resourceClaims", _check_claims),
-    ("schedulingGates", placement.check_gates),
+    ("schedulingGates", scheduling.check_gates),
     ("os", _check_system),
 )

@@ -1,14 +1,12 @@
-"""Checks what containers and pods ask for: names of resources, amounts, requests against limits."""
+"""Rules of what containers and pods ask for: names of resources, amounts, requests against limits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
-from stowplan.embedded.admission.validation.problems import NOT_NEGATIVE, Problems
-from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.admission.validation.field import NOT_NEGATIVE, Field
 from stowplan.model.quantity import Quantity, QuantityError
 from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, NATIVE_DOMAIN, is_extended
 
@@ -18,31 +16,33 @@ _STANDARD: Final = _OF_CONTAINERS | {"storage", "pods", "services", "replication
 _QUALIFY: Final = "must be a standard resource type or fully qualified"
 _NOT_A_WHOLE: Final = "must be an integer"
 
-Amounts = Mapping[str, str]
 
-
-def check_requirements(problems: Problems, resources: Object, path: str) -> None:
+def check_requirements(resources: Field) -> None:
     """Check the limits and requests of one container."""
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    for name, amount in limits.items():
-        _check_entry(problems, name, amount, f"{path}.limits")
-    for name, amount in requests.items():
-        _check_entry(problems, name, amount, f"{path}.requests")
-        _check_against_limit(problems, name, amount, limits, path)
-    _check_huge_pages(problems, limits.keys() | requests.keys(), path)
+    if not resources.value:
+        return
+    limits, requests = resources["limits"], resources["requests"]
+    for name in limits.value or ():
+        _check_entry(limits, name)
+    for name in requests.value or ():
+        _check_entry(requests, name)
+        _check_against_limit(requests, name, limits)
+    mentioned = {*(limits.value or ()), *(requests.value or ())}
+    has_pages = any(name.startswith(HUGE_PAGES_PREFIX) for name in mentioned)
+    if has_pages and CPU not in mentioned and MEMORY not in mentioned:
+        resources.forbidden("HugePages require cpu or memory")
 
 
-def check_amounts(problems: Problems, amounts: Amounts, path: str, *, in_brackets: bool = True) -> None:
+def check_amounts(amounts: Field, *, in_brackets: bool = True) -> None:
     """Check a list of amounts of anything, such as what a node has."""
-    for name, amount in amounts.items():
+    for name, amount in (amounts.value or {}).items():
         if _objections(name, amount):
-            check_amount(problems, name, amount, f"{path}[{name}]" if in_brackets else f"{path}.{name}")
+            check_amount(amounts.entry(name) if in_brackets else amounts[name], name)
 
 
-def check_amount(problems: Problems, name: str, amount: str, path: str) -> None:
+def check_amount(amount: Field, name: str) -> None:
     """Check that an amount is none below nothing, and whole where the resource only comes whole."""
-    for objection in _objections(name, amount):
-        problems.invalid(path, amount, objection)
+    amount.check(partial(_objections, name))
 
 
 @lru_cache(maxsize=1024)
@@ -58,49 +58,45 @@ def is_counted(name: str) -> bool:
     return name in ("pods", "services", "replicationcontrollers", "resourcequotas") or is_extended(name)
 
 
-def check_name(problems: Problems, name: str, path: str, standard: frozenset[str] = _STANDARD) -> None:
+def check_name(amount: Field, name: str, standard: frozenset[str] = _STANDARD) -> None:
     """Check that a name is one that a resource can have."""
     if found := names.qualified(name):
-        problems.each(path, name, found)
+        for detail in found:
+            amount.invalid(detail, name)
     elif "/" not in name and name not in standard and not name.startswith(HUGE_PAGES_PREFIX):
-        problems.invalid(path, name, _QUALIFY)
+        amount.invalid(_QUALIFY, name)
 
 
-def _check_entry(problems: Problems, name: str, amount: str, path: str) -> None:
+def _check_entry(amounts: Field, name: str) -> None:
     if name in _OF_CONTAINERS:
-        if Quantity.parse(amount).sign < 0:
-            problems.invalid(f"{path}[{name}]", amount, NOT_NEGATIVE)
+        if Quantity.parse(amounts.value[name]).sign < 0:
+            amounts.entry(name).invalid(NOT_NEGATIVE)
         return
-    place = f"{path}[{name}]"
-    check_name(problems, name, place)
+    amount = amounts.entry(name)
+    check_name(amount, name)
     if "/" not in name:
         if not name.startswith(HUGE_PAGES_PREFIX):
-            problems.invalid(place, name, "must be a standard resource for containers")
+            amount.invalid("must be a standard resource for containers", name)
     elif NATIVE_DOMAIN not in name and not is_extended(name):
-        problems.invalid(place, name, "doesn't follow extended resource name standard")
-    check_amount(problems, name, amount, place)
-    if name.startswith(HUGE_PAGES_PREFIX) and not _fills_pages(name, amount):
-        problems.invalid(place, amount, f"{amount} is not positive integer multiple of {name}")
+        amount.invalid("doesn't follow extended resource name standard", name)
+    check_amount(amount, name)
+    if name.startswith(HUGE_PAGES_PREFIX) and not _fills_pages(name, amount.value):
+        amount.invalid(f"{amount.value} is not positive integer multiple of {name}")
 
 
-def _check_against_limit(problems: Problems, name: str, amount: str, limits: Amounts, path: str) -> None:
+def _check_against_limit(requests: Field, name: str, limits: Field) -> None:
     limit = limits.get(name)
     can_overcommit = not name.startswith(HUGE_PAGES_PREFIX) and ("/" not in name or NATIVE_DOMAIN in name)
     if limit is None:
         if not can_overcommit:
-            problems.required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+            limits.required("Limit must be set for non overcommitable resources")
         return
+    amount = requests.get(name)
     order = Quantity.parse(amount).compare(Quantity.parse(limit))
     if not can_overcommit and order != 0:
-        problems.invalid(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}")
+        requests.invalid(f"must be equal to {name} limit of {limit}", amount)
     elif order > 0:
-        problems.invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit of {limit}")
-
-
-def _check_huge_pages(problems: Problems, mentioned: set[str], path: str) -> None:
-    has_pages = any(name.startswith(HUGE_PAGES_PREFIX) for name in mentioned)
-    if has_pages and CPU not in mentioned and MEMORY not in mentioned:
-        problems.forbidden(path, "HugePages require cpu or memory")
+        requests.invalid(f"must be less than or equal to {name} limit of {limit}", amount)
 
 
 @lru_cache(maxsize=1024)

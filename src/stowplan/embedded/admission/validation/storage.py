@@ -1,13 +1,33 @@
-"""Checks what describes storage beside volumes and their classes: drivers, attachments, attributes."""
+"""Rules of storage: volumes and claims for them, classes, drivers, attachments."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
-from stowplan.embedded.admission.validation.problems import IMMUTABLE, Problems
+from stowplan.embedded.admission.validation.field import IMMUTABLE, NOT_POSITIVE, Field
+from stowplan.embedded.admission.validation.metadata import check_label_selector
 from stowplan.embedded.objects.resource import Object
+from stowplan.model.quantity import Quantity
 
+_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
+_CLASS_RECLAIM_POLICIES: Final = ("Delete", "Retain")
+_BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
+#: What a volume says besides where it comes from.
+_NOT_A_SOURCE: Final = frozenset(
+    (
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    )
+)
 _GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLES: Final = ("Persistent", "Ephemeral")
 _LEAST_TOKEN_SECONDS: Final = 600
@@ -16,88 +36,157 @@ _LONGEST_DRIVER: Final = 63
 _ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
-def check_driver(problems: Problems, driver: Object) -> None:
+def check_claim(claim: Field) -> None:
+    """Check a claim for a volume."""
+    spec = claim["spec"]
+    spec["accessModes"].check_needed(detail="at least 1 access mode is required")
+    _check_each_one_of(spec["accessModes"], _ACCESS_MODES)
+    check_label_selector(spec["selector"])
+    size = Field(spec.problems, "spec.resources[storage]", spec["resources"]["requests"].get("storage"))
+    if size.value is None:
+        size.required()
+    else:
+        size.check(_size)
+
+
+def check_claim_update(claim: Field, before: Object) -> None:
+    """A claim, once made, only grows; its volume and class may be filled in."""
+    spec, old = dict(claim.value["spec"]), dict(before["spec"])
+    for field in ("volumeName", "storageClassName"):
+        if not old.get(field):
+            spec.pop(field, None)
+            old.pop(field, None)
+    for each in (spec, old):
+        each.pop("resources", None)
+        each.pop("volumeAttributesClassName", None)
+    if spec != old:
+        detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName"
+        claim["spec"].forbidden(f"{detail} for bound claims")
+
+
+def check_volume(volume: Field) -> None:
+    """Check a volume: its size, how it is accessed, and that it comes from one place."""
+    spec = volume["spec"]
+    spec["accessModes"].check_needed()
+    _check_each_one_of(spec["accessModes"], _ACCESS_MODES)
+    size = spec["capacity"].entry("storage")
+    if size.value is None:
+        spec["capacity"].required()
+    else:
+        size.check(_size)
+    sources = sorted(spec.value.keys() - _NOT_A_SOURCE)
+    if not sources:
+        spec.required("must specify a volume type")
+    for extra in sources[1:]:
+        spec[extra].forbidden("may not specify more than 1 volume type")
+    if "local" in spec and "nodeAffinity" not in spec:
+        spec["nodeAffinity"].required("Local volume requires node affinity")
+    spec["persistentVolumeReclaimPolicy"].check_one_of(_RECLAIM_POLICIES)
+
+
+def check_volume_update(volume: Field, before: Object) -> None:
+    """A volume stays where it is; who has it may change."""
+    spec, old = volume["spec"], before["spec"]
+    sources = (spec.value.keys() | old.keys()) - _NOT_A_SOURCE
+    if any(spec.get(source) != old.get(source) for source in sources):
+        spec["persistentvolumesource"].forbidden("spec.persistentvolumesource is immutable after creation")
+    spec["volumeMode"].check_unchanged(old.get("volumeMode"))
+    if old.get("nodeAffinity"):
+        spec["nodeAffinity"].check_unchanged(old["nodeAffinity"])
+
+
+def check_class(storage_class: Field) -> None:
+    """Check a storage class."""
+    provisioner = Field(storage_class.problems, "provisioner", storage_class.get("provisioner", "").lower())
+    provisioner.check_needed(names.qualified)
+    storage_class["reclaimPolicy"].check_one_of(_CLASS_RECLAIM_POLICIES)
+    storage_class["volumeBindingMode"].check_one_of(_BINDING_MODES)
+
+
+def check_driver(driver: Field) -> None:
     """Check a CSI driver."""
     spec = driver["spec"]
-    problems.check_one_of("spec.fsGroupPolicy", spec["fsGroupPolicy"], _GROUP_POLICIES)
-    audiences = set()
-    for index, request in enumerate(spec.get("tokenRequests", ())):
-        audience, path = request.get("audience", ""), f"spec.tokenRequests[{index}]"
-        if audience in audiences:
-            problems.duplicate(f"{path}.audience", audience)
+    spec["fsGroupPolicy"].check_one_of(_GROUP_POLICIES)
+    audiences: set[str] = set()
+    for request in spec["tokenRequests"]:
+        if request.get("audience", "") in audiences:
+            request["audience"].duplicate(shown=request.get("audience", ""))
             continue
-        audiences.add(audience)
-        seconds = request.get("expirationSeconds", _LEAST_TOKEN_SECONDS)
-        if seconds < _LEAST_TOKEN_SECONDS:
-            problems.invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
-        if seconds > _MOST_TOKEN_SECONDS:
-            detail = "may not specify a duration larger than 2^32 seconds"
-            problems.invalid(f"{path}.expirationSeconds", seconds, detail)
-    for mode in spec["volumeLifecycleModes"]:
-        problems.check_one_of("spec.volumeLifecycleModes", mode, _LIFECYCLES)
+        audiences.add(request.get("audience", ""))
+        seconds = request["expirationSeconds"]
+        if seconds.value is not None and seconds.value < _LEAST_TOKEN_SECONDS:
+            seconds.invalid("may not specify a duration less than 10 minutes")
+        seconds.check_at_most(_MOST_TOKEN_SECONDS, "may not specify a duration larger than 2^32 seconds")
+    _check_each_one_of(spec["volumeLifecycleModes"], _LIFECYCLES)
 
 
-def check_driver_update(problems: Problems, driver: Object, before: Object) -> None:
+def check_driver_update(driver: Field, before: Object) -> None:
     spec, old = driver["spec"], before.get("spec") or {}
     # Upstream calls the path so.
-    problems.check_unchanged("spec.attachedRequired", spec.get("attachRequired"), old.get("attachRequired"))
-    modes = spec.get("volumeLifecycleModes")
-    problems.check_unchanged("spec.volumeLifecycleModes", modes, old.get("volumeLifecycleModes"))
+    Field(spec.problems, "spec.attachedRequired", spec.get("attachRequired")).check_unchanged(old.get("attachRequired"))
+    spec["volumeLifecycleModes"].check_unchanged(old.get("volumeLifecycleModes"))
 
 
-def check_attachment(problems: Problems, attachment: Object) -> None:
+def check_attachment(attachment: Field) -> None:
     """Check the note that a volume is to be attached to a node."""
-    spec = attachment.get("spec") or {}
-    check_driver_name(problems, spec.get("attacher", ""), "spec.attacher")
-    source = spec.get("source") or {}
-    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
-    if name is None and inline is None:
-        problems.required("spec.source", _ONE_SOURCE)
-    elif name is not None and inline is not None:
-        problems.forbidden("spec.source", _ONE_SOURCE)
-    elif name == "":
-        problems.required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")
-    node = spec.get("nodeName", "")
-    problems.each("spec.nodeName", node, names.subdomain(node))
+    spec, source = attachment["spec"], attachment["spec"]["source"]
+    _check_driver_name(spec["attacher"])
+    name, inline = source["persistentVolumeName"], source["inlineVolumeSpec"]
+    if name.value is None and inline.value is None:
+        source.required(_ONE_SOURCE)
+    elif name.value is not None and inline.value is not None:
+        source.forbidden(_ONE_SOURCE)
+    elif name.value == "":
+        name.required("must specify non empty persistentVolumeName")
+    spec["nodeName"].check(names.subdomain)
 
 
-def check_attachment_update(problems: Problems, attachment: Object, before: Object) -> None:
-    spec = attachment.get("spec") or {}
-    if spec != before.get("spec"):
-        source = spec.get("source") or {}
+def check_attachment_update(attachment: Field, before: Object) -> None:
+    spec = attachment["spec"]
+    if (spec.value or {}) != before.get("spec"):
         # The fields as Go has them, as upstream shows them.
         shown = {
             "Attacher": spec.get("attacher", ""),
             "Source": {
-                "PersistentVolumeName": source.get("persistentVolumeName"),
-                "InlineVolumeSpec": source.get("inlineVolumeSpec"),
+                "PersistentVolumeName": spec["source"].get("persistentVolumeName"),
+                "InlineVolumeSpec": spec["source"].get("inlineVolumeSpec"),
             },
             "NodeName": spec.get("nodeName", ""),
         }
-        problems.invalid("spec", shown, IMMUTABLE)
+        spec.invalid(IMMUTABLE, shown)
 
 
-def check_attributes(problems: Problems, attributes: Object) -> None:
+def check_attributes(attributes: Field) -> None:
     """Check a class of attributes that volumes can be given."""
-    check_driver_name(problems, attributes.get("driverName", ""), "driverName")
-    parameters = attributes.get("parameters") or {}
+    _check_driver_name(attributes["driverName"])
+    parameters = attributes["parameters"]
     if "" in parameters:
-        problems.invalid("parameters", "", "field can not be empty.")
-    if not parameters:
-        problems.required("parameters", "must contain at least one key/value pair")
+        parameters.invalid("field can not be empty.", "")
+    parameters.check_needed(detail="must contain at least one key/value pair")
 
 
-def check_attributes_update(problems: Problems, attributes: Object, before: Object) -> None:
+def check_attributes_update(attributes: Field, before: Object) -> None:
     for field in ("driverName", "parameters"):
         if attributes.get(field) != before.get(field):
-            problems.forbidden(field, f"updates to {field} are forbidden.")
+            attributes[field].forbidden(f"updates to {field} are forbidden.")
 
 
-def check_driver_name(problems: Problems, name: str, path: str) -> None:
+def _check_driver_name(name: Field) -> None:
     """Check the name of a driver, wherever it is named."""
-    if not name:
-        problems.required(path)
+    if not name.check_needed():
         return
-    if len(name) > _LONGEST_DRIVER:
-        problems.too_long(path, _LONGEST_DRIVER)
-    problems.each(path, name, names.subdomain(name.lower()))
+    if len(name.value) > _LONGEST_DRIVER:
+        name.too_long(_LONGEST_DRIVER)
+    for detail in names.subdomain(name.value.lower()):
+        name.invalid(detail)
+
+
+def _check_each_one_of(values: Field, supported: tuple[str, ...]) -> None:
+    """Refuse values outside a fixed list; upstream does not say which of them."""
+    for value in values.value or ():
+        if value not in supported:
+            values.unsupported(supported, value)
+
+
+def _size(amount: str) -> tuple[str, ...]:
+    return (NOT_POSITIVE,) if Quantity.parse(str(amount)).sign <= 0 else ()
