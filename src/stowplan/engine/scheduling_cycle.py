@@ -59,7 +59,7 @@ class Found(msgspec.Struct, frozen=True):
     is_kept: bool
 
 
-class Narrowed(msgspec.Struct, frozen=True):
+class LeftByExtenders(msgspec.Struct, frozen=True):
     """The rows that the extenders leave, and the order in which they name them."""
 
     found: Found
@@ -117,7 +117,7 @@ async def _choose_among(
         return Chosen(pod, nodes[nominated].metadata.name, nominated, found.count)
     if found.kept.filtering.pre.narrowed is not None:
         pass_by_narrowed(field, found)
-    narrowed: Narrowed | None = None
+    left: LeftByExtenders | None = None
     if extenders is None:
         enough = _enough(field, profile, None)
         found = found if enough >= len(table.nodes) else sampled(field, found, enough)
@@ -125,14 +125,14 @@ async def _choose_among(
         answer = await _narrow(field, profile, pod, found, extenders)
         if isinstance(answer, Refused):
             return answer
-        narrowed, found = answer, answer.found
+        left, found = answer, answer.found
     if found.count == 1:
         row = int(np.argmax(found.feasible))
         return Chosen(pod, nodes[row].metadata.name, row, 1)
-    ranking = rank(field, profile, pod, found, as_empty=narrowed is not None and narrowed.has_whole_nodes)
+    ranking = rank(field, profile, pod, found, as_empty=left is not None and left.has_whole_nodes)
     total = ranking.total
-    if extenders is not None and narrowed is not None:
-        total, row = await _prioritize(field, pod, narrowed, total.copy(), extenders)
+    if extenders is not None and left is not None:
+        total, row = await _prioritize(field, pod, left, total.copy(), extenders)
     else:
         row = pick(field, total, found)
     return Chosen(pod, nodes[row].metadata.name, row, found.count, int(total[row]))
@@ -204,7 +204,9 @@ def in_order(field: Field, found: Found) -> Rows:
 # What extenders say
 
 
-async def _narrow(field: Field, profile: Profile, pod: Pod, found: Found, extenders: Extenders) -> Narrowed | Refused:
+async def _narrow(
+    field: Field, profile: Profile, pod: Pod, found: Found, extenders: Extenders
+) -> LeftByExtenders | Refused:
     """Take a sample, and leave what no extender refuses."""
     table = field.table
     verdict = found.verdict or found.kept.filtering.verdict()
@@ -221,17 +223,15 @@ async def _narrow(field: Field, profile: Profile, pod: Pod, found: Found, extend
     feasible[order] = True
     if not np.array_equal(feasible, found.feasible):
         found = Found(found.kept, found.verdict, feasible, len(answer.names), is_kept=False)
-    return Narrowed(found, order, answer.has_whole_nodes)
+    return LeftByExtenders(found, order, answer.has_whole_nodes)
 
 
 async def _prioritize(
-    field: Field, pod: Pod, narrowed: Narrowed, total: Scores, extenders: Extenders
+    field: Field, pod: Pod, left: LeftByExtenders, total: Scores, extenders: Extenders
 ) -> tuple[Scores, int]:
     """Add what extenders give to a total; return it, and the best row: of equals one that they have scored, if any."""
-    table, feasible = field.table, narrowed.found.feasible
-    given = await extenders.prioritize(
-        pod, {table.nodes[row].name: table.nodes[row] for row in narrowed.order.tolist()}
-    )
+    table, feasible = field.table, left.found.feasible
+    given = await extenders.prioritize(pod, {table.nodes[row].name: table.nodes[row] for row in left.order.tolist()})
     scored = np.zeros(len(table), dtype=bool)
     for name, points in given.total.items():
         row = table.row_of.get(name)
@@ -244,7 +244,7 @@ async def _prioritize(
     drawn = np.flatnonzero(best & scored)
     if drawn.size:
         return total, int(drawn[extenders.draw(len(drawn))])
-    return total, field.ties.pick(np.flatnonzero(best), lambda: narrowed.order)
+    return total, field.ties.pick(np.flatnonzero(best), lambda: left.order)
 
 
 # How many nodes are looked at: all of them, unless `percentageOfNodesToScore` asks for fewer. The filters still answer

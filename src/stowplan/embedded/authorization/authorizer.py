@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from stowplan.embedded.authorization import rules as questions
-from stowplan.embedded.authorization.policy import GROUP, Binding, Key, Policy
+from stowplan.embedded.authorization.policy import GROUP, Key, Policy, RoleBinding
 from stowplan.embedded.authorization.rules import Question, Rule
 from stowplan.embedded.identity.users import MASTERS, User
 from stowplan.embedded.objects.errors import StatusError
@@ -39,7 +39,7 @@ class Grant(msgspec.Struct, frozen=True):
         return self.namespace in ("", namespace)
 
 
-class Decision(msgspec.Struct, frozen=True):
+class AccessDecision(msgspec.Struct, frozen=True):
     """Whether something is allowed, and by what; if not, what was wrong with what might have allowed it."""
 
     is_allowed: bool
@@ -51,7 +51,7 @@ class Authorizer:
 
     def __init__(self, store: Store) -> None:
         self._policy = Policy(store)
-        self._standings: dict[User, _Standing] = {}
+        self._by_user: dict[User, _Permissions] = {}
 
     def check(self, request: Incoming) -> None:
         """Refuse a request that its user may not make. Raise StatusError 403."""
@@ -68,46 +68,46 @@ class Authorizer:
         if not decision.is_allowed:
             raise _refusal(user, question, decision.reason)
 
-    def decide(self, user: User, question: Question) -> Decision:
+    def decide(self, user: User, question: Question) -> AccessDecision:
         """Say whether a user may do something."""
         if MASTERS in user.groups:
-            return Decision(is_allowed=True)
-        return self._standing(user).decide(question)
+            return AccessDecision(is_allowed=True)
+        return self._permissions(user).decide(question)
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Rule], str]:
         """Everything that a user may do in a namespace and in the cluster as a whole; and which roles are missing."""
-        grants = [grant for grant in self._standing(user).grants if grant.reaches(namespace)]
+        grants = [grant for grant in self._permissions(user).grants if grant.reaches(namespace)]
         return [rule for grant in grants for rule in grant.rules], _problems(grants)
 
     def rules_of(self, role: Key) -> tuple[Rule, ...] | None:
         """What a role allows; None if there is no such role."""
         if self._policy.refresh():
-            self._standings.clear()
+            self._by_user.clear()
         return self._policy.rules_of(role)
 
-    def _standing(self, user: User) -> _Standing:
-        if self._policy.refresh() or len(self._standings) > _MOST_USERS:
-            self._standings.clear()
-        standing = self._standings.get(user)
-        if standing is None:
+    def _permissions(self, user: User) -> _Permissions:
+        if self._policy.refresh() or len(self._by_user) > _MOST_USERS:
+            self._by_user.clear()
+        permissions = self._by_user.get(user)
+        if permissions is None:
             granted = (_grant(self._policy, binding, user) for binding in self._policy.bindings_of(user))
-            standing = self._standings[user] = _Standing(tuple(granted))
-        return standing
+            permissions = self._by_user[user] = _Permissions(tuple(granted))
+        return permissions
 
 
-class _Standing:
+class _Permissions:
     """What one user has been granted, and the answers that follow from it."""
 
     def __init__(self, grants: tuple[Grant, ...]) -> None:
         self.grants = grants
         self._answers: dict[tuple[str, str, str, str], list[tuple[Rule, str]]] = {}
 
-    def decide(self, question: Question) -> Decision:
+    def decide(self, question: Question) -> AccessDecision:
         for rule, source in self._of_paths(question) if question.path else self._of_objects(question):
             if question.path or rule.has_name(question.name):
-                return Decision(True, f"RBAC: allowed by {source}")
+                return AccessDecision(True, f"RBAC: allowed by {source}")
         problem = _problems(grant for grant in self.grants if grant.reaches(question.namespace))
-        return Decision(False, f"RBAC: {problem}" if problem else "")
+        return AccessDecision(False, f"RBAC: {problem}" if problem else "")
 
     def _of_objects(self, question: Question) -> list[tuple[Rule, str]]:
         """The rules that allow what is asked, for some names at least; most questions differ by the name only."""
@@ -128,7 +128,7 @@ class _Standing:
         return ((rule, grant.source) for grant in self.grants if grant.reaches(namespace) for rule in grant.rules)
 
 
-def _grant(policy: Policy, binding: Binding, user: User) -> Grant:
+def _grant(policy: Policy, binding: RoleBinding, user: User) -> Grant:
     namespace, name = binding.key
     kind, shown = ("RoleBinding", f"{name}/{namespace}") if namespace else ("ClusterRoleBinding", name)
     source = f'{kind} "{shown}" of {binding.role_kind} "{binding.role_name}" to {binding.is_for(user)}'

@@ -39,7 +39,7 @@ class Role(msgspec.Struct, frozen=True):
     parts: tuple[Selector, ...] | None = None
 
 
-class Binding(msgspec.Struct, frozen=True):
+class RoleBinding(msgspec.Struct, frozen=True):
     """Who has which role, in its own namespace or, without one, everywhere."""
 
     key: Key
@@ -66,7 +66,7 @@ class Policy:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._roles: dict[Key, Role] = {}
-        self._bindings: dict[Key, Binding] = {}
+        self._bindings: dict[Key, RoleBinding] = {}
         self._by_subject: dict[tuple[str, str], set[Key]] = {}
         self._feeds: dict[str, Feed] = {}
         self._read_all()
@@ -83,7 +83,7 @@ class Policy:
             self._read_all()
         return bool(behind)
 
-    def bindings_of(self, user: User) -> list[Binding]:
+    def bindings_of(self, user: User) -> list[RoleBinding]:
         """The bindings that mean a user, those for the whole cluster first."""
         subjects = [("User", user.name), *(("Group", group) for group in user.groups)]
         keys = set[Key]().union(*(self._by_subject.get(subject, ()) for subject in subjects))
@@ -146,11 +146,11 @@ def _selectors(written: Iterable[Object]) -> Iterator[Selector]:
             continue
 
 
-def _read_binding(obj: Object) -> Binding:
+def _read_binding(obj: Object) -> RoleBinding:
     metadata, reference = obj["metadata"], obj.get("roleRef") or {}
     subjects = tuple(_read_subjects(obj.get("subjects") or ()))
     key = (metadata.get("namespace") or "", metadata["name"])
-    return Binding(key, reference.get("kind") or "", reference.get("name") or "", subjects)
+    return RoleBinding(key, reference.get("kind") or "", reference.get("name") or "", subjects)
 
 
 def _read_subjects(subjects: Iterable[Object]) -> Iterator[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ import hmac
 from collections.abc import Iterable
 from typing import Final
 
-from stowplan.embedded.identity.service_tokens import ISSUER, Account, Bound, Claims, Signer
+from stowplan.embedded.identity.service_tokens import ISSUER, Account, BoundObject, Claims, Signer
 from stowplan.embedded.identity.users import ADMIN, ANONYMOUS, Certificate, User, of_certificate, of_claims
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.registry.api import Api
@@ -75,7 +75,7 @@ class Authenticator:
         )
         return all(bound is None or self._is_there(plural, namespace, bound) for plural, namespace, bound in bonds)
 
-    def _is_there(self, plural: str, namespace: str, bound: Account | Bound) -> bool:
+    def _is_there(self, plural: str, namespace: str, bound: Account | BoundObject) -> bool:
         """Whether an object is the one that was meant, and not deleted for longer than clocks may differ."""
         resource = self._api.catalogue.find("", "v1", plural)
         stored = self._api.store.get(resource, namespace, bound.name) if resource else None

@@ -14,7 +14,7 @@ import msgspec
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.authorization.rules import Question, of_attributes
 from stowplan.embedded.http.authentication import Authenticator
-from stowplan.embedded.identity.service_tokens import ISSUER, Account, Bound, Claims, Place, Signer
+from stowplan.embedded.identity.service_tokens import ISSUER, Account, BoundObject, Claims, KubernetesClaims, Signer
 from stowplan.embedded.identity.users import User, account_name
 from stowplan.embedded.objects.errors import Cause, StatusError, bad_request, invalid, not_found
 from stowplan.embedded.objects.resource import Object, Resource
@@ -189,11 +189,11 @@ def _seconds(spec: Object) -> int:
     raise invalid(TOKEN_REQUEST, "", [Cause("FieldValueInvalid", "spec.expirationSeconds", problem)])
 
 
-def _place(api: Api, reference: Object | None, account: Stored) -> Place:
+def _place(api: Api, reference: Object | None, account: Stored) -> KubernetesClaims:
     """What a token says of its account, and of the object that it is bound to."""
     owner = Account(account.name, account.uid)
     if reference is None:
-        return Place(account.namespace, owner)
+        return KubernetesClaims(account.namespace, owner)
     kind, version, name = (reference.get(field) or "" for field in ("kind", "apiVersion", "name"))
     if kind not in _BINDABLE or "/" in version:
         group, _, short = version.rpartition("/")
@@ -204,7 +204,7 @@ def _place(api: Api, reference: Object | None, account: Stored) -> Place:
     if stored is None:
         raise not_found(resource, name)
     _check_bound(kind, stored, account, reference.get("uid") or "")
-    return Place(account.namespace, owner, **{kind.lower(): Bound(stored.name, stored.uid)})
+    return KubernetesClaims(account.namespace, owner, **{kind.lower(): BoundObject(stored.name, stored.uid)})
 
 
 def _check_bound(kind: str, stored: Stored, account: Stored, uid: str) -> None:

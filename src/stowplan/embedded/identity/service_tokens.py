@@ -34,21 +34,21 @@ class Account(msgspec.Struct, frozen=True):
     uid: str
 
 
-class Bound(msgspec.Struct, frozen=True):
+class BoundObject(msgspec.Struct, frozen=True):
     """An object whose end is the token's end."""
 
     name: str
     uid: str
 
 
-class Place(msgspec.Struct, frozen=True, omit_defaults=True):
+class KubernetesClaims(msgspec.Struct, frozen=True, omit_defaults=True):
     """A service account, where it is, and the object that the token is bound to, if any."""
 
     namespace: str
     account: Account = msgspec.field(name="serviceaccount")
-    pod: Bound | None = None
-    secret: Bound | None = None
-    node: Bound | None = None
+    pod: BoundObject | None = None
+    secret: BoundObject | None = None
+    node: BoundObject | None = None
 
 
 class Claims(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class Claims(msgspec.Struct, frozen=True):
     audiences: tuple[str, ...] = msgspec.field(name="aud")
     issued: int = msgspec.field(name="iat")
     expires: int = msgspec.field(name="exp")
-    place: Place = msgspec.field(name="kubernetes.io")
+    place: KubernetesClaims = msgspec.field(name="kubernetes.io")
     issuer: str = msgspec.field(name="iss", default=ISSUER)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, flag, number, value, wide
+from stowplan.embedded.tables.column import AGE, NAME, Columns, TableColumn, column, flag, number, value, wide
 from stowplan.embedded.tables.wording import NONE, UNKNOWN, age_of, reference
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
@@ -114,16 +114,16 @@ def claim_state(claim: Object) -> str:
 
 
 _EVENT: Final = (
-    Column("Last Seen", last_seen),
+    TableColumn("Last Seen", last_seen),
     value("Type", "type"),
     value("Reason", "reason"),
     column("Object", event_object),
     wide("Subobject", lambda obj: reading.text(_about(obj), "fieldPath")),
     wide("Source", event_source),
     column("Message", lambda obj: _any_text(obj, "message", "note").strip()),
-    Column("First Seen", first_seen, priority=1),
+    TableColumn("First Seen", first_seen, priority=1),
     wide("Count", event_count),
-    Column("Name", NAME.read, format="name", priority=1),
+    TableColumn("Name", NAME.read, format="name", priority=1),
 )
 _BINDING: Final = (
     NAME,

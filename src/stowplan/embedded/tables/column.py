@@ -13,7 +13,7 @@ from stowplan.embedded.tables.wording import age_of
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """One column: `read` gives the cell of an object at a time."""
 
     name: str
@@ -26,38 +26,38 @@ class Column:
 
 
 #: The columns of each resource, by its qualified name.
-Columns = Mapping[str, tuple[Column, ...]]
+Columns = Mapping[str, tuple[TableColumn, ...]]
 
 
-def column(name: str, read: Callable[[Object], Any], type_: str = "string") -> Column:
+def column(name: str, read: Callable[[Object], Any], type_: str = "string") -> TableColumn:
     """Make a column whose cells do not depend on the time."""
-    return Column(name, lambda obj, now: read(obj), type_)
+    return TableColumn(name, lambda obj, now: read(obj), type_)
 
 
-def wide(name: str, read: Callable[[Object], Any]) -> Column:
+def wide(name: str, read: Callable[[Object], Any]) -> TableColumn:
     """Make a column that only `-o wide` shows."""
-    return Column(name, lambda obj, now: read(obj), priority=1)
+    return TableColumn(name, lambda obj, now: read(obj), priority=1)
 
 
-def value(name: str, path: str, absent: str = "", priority: int = 0) -> Column:
+def value(name: str, path: str, absent: str = "", priority: int = 0) -> TableColumn:
     """Make a column of the text at a path."""
     keys = path.split(".")
-    return Column(name, lambda obj, now: reading.text(obj, *keys) or absent, priority=priority)
+    return TableColumn(name, lambda obj, now: reading.text(obj, *keys) or absent, priority=priority)
 
 
-def number(name: str, path: str, type_: str = "integer") -> Column:
+def number(name: str, path: str, type_: str = "integer") -> TableColumn:
     """Make a column of the whole number at a path; upstream declares some of them as text."""
     keys = path.split(".")
-    return Column(name, lambda obj, now: reading.count(obj, *keys), type_)
+    return TableColumn(name, lambda obj, now: reading.count(obj, *keys), type_)
 
 
-def count(name: str, path: str) -> Column:
+def count(name: str, path: str) -> TableColumn:
     """Make a column of how many items the list at a path has."""
     keys = path.split(".")
-    return Column(name, lambda obj, now: len(reading.entries(obj, *keys)), "integer")
+    return TableColumn(name, lambda obj, now: len(reading.entries(obj, *keys)), "integer")
 
 
-def flag(name: str, path: str, *, absent: bool = False) -> Column:
+def flag(name: str, path: str, *, absent: bool = False) -> TableColumn:
     """Make a column of whether something is said at a path."""
     keys = path.split(".")
 
@@ -65,9 +65,11 @@ def flag(name: str, path: str, *, absent: bool = False) -> Column:
         found = reading.at(obj, *keys)
         return absent if found is None else bool(found)
 
-    return Column(name, read, "boolean")
+    return TableColumn(name, read, "boolean")
 
 
-NAME: Final = Column("Name", lambda obj, now: reading.text(obj, "metadata", "name"), format="name")
-AGE: Final = Column("Age", lambda obj, now: age_of(reading.text(obj, "metadata", "creationTimestamp"), now))
-CREATED_AT: Final = Column("Created At", lambda obj, now: reading.text(obj, "metadata", "creationTimestamp"), "date")
+NAME: Final = TableColumn("Name", lambda obj, now: reading.text(obj, "metadata", "name"), format="name")
+AGE: Final = TableColumn("Age", lambda obj, now: age_of(reading.text(obj, "metadata", "creationTimestamp"), now))
+CREATED_AT: Final = TableColumn(
+    "Created At", lambda obj, now: reading.text(obj, "metadata", "creationTimestamp"), "date"
+)

@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, value, wide
+from stowplan.embedded.tables.column import AGE, NAME, Columns, TableColumn, column, value, wide
 from stowplan.embedded.tables.wording import NONE, age_of
 
 _ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
@@ -156,7 +156,7 @@ COLUMNS: Final[Columns] = {
         NAME,
         column("Ready", ready),
         column("Status", status),
-        Column("Restarts", restarts),
+        TableColumn("Restarts", restarts),
         AGE,
         wide("IP", _ip),
         value("Node", "spec.nodeName", NONE, priority=1),

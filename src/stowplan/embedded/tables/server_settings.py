@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, number, value
+from stowplan.embedded.tables.column import AGE, NAME, Columns, TableColumn, column, count, number, value
 from stowplan.embedded.tables.wording import NONE, UNSET, human, reference, selector
 
 _AVAILABLE: Final = "Available"
@@ -69,7 +69,7 @@ def _resource(reference: Object) -> str:
     return (f"{plural}.{group}" if group else plural).lower()
 
 
-def _limit(name: str, *path: str) -> Column:
+def _limit(name: str, *path: str) -> TableColumn:
     """Make a column of what a priority level limits, if it does."""
 
     def read(level: Object) -> Any:

@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, flag, value
+from stowplan.embedded.tables.column import AGE, NAME, Columns, TableColumn, column, count, flag, value
 from stowplan.embedded.tables.wording import NONE, UNSET, reference
 
 _MODES: Final = {
@@ -52,7 +52,7 @@ def _claim_of(volume: Object) -> str:
     return reference(claim, "namespace", "name") if claim else ""
 
 
-def _class_name(*annotations: str) -> Column:
+def _class_name(*annotations: str) -> TableColumn:
     """Make the column of the name of a class, which says of one that it is the default."""
 
     def read(obj: Object, now: datetime) -> str:
@@ -60,7 +60,7 @@ def _class_name(*annotations: str) -> Column:
         name = reading.text(obj, "metadata", "name")
         return f"{name} (default)" if is_default else name
 
-    return Column("Name", read, format="name")
+    return TableColumn("Name", read, format="name")
 
 
 def _audiences(driver: Object) -> str:
@@ -124,7 +124,7 @@ COLUMNS: Final[Columns] = {
     ),
     "volumeattachments.storage.k8s.io": (
         NAME,
-        Column("Attacher", lambda obj, now: reading.text(obj, "spec", "attacher"), format="name"),
+        TableColumn("Attacher", lambda obj, now: reading.text(obj, "spec", "attacher"), format="name"),
         value("PV", "spec.source.persistentVolumeName"),
         value("Node", "spec.nodeName"),
         flag("Attached", "status.attached"),

@@ -13,7 +13,7 @@ from stowplan.embedded.custom.resource import CustomResource, PrinterColumn
 from stowplan.embedded.objects.errors import bad_request
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.tables import cluster, network, pods, server_settings, storage, workloads
-from stowplan.embedded.tables.column import CREATED_AT, NAME, Column, Columns
+from stowplan.embedded.tables.column import CREATED_AT, NAME, Columns, TableColumn
 from stowplan.embedded.tables.wording import age_of, moment_of
 
 _BUILT_IN: Final[Columns] = {
@@ -56,13 +56,13 @@ def check_included(include_object: str) -> None:
         raise bad_request(f'unrecognized includeObject value: "{include_object}"; use None, Metadata or Object')
 
 
-def _columns(resource: Resource) -> tuple[Column, ...]:
+def _columns(resource: Resource) -> tuple[TableColumn, ...]:
     if isinstance(resource, CustomResource):
         return NAME, *(_printed(each) for each in resource.printer_columns)
     return _BUILT_IN.get(resource.qualified, (NAME, CREATED_AT))
 
 
-def _definition(column: Column) -> Object:
+def _definition(column: TableColumn) -> Object:
     return {
         "name": column.name,
         "type": column.type,
@@ -82,9 +82,11 @@ def _included(obj: Object, include_object: str) -> Object | None:
             return None
 
 
-def _printed(column: PrinterColumn) -> Column:
+def _printed(column: PrinterColumn) -> TableColumn:
     """A column that the definition of a custom resource asks for."""
-    return Column(column.name, partial(_cell, column), column.type, column.format, column.priority, column.description)
+    return TableColumn(
+        column.name, partial(_cell, column), column.type, column.format, column.priority, column.description
+    )
 
 
 def _cell(column: PrinterColumn, obj: Object, now: datetime) -> Any:

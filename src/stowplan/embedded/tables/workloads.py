@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, number, value, wide
+from stowplan.embedded.tables.column import AGE, NAME, Columns, TableColumn, column, count, number, value, wide
 from stowplan.embedded.tables.wording import (
     NONE,
     UNKNOWN,
@@ -94,12 +94,12 @@ def _listed(obj: Object, path: str, field: str) -> str:
     return ",".join(reading.text(each, field) for each in containers)
 
 
-def _containers(path: str = "spec.template") -> tuple[Column, Column]:
+def _containers(path: str = "spec.template") -> tuple[TableColumn, TableColumn]:
     names = wide("Containers", lambda obj: _listed(obj, path, "name"))
     return names, wide("Images", lambda obj: _listed(obj, path, "image"))
 
 
-def _selector(path: str = "spec.selector", absent: str = NONE) -> Column:
+def _selector(path: str = "spec.selector", absent: str = NONE) -> TableColumn:
     return wide("Selector", lambda obj: selector(reading.at(obj, *path.split("."))) or absent)
 
 
@@ -162,7 +162,7 @@ COLUMNS: Final[Columns] = {
         NAME,
         column("Status", job_status),
         column("Completions", job_completions),
-        Column("Duration", job_duration),
+        TableColumn("Duration", job_duration),
         AGE,
         *_containers(),
         _selector(),
@@ -173,7 +173,7 @@ COLUMNS: Final[Columns] = {
         value("Timezone", "spec.timeZone", NONE),
         column("Suspend", _is_suspended, "boolean"),
         count("Active", "status.active"),
-        Column("Last Schedule", last_schedule),
+        TableColumn("Last Schedule", last_schedule),
         AGE,
         *_containers("spec.jobTemplate.spec.template"),
         _selector("spec.jobTemplate.spec.selector"),

@@ -7,10 +7,14 @@ import json
 
 import pytest
 
-from stowplan.embedded.identity.service_tokens import Account, Claims, Place, Signer, new_key
+from stowplan.embedded.identity.service_tokens import Account, Claims, KubernetesClaims, Signer, new_key
 
 CLAIMS = Claims(
-    "system:serviceaccount:shop:web", ("api",), 1_700_000_000, 1_700_003_600, Place("shop", Account("web", "u1"))
+    "system:serviceaccount:shop:web",
+    ("api",),
+    1_700_000_000,
+    1_700_003_600,
+    KubernetesClaims("shop", Account("web", "u1")),
 )
 
 
