@@ -26,7 +26,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench types build format clean distclean
+.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench types docs-plugins build format clean distclean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -72,6 +72,9 @@ e2e: $(DEVELOP) $(CONTROL_PLANE_BUILT) $(HELM_BUILT) ## run the tests against a 
 
 e2e-bench: $(DEVELOP) $(CONTROL_PLANE_BUILT) ## measure schedulers on the real API server: pods a second, CPU time a pod
 	$(BIN)/python -m tests.e2e.throughput
+
+docs-plugins: $(DEVELOP) ## write the manual of the plugins, docs/plugins, from their classes
+	$(BIN)/python -m tools.generate_plugin_manual
 
 types: $(DEVELOP) ## write what the embedded API server knows of the Kubernetes types anew; needs Go
 	$(BIN)/python -m tools.generate_types $(CONTROL_PLANE)

@@ -5,23 +5,21 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from stowplan.cli import SUBCOMMANDS
+from stowplan.plugins import IN_TREE
 from tests.architecture.source_tree import PACKAGE, ROOT, modules, parse
 
 #: What users import by name, as the manual tells them to; beside the scripts and entry points of pyproject.toml.
 PUBLIC = ("stowplan", "stowplan.testing", "stowplan.simulate", "stowplan.framework", "stowplan.framework.contract")
 #: Run as `python -m stowplan`.
 PROGRAMS = ("stowplan.__main__",)
-#: Modules that are imported by a name made at run time: by whom, and how.
-LOADED_BY_NAME = {
-    "stowplan.cli": "a subcommand is loaded when it is called, from the table SUBCOMMANDS",
-}
 
 
 def test_every_module_is_reached_from_something_that_is_shipped() -> None:
     known = names()
     imports = {name: set(_imports(parse(path), name, known)) for name, path in known.items()}
-    for loader in LOADED_BY_NAME:
-        imports[loader].update(_subcommands())
+    for loader, loaded in _loaded_by_name().items():
+        imports[loader].update(loaded)
     unreached = sorted(known.keys() - _reached(_entries(), imports))
     assert unreached == [], "wire these modules into a program, or delete them; tests do not count"
 
@@ -61,10 +59,12 @@ def _entries() -> list[str]:
     return [name for name in shipped if name in known]
 
 
-def _subcommands() -> Iterator[str]:
-    from stowplan.cli import SUBCOMMANDS
-
-    return (f"stowplan.cli.{name}" for name in SUBCOMMANDS)
+def _loaded_by_name() -> dict[str, set[str]]:
+    """Return the modules that are imported by a name made at run time, by whoever imports them."""
+    return {
+        "stowplan.cli": {f"stowplan.cli.{name}" for name in SUBCOMMANDS},
+        "stowplan.plugins": {f"stowplan.plugins.{reference.partition(':')[0]}" for reference in IN_TREE},
+    }
 
 
 def _reached(entries: Iterable[str], imports: Mapping[str, set[str]]) -> set[str]:

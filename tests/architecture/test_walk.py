@@ -25,13 +25,13 @@ import msgspec
 
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.cli.flag_parser import parse
-from stowplan.config.load import default_configuration
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.connections import ApiAnswer
 from stowplan.kube.identity import Credentials
 from stowplan.kube.transport import ApiRequest
 from stowplan.observe.metrics import Metrics
 from tests.architecture.source_tree import PACKAGE, ROOT
+from tests.known_plugins import default_configuration
 from tests.limits import LIMIT_SECONDS
 
 MOST_FILES, MOST_CALLS = 30, 110
@@ -136,7 +136,7 @@ class _Server:
 
 
 class _Stream:
-    """A streamed list, and what is put into `coming` after it; implements `kube.transport.Incoming`."""
+    """A streamed list, and what is put into `coming` after it; implements `kube.transport.IncomingAnswer`."""
 
     code, reason = 200, "OK"
     headers: Mapping[str, str] = {}

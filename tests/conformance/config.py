@@ -11,7 +11,7 @@ from typing import Any
 
 from stowplan.config.errors import ConfigError
 from stowplan.config.external import to_external
-from stowplan.config.load import load
+from tests.known_plugins import load
 
 WORDING = "wording"
 

@@ -15,11 +15,8 @@ import msgspec
 
 from stowplan.app.cluster import Cluster
 from stowplan.config import feature_gates
-from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.gate_list import GATES
-from stowplan.config.load import from_mapping
-from stowplan.config.points import IN_TREE
-from stowplan.config.resolve import resolve
+from stowplan.config.construct import resolve
+from stowplan.config.feature_gates import GATES, FeatureGates
 from stowplan.config.types import Configuration
 from stowplan.engine.scheduling_cycle import Field
 from stowplan.framework.kept.memo import Memo
@@ -28,6 +25,7 @@ from stowplan.model import decode
 from stowplan.model.pod import Pod
 from tests.conformance import allocations, either, recorded
 from tests.conformance.answers import Answer, Question, answer
+from tests.known_plugins import KNOWN, from_mapping
 
 Difference = tuple[str, Any, Any]
 Case = dict[str, Any]
@@ -90,7 +88,7 @@ def build(case: Case) -> tuple[Cluster, Question]:
         cluster.add(decode.decode_object(content))
     pod = decode.convert(Pod, case["pod"])
     listed = next(profile for profile in cluster.config.profiles if profile.scheduler_name == pod.spec.scheduler_name)
-    resolved = resolve(listed, IN_TREE)
+    resolved = resolve(listed, KNOWN)
     order = [name for name, _ in resolved["filter"]]
     profile = recorded.with_recorded(cluster.profile_of(pod), order, case["expect"])
     return cluster, Question(profile, pod, is_scored=bool(resolved["score"]))

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from stowplan.app.cluster import Cluster
-from stowplan.config.points import IN_TREE
 from stowplan.framework.contract import Filter, Reject, reject
 from stowplan.framework.profile import Profile
 from stowplan.framework.registry import Registry
@@ -38,7 +37,7 @@ class Recorded(Filter):
 
 def leave_out_missing(cluster: Cluster) -> None:
     """Have a cluster schedule with the plugins that are built, and nothing in the place of the others."""
-    cluster.registry = Registry(in_tree(), {name: IN_TREE[name] for name in NOT_BUILT})
+    cluster.registry = Registry(in_tree(), NOT_BUILT)
     cluster.use(cluster.config, cluster.build(cluster.config))
 
 

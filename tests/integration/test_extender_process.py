@@ -13,7 +13,7 @@ import pytest
 import trustme
 from msgspec.structs import replace
 
-from stowplan.config.types import Extender, ExtenderTls
+from stowplan.config.types import ExtenderConfig, ExtenderTLSConfig
 from stowplan.extender import chain
 from stowplan.extender.client import HttpExtender, connect
 from stowplan.framework.contract import Preemption
@@ -38,12 +38,12 @@ def nodes(*names: str) -> dict[str, Node]:
     return {name: make_node(name).capacity(cpu="4").build() for name in names or NAMES}
 
 
-def settings(url: str, **more: Any) -> Extender:
+def settings(url: str, **more: Any) -> ExtenderConfig:
     verbs = {"filter_verb": "filter", "prioritize_verb": "prioritize", "bind_verb": "bind", "preempt_verb": "preempt"}
-    return Extender(**{"url_prefix": url, "weight": 2, "http_timeout": LONG, **verbs, **more})
+    return ExtenderConfig(**{"url_prefix": url, "weight": 2, "http_timeout": LONG, **verbs, **more})
 
 
-def ask(extender: Extender, question: Callable[[HttpExtender], Awaitable[T]]) -> T:
+def ask(extender: ExtenderConfig, question: Callable[[HttpExtender], Awaitable[T]]) -> T:
     """Ask one question, on a connection of its own."""
 
     async def asking() -> T:
@@ -56,7 +56,7 @@ def ask(extender: Extender, question: Callable[[HttpExtender], Awaitable[T]]) ->
     return asyncio.run(asking())
 
 
-def failure(extender: Extender, question: Callable[[HttpExtender], Awaitable[Any]]) -> str:
+def failure(extender: ExtenderConfig, question: Callable[[HttpExtender], Awaitable[Any]]) -> str:
     with pytest.raises(ExtenderError) as caught:
         ask(extender, question)
     return str(caught.value)
@@ -284,11 +284,11 @@ def text(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode()
 
 
-def passes(extender: Extender) -> bool:
+def passes(extender: ExtenderConfig) -> bool:
     return ask(extender, filter_all).names == ("good-1", "good-4")
 
 
-def disbelief(extender: Extender) -> str:
+def disbelief(extender: ExtenderConfig) -> str:
     """Return why the certificate of the server is not believed."""
     start = f'Post "{extender.url_prefix}/filter": tls: failed to verify certificate: x509: '
     return failure(extender, filter_all).removeprefix(start)
@@ -296,8 +296,8 @@ def disbelief(extender: Extender) -> str:
 
 def test_a_server_is_believed_if_its_authority_is_known(secure: Server, files: dict[str, Path]) -> None:
     url = secure.url("capital", "https")
-    assert passes(settings(url, tls_config=ExtenderTls(ca_file=str(files["ca"]))))
-    assert passes(settings(url, enable_https=True, tls_config=ExtenderTls(ca_data=text(files["ca"]))))
+    assert passes(settings(url, tls_config=ExtenderTLSConfig(ca_file=str(files["ca"]))))
+    assert passes(settings(url, enable_https=True, tls_config=ExtenderTLSConfig(ca_data=text(files["ca"]))))
 
 
 def test_a_server_of_another_authority_is_not_believed(secure: Server, tmp_path: Path) -> None:
@@ -306,28 +306,28 @@ def test_a_server_of_another_authority_is_not_believed(secure: Server, tmp_path:
     trustme.CA().cert_pem.write_to_path(str(other))
     unknown = "certificate signed by unknown authority"
     assert disbelief(settings(url)) == unknown
-    assert disbelief(settings(url, enable_https=True, tls_config=ExtenderTls(ca_file=str(other)))) == unknown
+    assert disbelief(settings(url, enable_https=True, tls_config=ExtenderTLSConfig(ca_file=str(other)))) == unknown
 
 
 def test_authorities_given_as_data_win_over_a_file(secure: Server, files: dict[str, Path]) -> None:
-    tls = ExtenderTls(ca_data=text(files["ca"]), ca_file="does-not-exist.pem")
+    tls = ExtenderTLSConfig(ca_data=text(files["ca"]), ca_file="does-not-exist.pem")
     assert passes(settings(secure.url("capital", "https"), tls_config=tls))
 
 
 def test_any_server_is_believed_if_told_so(secure: Server) -> None:
     url = secure.url("capital", "https")
-    assert passes(settings(url, tls_config=ExtenderTls(insecure=True)))
+    assert passes(settings(url, tls_config=ExtenderTLSConfig(insecure=True)))
     assert passes(settings(url, enable_https=True))
 
 
 def test_a_server_must_have_the_name_that_is_expected(secure: Server, files: dict[str, Path]) -> None:
-    tls = ExtenderTls(ca_file=str(files["ca"]), server_name="extender.test")
+    tls = ExtenderTLSConfig(ca_file=str(files["ca"]), server_name="extender.test")
     problem = disbelief(settings(secure.url("capital", "https"), tls_config=tls))
     assert problem == "certificate is not valid for any names, but wanted to match extender.test"
 
 
 def test_a_server_known_by_names_must_have_the_one_that_is_expected(files: dict[str, Path]) -> None:
-    tls = ExtenderTls(ca_file=str(files["ca"]))
+    tls = ExtenderTLSConfig(ca_file=str(files["ca"]))
     with serving("--certificate", str(files["named"])) as named:
         url = named.url("capital", "https")
         by_address = disbelief(settings(url, tls_config=tls))
@@ -345,14 +345,14 @@ def test_a_server_that_speaks_no_tls_is_told_from_one_that_does(server: Server) 
 def test_a_client_shows_its_certificate(strict: Server, files: dict[str, Path], is_inline: bool) -> None:
     if is_inline:
         ca, cert, key = (text(files[name]) for name in ("ca", "cert", "key"))
-        tls = ExtenderTls(server_name="extender.test", ca_data=ca, cert_data=cert, key_data=key)
+        tls = ExtenderTLSConfig(server_name="extender.test", ca_data=ca, cert_data=cert, key_data=key)
     else:
         ca, cert, key = (str(files[name]) for name in ("ca", "cert", "key"))
-        tls = ExtenderTls(server_name="extender.test", ca_file=ca, cert_file=cert, key_file=key)
+        tls = ExtenderTLSConfig(server_name="extender.test", ca_file=ca, cert_file=cert, key_file=key)
     assert passes(settings(strict.url("capital", "https"), tls_config=tls))
 
 
 def test_a_client_without_a_certificate_is_turned_away(strict: Server, files: dict[str, Path]) -> None:
-    tls = ExtenderTls(server_name="extender.test", ca_file=str(files["ca"]))
+    tls = ExtenderTLSConfig(server_name="extender.test", ca_file=str(files["ca"]))
     message = failure(settings(strict.url("capital", "https"), tls_config=tls), filter_all)
     assert message.endswith('/filter": remote error: tls: certificate required')

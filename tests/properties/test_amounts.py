@@ -7,11 +7,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowplan.config.arguments import ResourceSpec, ScoringStrategy
 from stowplan.framework.contract import Skip
 from stowplan.framework.kept.asking import ask_filter
 from stowplan.framework.verdict import Rejection, Vocabulary
 from stowplan.model.pod import Pod
+from stowplan.plugins.noderesources.arguments import (
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    ResourceSpec,
+    ScoringStrategy,
+)
 from stowplan.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
 from stowplan.plugins.noderesources.fit import Demands, NodeResourcesFit
 from stowplan.table.nodes import Nodes
@@ -28,15 +33,17 @@ Amounts = tuple[int, int, int]
 SCORERS: dict[str, NodeResourcesFit | NodeResourcesBalancedAllocation] = {
     "least": NodeResourcesFit(),
     "least, by weight": NodeResourcesFit(
-        scoring_strategy=ScoringStrategy("LeastAllocated", (ResourceSpec("memory", 3), ResourceSpec("cpu", 7)))
+        NodeResourcesFitArgs(ScoringStrategy("LeastAllocated", (ResourceSpec("memory", 3), ResourceSpec("cpu", 7))))
     ),
     "least, of three": NodeResourcesFit(
-        scoring_strategy=ScoringStrategy(
-            "LeastAllocated", (ResourceSpec("cpu", 1), ResourceSpec("memory", 1), ResourceSpec(GPU, 5))
+        NodeResourcesFitArgs(
+            ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 1), ResourceSpec("memory", 1), ResourceSpec(GPU, 5)))
         )
     ),
     "balanced": NodeResourcesBalancedAllocation(),
-    "balanced, other two": NodeResourcesBalancedAllocation(resources=(ResourceSpec("memory", 1), ResourceSpec(GPU, 1))),
+    "balanced, other two": NodeResourcesBalancedAllocation(
+        NodeResourcesBalancedAllocationArgs((ResourceSpec("memory", 1), ResourceSpec(GPU, 1)))
+    ),
 }
 
 

@@ -19,10 +19,10 @@ import msgspec
 
 from stowplan.app.options import OptionError, RunOptions, apply_flags
 from stowplan.config import feature_gates
+from stowplan.config.declarations import PluginDeclaration, is_reference
 from stowplan.config.external import to_yaml
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import AS_IT_IS, Reading, default_configuration, from_mapping, load
-from stowplan.config.points import IN_TREE
 from stowplan.config.types import ClientConnection, Configuration
 from stowplan.config.validate import validate
 from stowplan.framework.registry import Registry
@@ -47,10 +47,7 @@ _log = log_for(__name__)
 async def configure(options: RunOptions, source: ConfigurationSource | None) -> Configuration:
     """Return the configuration in force at start; raise ConfigError, RegistryError or SourceError if there is none."""
     gates = options.feature_gates
-    if source is None:
-        written = default_configuration(KnownPlugins(installed_plugins()), gates)
-    else:
-        written = read_configuration(await source.read(), gates, reading(options))
+    written = read_configuration(None if source is None else await source.read(), gates, reading(options))
     found = apply_flags(options, written)
     # The flags may have made it wrong.
     validate(found, gates)
@@ -88,9 +85,15 @@ def queue_limits_of(options: RunOptions, config: Configuration) -> QueueLimits:
 # What a text means
 
 
-def read_configuration(text: str, gates: FeatureGates = DEFAULT_GATES, reading: Reading = AS_IT_IS) -> Configuration:
-    """Read the text of a configuration file; raise ConfigError or RegistryError if it cannot be used."""
-    return load(text, KnownPlugins(installed_plugins()), gates, reading)
+def read_configuration(
+    text: str | None, gates: FeatureGates = DEFAULT_GATES, reading: Reading = AS_IT_IS
+) -> Configuration:
+    """Read the text of a configuration file, or give the default configuration without one.
+
+    Raise ConfigError or RegistryError if it cannot be used.
+    """
+    known = KnownPlugins(installed_plugins())
+    return default_configuration(known, gates) if text is None else load(text, known, gates, reading)
 
 
 def _warn(note: str) -> None:
@@ -108,7 +111,7 @@ def as_configuration(given: ConfigurationLike, registry: Registry, gates: Featur
         case Configuration():
             return given
         case None:
-            return default_configuration(gates=gates)
+            return default_configuration(known, gates)
         case Mapping():
             return from_mapping(given, known, gates, WARNING)
         case str() if "\n" in given or given.lstrip().startswith("{"):
@@ -134,30 +137,29 @@ def as_gates(given: object) -> FeatureGates:
 
 def installed_plugins() -> Registry:
     """Return the in-tree plugins, the names of those that are not built, and what installed packages offer."""
-    registry = Registry(in_tree(), {name: IN_TREE[name] for name in NOT_BUILT})
+    registry = Registry(in_tree(), NOT_BUILT)
     registry.add_entry_points()
     return registry
 
 
-class KnownPlugins(Mapping[str, frozenset[str]]):
-    """The extension points of every plugin by name; one written out as `where:Class` is loaded when it is looked up."""
+class KnownPlugins(Mapping[str, PluginDeclaration]):
+    """What every plugin declares, by name; one written out as `where:Class` is loaded when it is looked up."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._points = registry.points()
+        self._declared = registry.declarations()
 
-    def __getitem__(self, name: str) -> frozenset[str]:
-        if ":" in name and name not in self._points:
+    def __getitem__(self, name: str) -> PluginDeclaration:
+        if is_reference(name) and name not in self._declared:
             cls = self._registry.load(name)
-            self._points[name] = self._registry.points()[cls.__name__]
-        # In-tree plugins take part where upstream's do, also at points that are not run here.
-        return self._points[name] | IN_TREE.get(name, frozenset())
+            self._declared[name] = self._registry.declarations()[cls.__name__]
+        return self._declared[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._points)
+        return iter(self._declared)
 
     def __len__(self) -> int:
-        return len(self._points)
+        return len(self._declared)
 
 
 # Where it is written

@@ -7,7 +7,7 @@ again with the new profiles like after any change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -15,10 +15,11 @@ import msgspec
 
 from stowplan.app.cluster import Built
 from stowplan.app.configuration import ConfigurationSource, KnownPlugins, SourceError
+from stowplan.config.construct import resolve
+from stowplan.config.declarations import Declarations
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import AS_IT_IS, Reading, load
-from stowplan.config.resolve import resolve
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry, RegistryError
 
@@ -75,7 +76,7 @@ def reloaded(
     return _compare(current, wanted)
 
 
-def _sorter(config: Configuration, known: Mapping[str, frozenset[str]]) -> tuple[str, object]:
+def _sorter(config: Configuration, known: Declarations) -> tuple[str, object]:
     """Return the plugin that sorts the queue and its arguments; they are the same in all profiles."""
     profile = config.profiles[0]
     [(name, _)] = resolve(profile, known)["queue_sort"]

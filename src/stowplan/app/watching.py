@@ -14,58 +14,28 @@ from typing import Any, Final
 
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.engine.scheduler import Scheduler
-from stowplan.framework.profile import Profile, awaited_by
+from stowplan.framework.profile import Profile, awaited_by, listed_by
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
 from stowplan.kube.informer import Informer, ServerContact
-from stowplan.kube.resources import COMMUNITY_POD_GROUP, RESOURCES, Resource, dynamic
+from stowplan.kube.resources import COMMUNITY_POD_GROUP, RESOURCES, ApiResource, dynamic
 from stowplan.observe.metrics import Metrics, event_label
 
 SECOND_NS: Final = 1_000_000_000
 
 ALWAYS: Final = ("Node", "Pod", "Namespace")
 POD_GROUP: Final = "PodGroup"
-#: The kinds that in-tree plugins list, beyond nodes, pods and namespaces.
-LISTED_BY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "PodTopologySpread": ("Service", "ReplicationController", "ReplicaSet", "StatefulSet"),
-        "DefaultPreemption": ("PodDisruptionBudget",),
-        "NodeResourcesFit": ("DeviceClass",),
-        "VolumeRestrictions": ("PersistentVolumeClaim",),
-        "NodeVolumeLimits": (
-            "CSINode",
-            "CSIDriver",
-            "PersistentVolume",
-            "PersistentVolumeClaim",
-            "StorageClass",
-            "VolumeAttachment",
-        ),
-        "VolumeBinding": (
-            "CSINode",
-            "CSIDriver",
-            "CSIStorageCapacity",
-            "PersistentVolume",
-            "PersistentVolumeClaim",
-            "StorageClass",
-        ),
-        "VolumeZone": ("PersistentVolume", "PersistentVolumeClaim", "StorageClass"),
-        "DynamicResources": ("ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule"),
-        "GangScheduling": ("PodGroup",),
-        "Coscheduling": (COMMUNITY_POD_GROUP,),
-    }
-)
-
-
 #: Listed only where a feature gate is on.
 GATED: Final[Mapping[str, str]] = MappingProxyType({"DeviceTaintRule": "DRADeviceTaintRules"})
 
 
-def watched(profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES) -> list[Resource]:
+def watched(profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES) -> list[ApiResource]:
     """Return the resources that the plugins of some profiles need; a plugin may await a `resource.version.group`."""
     found = {kind: RESOURCES[kind] for kind in ALWAYS}
     for profile in profiles:
-        for plugin, awaited in awaited_by(profile).items():
-            listed = LISTED_BY.get(plugin, ())
+        lists, awaits = listed_by(profile), awaited_by(profile)
+        for plugin in {**lists, **awaits}:
+            listed, awaited = lists.get(plugin, ()), awaits.get(plugin, ())
             for kind in (*listed, *(one.resource.rpartition("/")[2] for one in awaited)):
                 if kind in GATED and not gates.enabled(GATED[kind]):
                     continue
@@ -89,7 +59,7 @@ class Watching:
     is_scheduling: bool = False
     informers: tuple[Informer, ...] = ()
 
-    def open(self, client: Client, resources: Iterable[Resource], draw: Draw, report: Callable[[str], None]) -> None:
+    def open(self, client: Client, resources: Iterable[ApiResource], draw: Draw, report: Callable[[str], None]) -> None:
         """Make the informers; `run` starts them."""
         contact = ServerContact(report)
         self.informers = tuple(Informer(client, one, self.take, draw, contact) for one in resources)

@@ -16,7 +16,7 @@ from stowplan.app.configuration import read_configuration
 from stowplan.cli.output import BadConfigError, BadInputError, counted, require_embedded, write_notes
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.load import Reading, default_configuration
+from stowplan.config.load import Reading
 from stowplan.config.types import Configuration
 from stowplan.engine.ports import ExtenderSaid
 from stowplan.framework import plugin_faults
@@ -102,13 +102,11 @@ def read_settings(given: Mapping[str, Any]) -> GivenConfiguration:
     path, text, gates = given.get("config_path"), given.get("config_text"), given["gates"]
     if path is not None and text is not None:
         raise click.UsageError("--config and --config-text exclude each other; give one of them")
-    if path is None and text is None:
-        return GivenConfiguration("the default configuration", default_configuration(gates=gates), gates)
-    origin = "--config-text" if path is None else path
+    origin = path or ("the default configuration" if text is None else "--config-text")
     notes: list[str] = []
     reading = Reading(given.get("legacy_config", False), lambda note: notes.append(f"{origin}: {note}"))
     try:
-        config = read_configuration(_read_text(path) if path is not None else str(text), gates, reading)
+        config = read_configuration(text if path is None else _read_text(path), gates, reading)
     except ConfigError as error:
         raise BadConfigError(f"{origin}: {error.stage}: {error}") from None
     except RegistryError as error:

@@ -1,42 +1,47 @@
 """Whether the profiles can be built from the plugins that exist, and what building them adds to the configuration.
 
-This is the last stage; `resolve.py` is asked again by the framework when it makes the profiles for real.
+`construct` is the last stage. `resolve` says which plugins run at which extension point, in which order and with which
+weight; the framework asks it again when it makes the profiles for real.
 """
 
 from __future__ import annotations
 
-import msgspec
+from msgspec.structs import replace
 
-from stowplan.config.arguments import Arguments, NodeResourcesFitArgs
-from stowplan.config.errors import ConfigError
-from stowplan.config.points import PointsOf
-from stowplan.config.resolve import profile_error, resolve
-from stowplan.config.types import Configuration, Extender, PluginArguments, Profile
-from stowplan.config.validate_arguments import argument_faults
+from stowplan.config import legacy
+from stowplan.config.declarations import POINTS, Arguments, Declarations, PluginArgs, plugin_type
+from stowplan.config.defaults import ALL
+from stowplan.config.errors import ConfigError, suggestion
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.types import Configuration, ExtenderConfig, KubeSchedulerProfile, Plugins, PluginSet
 from stowplan.model.duration import of_seconds
 from stowplan.model.label_syntax import aggregate
 
-_FIT = "NodeResourcesFit"
 _EXTENDER_TIMEOUT = of_seconds(5)
+_WEIGHING = {"score": "Score", "placement_score": "PlacementScore"}
+_MAX_NODE_SCORE = 100
+_MAX_TOTAL_SCORE = 2**63 - 1
+
+# Per point, (plugin name, weight); the weight is 0 at points that do not weigh.
+Resolved = dict[str, tuple[tuple[str, int], ...]]
 
 
-def construct(config: Configuration, known: PointsOf) -> Configuration:
+def construct(config: Configuration, known: Declarations, gates: FeatureGates) -> Configuration:
     """Give the configuration as it will be in force with the known plugins, or raise ConfigError."""
-    config = _with_extenders(config)
+    config = _with_extenders(config, known)
     sorters: dict[str, tuple[str, Arguments]] = {}
     for profile in config.profiles:
-        sorters[profile.scheduler_name] = _check_profile(profile, known)
+        sorters[profile.scheduler_name] = _check_profile(profile, known, gates)
     _check_one_queue(sorters)
     profiles = tuple(_without_unused_arguments(profile, known) for profile in config.profiles)
-    return msgspec.structs.replace(config, profiles=profiles)
+    return replace(config, profiles=profiles)
 
 
-def _with_extenders(config: Configuration) -> Configuration:
+def _with_extenders(config: Configuration, known: Declarations) -> Configuration:
     for extender in config.extenders:
         _check_tls(extender)
     extenders = tuple(
-        msgspec.structs.replace(extender, http_timeout=extender.http_timeout or _EXTENDER_TIMEOUT)
-        for extender in config.extenders
+        replace(extender, http_timeout=extender.http_timeout or _EXTENDER_TIMEOUT) for extender in config.extenders
     )
     ignored = tuple(
         resource.name
@@ -45,47 +50,44 @@ def _with_extenders(config: Configuration) -> Configuration:
         if resource.ignored_by_scheduler
     )
     profiles = config.profiles
-    if ignored:
-        profiles = tuple(_ignoring(profile, ignored) for profile in profiles)
-    return msgspec.structs.replace(config, extenders=extenders, profiles=profiles)
+    for one in known.values() if ignored else ():
+        if one.args_type is not None and one.args_type.field_of_ignored_resources:
+            profiles = tuple(_ignoring(profile, one.args_type, ignored) for profile in profiles)
+    return replace(config, extenders=extenders, profiles=profiles)
 
 
-def _check_tls(extender: Extender) -> None:
+def _check_tls(extender: ExtenderConfig) -> None:
     tls = extender.tls_config
     if tls is not None and tls.insecure and (tls.ca_file or tls.ca_data):
         why = "specifying a root certificates file with the insecure flag is not allowed"
         raise ConfigError("construct", f"couldn't build extenders: {why}")
 
 
-def _ignoring(profile: Profile, resources: tuple[str, ...]) -> Profile:
-    """Let NodeResourcesFit leave the extenders' resources to them; they replace what its arguments name."""
-    if not isinstance(profile.plugin_config.get(_FIT), NodeResourcesFitArgs):
-        why = "can't find NodeResourcesFitArgs in plugin config"
+def _ignoring(
+    profile: KubeSchedulerProfile, args_type: type[PluginArgs], resources: tuple[str, ...]
+) -> KubeSchedulerProfile:
+    """Leave the extenders' resources to them; they replace what the arguments of that type name."""
+    if not any(isinstance(given.args, args_type) for given in profile.arguments):
+        why = f"can't find {args_type.__name__} in plugin config"
         raise ConfigError("construct", f"couldn't build extenders: {why}")
-    return msgspec.structs.replace(
-        profile, arguments=tuple(_with_ignored(given, resources) for given in profile.arguments)
+    ignored = {args_type.field_of_ignored_resources: resources}
+    arguments = tuple(
+        replace(given, args=replace(given.args, **ignored)) if isinstance(given.args, args_type) else given
+        for given in profile.arguments
     )
+    return replace(profile, arguments=arguments)
 
 
-def _with_ignored(given: PluginArguments, resources: tuple[str, ...]) -> PluginArguments:
-    if not isinstance(given.args, NodeResourcesFitArgs):
-        return given
-    return PluginArguments(given.name, msgspec.structs.replace(given.args, ignored_resources=resources))
-
-
-def _check_profile(profile: Profile, known: PointsOf) -> tuple[str, Arguments]:
+def _check_profile(profile: KubeSchedulerProfile, known: Declarations, gates: FeatureGates) -> tuple[str, Arguments]:
     """Check that a profile can be built; give its queue sort plugin and the arguments of that."""
-    if _FIT in known and _FIT in profile.plugins.names():
-        _check_fit(profile)
+    enabled, arguments = profile.plugins.names(), profile.plugin_config
+    for name, args in arguments.items():
+        if name in enabled and isinstance(args, PluginArgs) and args.is_checked_when_made:
+            faults = args.faults("", gates)
+            if faults:
+                raise profile_error(profile, f'initializing plugin "{name}": {aggregate(tuple(faults))}')
     [(sorter, _)] = resolve(profile, known)["queue_sort"]
-    return sorter, profile.plugin_config.get(sorter)
-
-
-def _check_fit(profile: Profile) -> None:
-    args = profile.plugin_config.get(_FIT)
-    faults = argument_faults("", args) if isinstance(args, NodeResourcesFitArgs) else []
-    if faults:
-        raise profile_error(profile, f'initializing plugin "{_FIT}": {aggregate(tuple(faults))}')
+    return sorter, arguments.get(sorter)
 
 
 def _check_one_queue(sorters: dict[str, tuple[str, Arguments]]) -> None:
@@ -99,9 +101,112 @@ def _check_one_queue(sorters: dict[str, tuple[str, Arguments]]) -> None:
             raise ConfigError("construct", f"initializing profiles: {problem}")
 
 
-def _without_unused_arguments(profile: Profile, known: PointsOf) -> Profile:
+def _without_unused_arguments(profile: KubeSchedulerProfile, known: Declarations) -> KubeSchedulerProfile:
     """Drop the arguments of plugins that are not enabled, and put the rest in the order of their names."""
     enabled = profile.plugins.names()
     used = (given for given in profile.arguments if given.name in enabled and given.name in known)
     kept = tuple(sorted((given for given in used if given.args is not None), key=lambda given: given.name))
-    return msgspec.structs.replace(profile, arguments=kept)
+    return replace(profile, arguments=kept)
+
+
+def resolve(profile: KubeSchedulerProfile, known: Declarations) -> Resolved:
+    """Spread a profile's plugins over the extension points, or raise ConfigError naming the profile and the plugin."""
+    try:
+        return _resolve(profile, known)
+    except _RefusedError as refused:
+        raise profile_error(profile, str(refused), refused.remedy) from None
+
+
+def profile_error(profile: KubeSchedulerProfile, problem: str, remedy: str = "") -> ConfigError:
+    where = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}"
+    return ConfigError("construct", f"{where}: {problem}", remedy=remedy)
+
+
+class _RefusedError(Exception):
+    """What is wrong, before it is said of which profile."""
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(problem)
+        self.remedy = remedy
+
+
+def _resolve(profile: KubeSchedulerProfile, known: Declarations) -> Resolved:
+    plugins = profile.plugins
+    for point in POINTS:
+        _check_listed(point, plugins.at(point), known)
+    order = {point: _expand(point, plugins, known) for point in POINTS}
+    _check_needed(profile, order)
+    weights = {point: _weights(point, plugins, known) for point in _WEIGHING}
+    return {
+        point: tuple((name, weights[point][name] if point in weights else 0) for name in names)
+        for point, names in order.items()
+    }
+
+
+def _check_listed(point: str, listed: PluginSet, known: Declarations) -> None:
+    """Check the plugins that a point lists itself, not through multiPoint."""
+    seen: set[str] = set()
+    for plugin in listed.enabled:
+        if plugin.name not in known:
+            raise _unknown(point, plugin.name, known)
+        if point not in known[plugin.name].points:
+            raise _RefusedError(f'plugin "{plugin.name}" does not extend {plugin_type(point)} plugin')
+        if plugin.name in seen:
+            raise _twice(point, plugin.name)
+        seen.add(plugin.name)
+
+
+def _expand(point: str, plugins: Plugins, known: Declarations) -> list[str]:
+    """Order the plugins of a point: those it re-lists, then the rest of multiPoint, then those only it lists."""
+    listed = [plugin.name for plugin in plugins.at(point).enabled]
+    off = {plugin.name for plugin in plugins.at(point).disabled}
+    if ALL in off:
+        return listed
+    relisted: set[str] = set()
+    spread: list[str] = []
+    for plugin in plugins.multi_point.enabled:
+        if plugin.name not in known:
+            raise _unknown(point, plugin.name, known)
+        if point not in known[plugin.name].points or plugin.name in off:
+            continue
+        if plugin.name in listed:
+            relisted.add(plugin.name)
+        elif plugin.name in spread:
+            raise _twice(point, plugin.name)
+        else:
+            spread.append(plugin.name)
+    return [name for name in listed if name in relisted] + spread + [name for name in listed if name not in relisted]
+
+
+def _check_needed(profile: KubeSchedulerProfile, order: dict[str, list[str]]) -> None:
+    of_profile = f'for profile with scheduler name "{profile.scheduler_name}"'
+    if len(order["queue_sort"]) != 1:
+        raise _RefusedError(f"only one queue sort plugin required {of_profile}, but got {len(order['queue_sort'])}")
+    if not order["bind"]:
+        raise _RefusedError(f"at least one bind plugin is needed {of_profile}")
+
+
+def _weights(point: str, plugins: Plugins, known: Declarations) -> dict[str, int]:
+    """Weigh every plugin that could run at the point; what the point lists itself wins over multiPoint."""
+    weights: dict[str, int] = {}
+    total = 0
+    for plugin in plugins.at(point).enabled + plugins.multi_point.enabled:
+        if plugin.name in weights or plugin.name not in known or point not in known[plugin.name].points:
+            continue
+        weights[plugin.name] = plugin.weight or 1
+        most = weights[plugin.name] * _MAX_NODE_SCORE
+        # A total below zero leaves more room than 64 bits hold. Upstream wraps around and refuses what comes next.
+        if total < 0 or most > _MAX_TOTAL_SCORE - total:
+            label = "score plugins" if point == "score" else "placement score plugins"
+            raise _RefusedError(f"{label}: total score of {_WEIGHING[point]} plugins could overflow")
+        total += most
+    return weights
+
+
+def _unknown(point: str, name: str, known: Declarations) -> _RefusedError:
+    remedy = legacy.remedy_for(name) or suggestion(name, known)
+    return _RefusedError(f'{plugin_type(point)} "{name}" does not exist', remedy)
+
+
+def _twice(point: str, name: str) -> _RefusedError:
+    return _RefusedError(f'plugin "{name}" already registered as "{plugin_type(point)}"')

@@ -1,24 +1,32 @@
 """From a document to the fields of a KubeSchedulerConfiguration: which kind it is, then what it holds, strictly.
 
-`strict.py` reads the fields; `defaults.py` goes on with them.
+Wrong types end the reading, unknown and repeated fields are noted. Null counts as absent, and so does a field that is
+not there: the result has no entry for either. `defaults.py` goes on with the fields.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import base64
+import binascii
+import math
+import re
+from typing import Any, NamedTuple, assert_never
 
-from stowplan.config import schema, strict
-from stowplan.config.document import Document, Json, Object, name_of, plain
+from stowplan.config import schema
+from stowplan.config.declarations import Declarations, PluginArgs, args_type_of
+from stowplan.config.document import Document, Json, JsonObject, Number, name_of, plain, sound
 from stowplan.config.errors import ConfigError
-from stowplan.config.removed import FLAG, OLDER_VERSIONS
-
-GROUP = "kubescheduler.config.k8s.io"
-VERSION = "v1"
-KIND = "KubeSchedulerConfiguration"
+from stowplan.config.legacy import FLAG, OLDER_VERSIONS
+from stowplan.config.schema import GROUP, KIND, VERSION
+from stowplan.config.types import Configuration
+from stowplan.model import duration
 
 _TYPE_META = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _NO_KIND = "couldn't get version/kind; json parse error: json: cannot unmarshal"
 _STRICT = "strict decoding error: "
+_INTEGER = re.compile(r"-?[0-9]{1,25}")
+_FLOAT32_LARGEST = 3.4028235677973366e38
+_MOST_FAULTS = 100
 
 
 class Identity(NamedTuple):
@@ -34,30 +42,41 @@ class Identity(NamedTuple):
 
 
 class _UnreadableError(Exception):
-    """What is wrong, before it is said of which part of the document; `field` as in MismatchError."""
+    """What is wrong, before it is said of which part of the document; `field` is the path if the text has it not."""
 
     def __init__(self, message: str, field: str = "", remedy: str = "") -> None:
         super().__init__(message)
         self.field, self.remedy = field, remedy
 
 
-def decode(document: Document) -> dict[str, Any]:
+def decode(document: Document, known: Declarations) -> dict[str, Any]:
     """Read a document; give its fields, with plugin arguments read too, or raise ConfigError."""
     try:
-        return _decode(document)
-    except (_UnreadableError, strict.MismatchError) as error:
+        return _decode(document, known)
+    except _UnreadableError as error:
         raise ConfigError("decode", str(error), error.field, error.remedy) from None
 
 
-def _decode(document: Document) -> dict[str, Any]:
+def decode_arguments(args_type: type[PluginArgs], written: Json) -> dict[str, Any]:
+    """Read the arguments of one plugin, whatever kind they say they are; give their fields, or raise ConfigError."""
+    try:
+        fields, faults = read(schema.record_of(args_type), written)
+    except _UnreadableError as error:
+        raise ConfigError("decode", str(error), error.field) from None
+    if faults:
+        raise ConfigError("decode", _STRICT + ", ".join(faults))
+    return fields
+
+
+def _decode(document: Document, known: Declarations) -> dict[str, Any]:
     identity = _identify(document.root, None)
     if not identity.kind:
         raise _UnreadableError(f"Object 'Kind' is missing in '{document.text}'")
     if not identity.version:
         raise _UnreadableError(f"Object 'apiVersion' is missing in '{document.text}'")
-    fields, faults = strict.read(_record_of(identity), document.root)
+    fields, faults = read(_record_of(identity, known), document.root)
     if identity.kind == KIND:
-        faults = [*document.yaml_faults, *faults, *_decode_arguments(fields)]
+        faults = [*document.yaml_faults, *faults, *_decode_arguments(fields, known)]
     if faults:
         raise _UnreadableError(_STRICT + ", ".join(faults))
     if identity.kind != KIND:
@@ -67,7 +86,7 @@ def _decode(document: Document) -> dict[str, Any]:
 
 def _identify(root: Json, assumed: Identity | None) -> Identity:
     """Read apiVersion and kind; what is absent is as assumed."""
-    if root is not None and not isinstance(root, Object):
+    if root is not None and not isinstance(root, JsonObject):
         raise _UnreadableError(f"{_NO_KIND} {name_of(root)} into Go value of type {_TYPE_META}")
     said = {"apiVersion": "", "kind": ""}
     for name in said:
@@ -83,12 +102,13 @@ def _identify(root: Json, assumed: Identity | None) -> Identity:
     return Identity(group, version, said["kind"] or (assumed.kind if assumed else ""))
 
 
-def _record_of(identity: Identity) -> schema.Record:
+def _record_of(identity: Identity, known: Declarations) -> schema.Record:
     if (identity.group, identity.version) == (GROUP, VERSION):
         if identity.kind == KIND:
-            return schema.CONFIGURATION
-        if identity.kind in schema.ARGUMENTS:
-            return schema.ARGUMENTS[identity.kind]
+            return schema.record_of(Configuration)
+        for one in known.values():
+            if one.args_type is not None and one.args_type.__name__ == identity.kind:
+                return schema.record_of(one.args_type)
     problem = f'no kind "{identity.kind}" is registered for version "{identity.group_version}"'
     raise _UnreadableError(problem, remedy=_remedy_for(identity))
 
@@ -99,7 +119,7 @@ def _remedy_for(identity: Identity) -> str:
     return f"{identity.version} is gone: write {GROUP}/{VERSION}, or give {FLAG} to have the file converted"
 
 
-def _decode_arguments(fields: dict[str, Any]) -> list[str]:
+def _decode_arguments(fields: dict[str, Any], known: Declarations) -> list[str]:
     """Read the arguments of every plugin in place; give the strict faults found in them."""
     faults: list[str] = []
     for index, profile in enumerate(fields.get("profiles", ())):
@@ -107,25 +127,26 @@ def _decode_arguments(fields: dict[str, Any]) -> list[str]:
             path = f"profiles[{index}].pluginConfig[{place}]"
             where = f"decoding .{path}"
             try:
-                faults += [f"{where}: {_STRICT}{fault}" for fault in _decode_plugin_arguments(given)]
-            except (_UnreadableError, strict.MismatchError) as error:
+                faults += [f"{where}: {_STRICT}{fault}" for fault in _decode_plugin_arguments(given, known)]
+            except _UnreadableError as error:
                 field = f"{path}.args.{error.field}" if error.field else ""
                 raise _UnreadableError(f"{where}: {error}", field, error.remedy) from None
     return faults
 
 
-def _decode_plugin_arguments(given: dict[str, Any]) -> list[str]:
-    """Read the arguments of an in-tree plugin by their schema; those of any other stay what they are."""
+def _decode_plugin_arguments(given: dict[str, Any], known: Declarations) -> list[str]:
+    """Read the arguments of a plugin that declares them by their schema; those of any other stay what they are."""
     name, raw = given.get("name", ""), given.get("args")
-    if f"{name}Args" not in schema.ARGUMENTS:
+    args_type = args_type_of(name, known)
+    if args_type is None:
         given["args"] = plain(raw)
         return []
-    wanted = Identity(GROUP, VERSION, f"{name}Args")
+    wanted = Identity(GROUP, VERSION, args_type.__name__)
     reading = f"decoding args for plugin {name}"
     try:
         identity = _identify(raw, wanted)
-        args, faults = strict.read(_record_of(identity), raw)
-    except (_UnreadableError, strict.MismatchError) as error:
+        args, faults = read(_record_of(identity, known), raw)
+    except _UnreadableError as error:
         raise _UnreadableError(f"{reading}: {error}", error.field, error.remedy) from None
     if identity.kind != wanted.kind:
         raise _UnreadableError(
@@ -133,3 +154,141 @@ def _decode_plugin_arguments(given: dict[str, Any]) -> list[str]:
         )
     given["args"] = args
     return [f"{reading}: {_STRICT}{', '.join(faults)}"] if faults else []
+
+
+class FieldPath(NamedTuple):
+    """Where a value stands: the struct it is in, its field names (for mismatches), its full path (for faults)."""
+
+    struct: str = ""
+    fields: str = ""
+    path: str = ""
+
+    def field(self, struct: str, name: str) -> FieldPath:
+        dot = "." if self.fields else ""
+        return FieldPath(struct, f"{self.fields}{dot}{name}", f"{self.path}{'.' if self.path else ''}{name}")
+
+    def item(self, index: int) -> FieldPath:
+        return self._replace(path=f"{self.path}[{index}]")
+
+
+def read(record: schema.Record, value: Json) -> tuple[dict[str, Any], list[str]]:
+    """Read a whole object; give its fields and the strict faults, or raise _UnreadableError at the first wrong type."""
+    faults: list[str] = []
+    found = _read(record, value, FieldPath(), faults)
+    return found or {}, list(dict.fromkeys(faults))[:_MOST_FAULTS]
+
+
+def _read(kind: schema.FieldType, value: Json, place: FieldPath, faults: list[str]) -> Any:
+    if value is None and not (isinstance(kind, schema.Span) and not kind.may_be_null):
+        return None
+    match kind:
+        case schema.Record():
+            return _record(kind, value, place, faults)
+        case schema.Items():
+            if not isinstance(value, list):
+                raise _mismatch(kind, value, place)
+            # A null among the items is a zero value, which an absent entry cannot be.
+            return [_zero(kind.of, _read(kind.of, each, place.item(i), faults)) for i, each in enumerate(value)]
+        case schema.TextMap():
+            return _text_map(kind, value, place, faults)
+        case schema.Opaque():
+            return value
+        case _:
+            return _scalar(kind, value, place)
+
+
+def _record(kind: schema.Record, value: Json, place: FieldPath, faults: list[str]) -> dict[str, Any]:
+    if not isinstance(value, JsonObject):
+        raise _mismatch(kind, value, place)
+    found: dict[str, Any] = {}
+    seen: set[str] = set()
+    for name, each in value.members:
+        at = place.field(kind.short_name, name)
+        if name not in kind.fields:
+            faults.append(f'unknown field "{at.path}"')
+            continue
+        if name in seen:
+            faults.append(f'duplicate field "{at.path}"')
+        seen.add(name)
+        result = _read(kind.fields[name], each, at, faults)
+        if result is not None:
+            found[name] = result
+    return found
+
+
+def _text_map(kind: schema.TextMap, value: Json, place: FieldPath, faults: list[str]) -> dict[str, str]:
+    if not isinstance(value, JsonObject):
+        raise _mismatch(kind, value, place)
+    found: dict[str, str] = {}
+    for name, each in value.members:
+        if name in found:
+            faults.append(f'duplicate field "{place.path}.{name}"')
+        found[name] = _read(schema.Text(), each, place, faults) or ""
+    return found
+
+
+def _zero(kind: schema.FieldType, found: Any) -> Any:
+    """Stand in for a null item."""
+    if found is not None:
+        return found
+    return "" if isinstance(kind, schema.Text) else {}
+
+
+_Scalar = schema.Text | schema.Boolean | schema.Whole | schema.Real | schema.Span | schema.Bytes
+
+
+def _scalar(kind: _Scalar, value: Json, place: FieldPath) -> Any:
+    match kind:
+        case schema.Text() if isinstance(value, str):
+            return sound(value)
+        case schema.Boolean() if isinstance(value, bool):
+            return value
+        case schema.Whole() if isinstance(value, Number):
+            return _whole(kind, value, place)
+        case schema.Real() if isinstance(value, Number):
+            return _real(kind, value, place)
+        case schema.Span() if value is None or isinstance(value, str):
+            return _span(value or "", place)
+        case schema.Bytes() if isinstance(value, str):
+            return _base64(value, place)
+        case schema.Text() | schema.Boolean() | schema.Whole() | schema.Real() | schema.Span() | schema.Bytes():
+            raise _mismatch(kind, value, place)
+        case _:
+            assert_never(kind)
+
+
+def _whole(kind: schema.Whole, value: Number, place: FieldPath) -> int:
+    if _INTEGER.fullmatch(value.text):
+        number = int(value.text)
+        if -(2 ** (kind.bits - 1)) <= number < 2 ** (kind.bits - 1):
+            return number
+    raise _mismatch(kind, value, place, f"number {value.text}")
+
+
+def _real(kind: schema.Real, value: Number, place: FieldPath) -> float:
+    number = float(value.text)
+    if not math.isfinite(number) or abs(number) >= _FLOAT32_LARGEST:
+        raise _mismatch(kind, value, place, f"number {value.text}")
+    return number
+
+
+def _span(text: str, place: FieldPath) -> duration.Duration:
+    try:
+        return duration.parse(text)
+    except ValueError as error:
+        raise _UnreadableError(str(error), place.path) from None
+
+
+def _base64(text: str, place: FieldPath) -> str:
+    try:
+        base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise _UnreadableError(f"illegal base64 data: {error}", place.path) from None
+    return text
+
+
+def _mismatch(kind: schema.FieldType, value: Json, place: FieldPath, shown: str = "") -> _UnreadableError:
+    target = f"struct field {place.struct}.{place.fields}" if place.struct else "value"
+    return _UnreadableError(
+        f"json: cannot unmarshal {shown or name_of(value)} into Go {target} of type {kind.type_name}"
+    )

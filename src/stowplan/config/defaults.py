@@ -1,59 +1,73 @@
 """From the fields of a document to a whole configuration: what is not said gets its default.
 
-Beside null, an empty string or zero counts as not said where the API says so. `validate.py` goes on with the result.
+Beside null, an empty string or zero counts as not said where the API says so. The plugins that a profile lists are laid
+over the default ones; `multi_point` is still a list of its own then. `validate.py` goes on with the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from stowplan.config import arguments
-from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.config.merge import default_plugins, merge_plugins
-from stowplan.config.types import (
-    ClientConnection,
-    Configuration,
-    Extender,
-    ExtenderTls,
-    LeaderElection,
-    ManagedResource,
-    Plugin,
-    PluginArguments,
-    Plugins,
-    PluginSet,
-    Profile,
-)
-from stowplan.model.affinity import NodeAffinity, TopologySpreadConstraint
-from stowplan.model.duration import of_seconds
+from stowplan.config.declarations import Arguments, Declarations, PluginArgs, args_type_of, class_name, is_reference
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.types import Configuration, KubeSchedulerProfile, ListedPlugin, PluginConfig, Plugins, PluginSet
 
 Fields = dict[str, Any]
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+_Args = TypeVar("_Args", bound=PluginArgs)
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
-DEFAULT_RESOURCES = (arguments.ResourceSpec("cpu", 1), arguments.ResourceSpec("memory", 1))
-# With StorageCapacityScoring: the emptier the storage, the better.
-DEFAULT_STORAGE_SHAPE = (arguments.UtilizationShapePoint(0, 10), arguments.UtilizationShapePoint(100, 0))
+ALL = "*"
 
 
-def complete(fields: Fields, gates: FeatureGates = DEFAULT_GATES) -> Configuration:
+def complete(fields: Fields, known: Declarations, gates: FeatureGates) -> Configuration:
     """Make a configuration of the fields that a document has; some defaults depend on feature gates."""
-    own = {name: value for name, value in fields.items() if name not in ("apiVersion", "kind")}
-    own["leaderElection"] = _build(LeaderElection, _said(fields.get("leaderElection", {}), keep=("leaderElect",)))
-    own["clientConnection"] = _build(ClientConnection, _said(fields.get("clientConnection", {})))
+    own = {name: value for name, value in fields.items() if name != "profiles"}
+    own["leaderElection"] = _said(fields.get("leaderElection", {}), keep=("leaderElect",))
+    own["clientConnection"] = _said(fields.get("clientConnection", {}))
     # Contention profiling follows profiling unless it is set.
     own.setdefault("enableContentionProfiling", fields.get("enableProfiling", True))
-    own["profiles"] = _profiles(fields.get("profiles", []), gates)
-    own["extenders"] = tuple(_extender(each) for each in fields.get("extenders", ()))
-    return _build(Configuration, own)
+    # With several profiles each must have a name of its own.
+    profiles = fields.get("profiles") or [{}]
+    unnamed = DEFAULT_SCHEDULER_NAME if len(profiles) == 1 else ""
+    complete = tuple(_profile({"schedulerName": unnamed, **each}, known, gates) for each in profiles)
+    return _spelled_alike(replace(msgspec.convert(own, Configuration), profiles=complete))
 
 
-def _build(struct: type[_Struct], fields: Fields) -> _Struct:
-    """Fill a struct from fields named as in the document."""
-    names = {field.encode_name: field.name for field in msgspec.structs.fields(struct)}
-    return struct(**{names[name]: value for name, value in fields.items()})
+def default_plugins(known: Declarations, gates: FeatureGates) -> Plugins:
+    """Give the plugins of a profile that lists none: those whose feature gate, if they have one, is on."""
+    declared = (one for one in known.values() if one.is_default and (not one.gate or gates.enabled(one.gate)))
+    return Plugins(multi_point=PluginSet(enabled=tuple(ListedPlugin(one.name, one.weight) for one in declared)))
+
+
+def typed(args_type: type[_Args], fields: Fields, gates: FeatureGates) -> _Args:
+    """Make arguments of the fields that a document has."""
+    return msgspec.convert(fields, args_type).defaulted(gates)
+
+
+def merge_plugins(default: Plugins, own: Plugins) -> Plugins:
+    """Lay a profile's own lists over the default ones, point by point."""
+    return Plugins(**{point: merge_set(default.at(point), own.at(point)) for point in Plugins.__struct_fields__})
+
+
+def merge_set(default: PluginSet, own: PluginSet) -> PluginSet:
+    """Keep the defaults that are not disabled, each in its place, then the rest of the profile's own.
+
+    A default that the profile lists again keeps its place and takes the new weight. A plugin listed twice by the
+    profile stays twice: `construct.py` refuses it.
+    """
+    disabled = own.disabled + default.disabled
+    off = {plugin.name for plugin in disabled}
+    kept = () if ALL in off else tuple(plugin for plugin in default.enabled if plugin.name not in off)
+    # The last of several entries of one name is the one that replaces.
+    position = {plugin.name: index for index, plugin in enumerate(own.enabled)}
+    replacing = {position[plugin.name] for plugin in kept if plugin.name in position}
+    placed = tuple(own.enabled[position[plugin.name]] if plugin.name in position else plugin for plugin in kept)
+    added = tuple(plugin for index, plugin in enumerate(own.enabled) if index not in replacing)
+    return PluginSet(enabled=placed + added, disabled=tuple(ListedPlugin(plugin.name) for plugin in disabled))
 
 
 def _said(fields: Fields, keep: tuple[str, ...] = ()) -> Fields:
@@ -61,115 +75,50 @@ def _said(fields: Fields, keep: tuple[str, ...] = ()) -> Fields:
     return {name: value for name, value in fields.items() if value or name in keep}
 
 
-def _profiles(profiles: list[Fields], gates: FeatureGates) -> tuple[Profile, ...]:
-    profiles = profiles or [{}]
-    # With several profiles each must have a name of its own.
-    unnamed = DEFAULT_SCHEDULER_NAME if len(profiles) == 1 else ""
-    return tuple(_profile(fields, unnamed, gates) for fields in profiles)
-
-
-def _profile(fields: Fields, unnamed: str, gates: FeatureGates) -> Profile:
-    own = {point: _plugin_set(given) for point, given in fields.get("plugins", {}).items()}
-    plugins = merge_plugins(default_plugins(gates), _build(Plugins, own))
-    return Profile(
-        scheduler_name=fields.get("schedulerName", unnamed),
+def _profile(fields: Fields, known: Declarations, gates: FeatureGates) -> KubeSchedulerProfile:
+    plugins = merge_plugins(default_plugins(known, gates), msgspec.convert(fields.get("plugins", {}), Plugins))
+    return KubeSchedulerProfile(
+        scheduler_name=fields["schedulerName"],
         percentage_of_nodes_to_score=fields.get("percentageOfNodesToScore"),
         plugins=plugins,
-        arguments=_arguments(fields.get("pluginConfig", []), plugins, gates),
+        arguments=_arguments(fields.get("pluginConfig", []), plugins, known, gates),
     )
 
 
-def _plugin_set(fields: Fields) -> PluginSet:
-    return PluginSet(**{side: tuple(_build(Plugin, each) for each in plugins) for side, plugins in fields.items()})
-
-
-def _arguments(given: list[Fields], plugins: Plugins, gates: FeatureGates) -> tuple[PluginArguments, ...]:
+def _arguments(
+    given: list[Fields], plugins: Plugins, known: Declarations, gates: FeatureGates
+) -> tuple[PluginConfig, ...]:
     """Default the arguments that are given, then add those of every other enabled plugin that takes any."""
-    written = [(each.get("name", ""), each.get("args")) for each in given]
-    own = [PluginArguments(name, _default(name, args, gates)) for name, args in written]
-    named = {each.name for each in own}
-    absent = sorted(name for name in plugins.names() if name in _DEFAULTS and name not in named)
-    return (*own, *(PluginArguments(name, _default(name, {}, gates)) for name in absent))
+    named = {each.get("name", ""): None for each in given}
+    takers = {name for name, one in known.items() if one.args_type is not None}
+    absent = sorted((takers & plugins.names()) - named.keys())
+    written = [(each.get("name", ""), each.get("args")) for each in given] + [(name, {}) for name in absent]
+    return tuple(PluginConfig(name, _defaulted(name, args, known, gates)) for name, args in written)
 
 
-def _default(name: str, args: Any, gates: FeatureGates) -> arguments.Arguments:
-    if name not in _DEFAULTS:
-        written: arguments.Arguments = args
+def _defaulted(name: str, args: Any, known: Declarations, gates: FeatureGates) -> Arguments:
+    args_type = args_type_of(name, known)
+    if args_type is None:
+        written: Arguments = args
         return written
-    defaulted = _DEFAULTS[name]({field: value for field, value in args.items() if field not in ("apiVersion", "kind")})
-    if isinstance(defaulted, arguments.VolumeBindingArgs) and gates.enabled("StorageCapacityScoring"):
-        return msgspec.structs.replace(defaulted, shape=defaulted.shape or DEFAULT_STORAGE_SHAPE)
-    return defaulted
+    return typed(args_type, args, gates)
 
 
-def _dynamic_resources(fields: Fields) -> arguments.DynamicResourcesArgs:
-    return arguments.DynamicResourcesArgs(
-        filter_timeout=fields.get("filterTimeout", of_seconds(10)),
-        binding_timeout=fields.get("bindingTimeout", of_seconds(600)),
-    )
+def _spelled_alike(config: Configuration) -> Configuration:
+    """Call plugins that are enabled as `where:Class` so wherever only the name of the class is written."""
+    enabled = {name for profile in config.profiles for name in profile.plugins.names() if is_reference(name)}
+    references = {class_name(reference): reference for reference in sorted(enabled)}
+    if not references:
+        return config
+    return replace(config, profiles=tuple(_spelled_profile(profile, references) for profile in config.profiles))
 
 
-def _node_affinity(fields: Fields) -> arguments.NodeAffinityArgs:
-    added = fields.get("addedAffinity")
-    return arguments.NodeAffinityArgs(None if added is None else msgspec.convert(added, NodeAffinity))
+def _spelled_profile(profile: KubeSchedulerProfile, references: Mapping[str, str]) -> KubeSchedulerProfile:
+    sets = {point: _spelled_set(profile.plugins.at(point), references) for point in Plugins.__struct_fields__}
+    arguments = tuple(replace(given, name=references.get(given.name, given.name)) for given in profile.arguments)
+    return replace(profile, plugins=Plugins(**sets), arguments=arguments)
 
 
-def _balanced_allocation(fields: Fields) -> arguments.NodeResourcesBalancedAllocationArgs:
-    return arguments.NodeResourcesBalancedAllocationArgs(_resources(fields))
-
-
-def _fit(fields: Fields) -> arguments.NodeResourcesFitArgs:
-    given = fields.get("scoringStrategy", {"type": "LeastAllocated"})
-    ratio = given.get("requestedToCapacityRatio")
-    strategy = arguments.ScoringStrategy(
-        type=given.get("type", ""),
-        resources=_resources(given),
-        requested_to_capacity_ratio=None
-        if ratio is None
-        else arguments.RequestedToCapacityRatioParam(_shape(ratio.get("shape", ()))),
-    )
-    ignored, groups = fields.get("ignoredResources", ()), fields.get("ignoredResourceGroups", ())
-    return arguments.NodeResourcesFitArgs(strategy, tuple(ignored), tuple(groups))
-
-
-def _topology_spread(fields: Fields) -> arguments.PodTopologySpreadArgs:
-    constraints = msgspec.convert(fields.get("defaultConstraints", ()), tuple[TopologySpreadConstraint, ...])
-    return arguments.PodTopologySpreadArgs(constraints, fields.get("defaultingType") or "System")
-
-
-def _volume_binding(fields: Fields) -> arguments.VolumeBindingArgs:
-    shape = fields.get("shape")
-    return arguments.VolumeBindingArgs(
-        bind_timeout_seconds=fields.get("bindTimeoutSeconds", 600),
-        shape=None if shape is None else _shape(shape),
-    )
-
-
-def _resources(fields: Fields) -> tuple[arguments.ResourceSpec, ...]:
-    given = fields.get("resources", ())
-    specs = (arguments.ResourceSpec(each.get("name", ""), each.get("weight") or 1) for each in given)
-    return tuple(specs) or DEFAULT_RESOURCES
-
-
-def _shape(points: list[Fields]) -> tuple[arguments.UtilizationShapePoint, ...]:
-    return tuple(_build(arguments.UtilizationShapePoint, point) for point in points)
-
-
-def _extender(fields: Fields) -> Extender:
-    own = dict(fields)
-    own["managedResources"] = tuple(_build(ManagedResource, each) for each in fields.get("managedResources", ()))
-    if "tlsConfig" in fields:
-        own["tlsConfig"] = _build(ExtenderTls, fields["tlsConfig"])
-    return _build(Extender, own)
-
-
-_DEFAULTS: dict[str, Callable[[Fields], arguments.InTreeArguments]] = {
-    "DefaultPreemption": lambda fields: _build(arguments.DefaultPreemptionArgs, fields),
-    "DynamicResources": _dynamic_resources,
-    "InterPodAffinity": lambda fields: _build(arguments.InterPodAffinityArgs, fields),
-    "NodeAffinity": _node_affinity,
-    "NodeResourcesBalancedAllocation": _balanced_allocation,
-    "NodeResourcesFit": _fit,
-    "PodTopologySpread": _topology_spread,
-    "VolumeBinding": _volume_binding,
-}
+def _spelled_set(listed: PluginSet, references: Mapping[str, str]) -> PluginSet:
+    sides = (listed.enabled, listed.disabled)
+    return PluginSet(*(tuple(replace(one, name=references.get(one.name, one.name)) for one in side) for side in sides))

@@ -1,7 +1,7 @@
 """A configuration as JSON values: what was written, before anybody asks what it means.
 
-Numbers keep their spelling and objects their repeated members, because the strict reader in `strict.py` reports both.
-Texts become documents in `text.py`.
+Numbers keep their spelling and objects their repeated members, because the strict reader in `decode.py` reports both.
+`load.py` makes documents of texts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Number(NamedTuple):
     text: str
 
 
-class Object(NamedTuple):
+class JsonObject(NamedTuple):
     """The members of an object in their order; a name may occur twice."""
 
     members: tuple[tuple[str, Json], ...]
@@ -29,7 +29,7 @@ class Object(NamedTuple):
         return dict(self.members).get(name)
 
 
-Json: TypeAlias = bool | str | Number | Object | list["Json"] | None
+Json: TypeAlias = bool | str | Number | JsonObject | list["Json"] | None
 
 
 class Document(NamedTuple):
@@ -54,7 +54,7 @@ def plain(value: Json) -> Any:
     match value:
         case Number(text):
             return int(text) if text.lstrip("-").isdigit() and len(text) < 400 else float(text)
-        case Object(members):
+        case JsonObject(members):
             return {name: plain(each) for name, each in members}
         case list():
             return [plain(each) for each in value]
@@ -78,7 +78,7 @@ def name_of(value: Json) -> str:
             return "string"
         case Number():
             return "number"
-        case Object():
+        case JsonObject():
             return "object"
         case list():
             return "array"
@@ -94,7 +94,7 @@ def _freeze(value: object) -> Json:
             return Number(number_text(value))
         case Mapping():
             # Sorted, as a mapping written by the API machinery is: it decides which of two faults comes first.
-            return Object(tuple((str(name), _freeze(each)) for name, each in sorted(value.items(), key=_by_name)))
+            return JsonObject(tuple((str(name), _freeze(each)) for name, each in sorted(value.items(), key=_by_name)))
         case Sequence() if not isinstance(value, bytes | bytearray):
             return [_freeze(each) for each in value]
     raise ConfigError("decode", f"a configuration cannot hold a value of type {type(value).__name__}: {value!r}")

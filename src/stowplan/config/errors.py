@@ -1,8 +1,19 @@
-"""The one exception of this package: which stage refused the configuration, and why."""
+"""The one exception of this package, and how a wrong field is put into words: `parallelism: Invalid value: 0: ...`.
+
+The rules in `validate.py` and in the arguments of plugins speak through these.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+import difflib
+import json
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from stowplan.model.duration import Duration
+from stowplan.model.label_syntax import each_key_problem, quoted
 
 Stage = Literal["decode", "validate", "construct"]
 
@@ -20,3 +31,64 @@ class ConfigError(Exception):
         super().__init__(f"{field}{': ' if field else ''}{message}{'; ' if remedy else ''}{remedy}")
         self.stage: Stage = stage
         self.message = message
+
+
+def invalid(path: str, value: object, why: str) -> str:
+    return f"{path}: Invalid value: {_show(value)}: {why}"
+
+
+def required(path: str, why: str = "") -> str:
+    return f"{path}: Required value" + (f": {why}" if why else "")
+
+
+def forbidden(path: str, why: str) -> str:
+    return f"{path}: Forbidden: {why}"
+
+
+def duplicate(path: str, value: object) -> str:
+    return f"{path}: Duplicate value: {_show(value)}"
+
+
+def label_key_faults(path: str, key: str) -> list[str]:
+    """Find out whether a text may be the key of a label; each problem is a fault of its own."""
+    return [invalid(path, key, problem) for problem in each_key_problem(key)]
+
+
+def child(path: str, name: str) -> str:
+    """Name a field below a path; the empty path is the top."""
+    return f"{path}.{name}" if path else name
+
+
+def _show(value: object) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    return json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False)
+
+
+def _plain(value: object) -> Any:
+    """Reduce a value to JSON, structs with their fields in UpperCamelCase as upstream prints them."""
+    if isinstance(value, Duration):
+        return str(value)
+    if isinstance(value, msgspec.Struct):
+        return {_upper(name): _plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return value
+
+
+def _upper(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+_CUTOFF = 0.7
+
+
+def suggestion(name: str, known: Iterable[str], most: int = 3) -> str:
+    """Name what is near; all there is if nothing is."""
+    by_lower = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=most, cutoff=_CUTOFF)
+    if near:
+        return f"did you mean {' or '.join(by_lower[match] for match in near)}?"
+    return f"known: {', '.join(sorted(by_lower.values()))}"

@@ -9,34 +9,33 @@ from typing import Any
 
 import msgspec
 
-from stowplan.config import arguments
-from stowplan.config.decode import GROUP, KIND, VERSION
+from stowplan.config.schema import GROUP, KIND, VERSION
 from stowplan.config.types import (
     Configuration,
-    Extender,
-    ExtenderTls,
-    ManagedResource,
-    PluginArguments,
+    ExtenderConfig,
+    ExtenderManagedResource,
+    ExtenderTLSConfig,
+    KubeSchedulerProfile,
+    PluginConfig,
     PluginSet,
-    Profile,
 )
 from stowplan.model import affinity, meta
 from stowplan.model.duration import Duration
 
 _API_VERSION = f"{GROUP}/{VERSION}"
 
-# Fields that are left out when they are empty, zero or false. Absent ones (None) always are.
+# Fields that are left out when they are empty, zero or false. Absent ones (None) always are; of structs that are not
+# here, which are arguments of plugins, empty lists are.
 _LEFT_OUT_WHEN_EMPTY: dict[type, frozenset[str]] = {
     Configuration: frozenset({"extenders", "delay_cache_until_active"}),
+    KubeSchedulerProfile: frozenset({"arguments"}),
     PluginSet: frozenset({"enabled", "disabled"}),
-    Extender: frozenset(Extender.__struct_fields__) - {"url_prefix", "http_timeout"},
-    ExtenderTls: frozenset(ExtenderTls.__struct_fields__),
-    ManagedResource: frozenset({"ignored_by_scheduler"}),
-    arguments.NodeResourcesFitArgs: frozenset({"ignored_resources", "ignored_resource_groups"}),
-    arguments.ScoringStrategy: frozenset({"type", "resources"}),
-    arguments.RequestedToCapacityRatioParam: frozenset({"shape"}),
-    arguments.PodTopologySpreadArgs: frozenset({"default_constraints"}),
+    ExtenderConfig: frozenset(ExtenderConfig.__struct_fields__) - {"url_prefix", "http_timeout"},
+    ExtenderTLSConfig: frozenset(ExtenderTLSConfig.__struct_fields__),
+    ExtenderManagedResource: frozenset({"ignored_by_scheduler"}),
     affinity.NodeAffinity: frozenset({"preferred_during_scheduling_ignored_during_execution"}),
+    affinity.NodeSelector: frozenset(),
+    affinity.PreferredSchedulingTerm: frozenset(),
     affinity.NodeSelectorTerm: frozenset({"match_expressions", "match_fields"}),
     affinity.NodeSelectorRequirement: frozenset({"values"}),
     affinity.TopologySpreadConstraint: frozenset({"match_label_keys"}),
@@ -66,8 +65,8 @@ def _write(value: Any) -> Any:
     match value:
         case Duration():
             return str(value)
-        case Profile():
-            return _profile(value)
+        case PluginConfig():
+            return _plugin_config(value)
         case msgspec.Struct():
             return _fields(value)
         case tuple():
@@ -92,19 +91,11 @@ def _is_left_out(struct: type, name: str, value: Any) -> bool:
         return True
     if name in _LEFT_OUT_WHEN_DEFAULT.get(struct, {}):
         return bool(value == _LEFT_OUT_WHEN_DEFAULT[struct][name])
-    return not value and name in _LEFT_OUT_WHEN_EMPTY.get(struct, ())
+    left_out = _LEFT_OUT_WHEN_EMPTY.get(struct)
+    return value == () if left_out is None else not value and name in left_out
 
 
-def _profile(profile: Profile) -> dict[str, Any]:
-    written: dict[str, Any] = {"schedulerName": profile.scheduler_name, "plugins": _fields(profile.plugins)}
-    if profile.percentage_of_nodes_to_score is not None:
-        written["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
-    if profile.arguments:
-        written["pluginConfig"] = [_plugin_arguments(given) for given in profile.arguments]
-    return written
-
-
-def _plugin_arguments(given: PluginArguments) -> dict[str, Any]:
+def _plugin_config(given: PluginConfig) -> dict[str, Any]:
     if isinstance(given.args, msgspec.Struct):
         own = {"apiVersion": _API_VERSION, "kind": type(given.args).__name__}
         return {"name": given.name, "args": own | _fields(given.args)}

@@ -1,19 +1,44 @@
 """Configurations of older releases, turned into one of version v1: what `--legacy-config` asks for.
 
-Versions and names are replaced in the document, before anybody reads it; each of them is told once. `removed.py` has
-what is in the place of what is gone.
+Versions and names are replaced in the document, before anybody reads it; each of them is told once. Where nobody asks
+for it, `validate.py` refuses the names in upstream's words, with the remedy from here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from stowplan.config.decode import GROUP, KIND, VERSION
-from stowplan.config.document import Document, Json, Object
-from stowplan.config.removed import COUNTS_VOLUMES, OLDER_VERSIONS, SUCCESSORS
+from stowplan.config.document import Document, Json, JsonObject
+from stowplan.config.schema import GROUP, KIND, VERSION
 
 Tell = Callable[[str], None]
+
+#: Volumes of these kinds are those of CSI drivers by now, and are counted as such.
+COUNTS_VOLUMES: Final = "NodeVolumeLimits"
+
+#: By the name that is gone: the plugin that does its work today.
+SUCCESSORS: Final[Mapping[str, str]] = {
+    "AzureDiskLimits": COUNTS_VOLUMES,
+    "CinderLimits": COUNTS_VOLUMES,
+    "EBSLimits": COUNTS_VOLUMES,
+    "GCEPDLimits": COUNTS_VOLUMES,
+    "SelectorSpread": "PodTopologySpread",
+}
+#: Names that version v1 itself refuses; the others were gone before it.
+REFUSED_BY_V1: Final = frozenset(name for name, by in SUCCESSORS.items() if by == COUNTS_VOLUMES)
+
+_BY_HAND: Final[Mapping[str, str]] = {
+    "NodeLabel": "write it as addedAffinity of NodeAffinity",
+    "NodePreferAvoidPods": "taint the nodes instead",
+    "NodeResourcesLeastAllocated": "give NodeResourcesFit the scoringStrategy LeastAllocated",
+    "NodeResourcesMostAllocated": "give NodeResourcesFit the scoringStrategy MostAllocated",
+    "RequestedToCapacityRatio": "give NodeResourcesFit the scoringStrategy RequestedToCapacityRatio",
+    "ServiceAffinity": "let pods say it with affinity",
+}
+
+OLDER_VERSIONS: Final = ("v1beta3", "v1beta2", "v1beta1")
+FLAG: Final = "--legacy-config"
 
 _OLD: Final = frozenset(f"{GROUP}/{version}" for version in OLDER_VERSIONS)
 #: Fields that were gone before v1.
@@ -25,7 +50,7 @@ _OTHER_WEIGHTS: Final = frozenset(f"{GROUP}/{version}" for version in ("v1beta2"
 def convert(document: Document, tell: Tell) -> Document:
     """Return a document in terms of v1, and tell what was replaced; one that is no configuration comes as it is."""
     root = document.root
-    if not isinstance(root, Object) or root.get("kind") != KIND:
+    if not isinstance(root, JsonObject) or root.get("kind") != KIND:
         return document
     told: dict[str, None] = {}
     converted = _Conversion(told).configuration(root)
@@ -40,7 +65,7 @@ class _Conversion:
     def __init__(self, told: dict[str, None]) -> None:
         self._told = told
 
-    def configuration(self, root: Object) -> Object:
+    def configuration(self, root: JsonObject) -> JsonObject:
         version = root.get("apiVersion")
         if isinstance(version, str) and version in _OLD:
             self._say(f"apiVersion {version} is gone: read as {GROUP}/{VERSION}")
@@ -52,34 +77,34 @@ class _Conversion:
         members = (
             (name, self._member(name, value)) for name, value in root.members if not (name in _GONE and version in _OLD)
         )
-        return Object(tuple(members))
+        return JsonObject(tuple(members))
 
     def _member(self, name: str, value: Json) -> Json:
         if name == "apiVersion":
             return _version(value)
         if name == "profiles" and isinstance(value, list):
-            return [self._profile(each) if isinstance(each, Object) else each for each in value]
+            return [self._profile(each) if isinstance(each, JsonObject) else each for each in value]
         return value
 
-    def _profile(self, profile: Object) -> Object:
+    def _profile(self, profile: JsonObject) -> JsonObject:
         members = []
         for name, value in profile.members:
-            if name == "plugins" and isinstance(value, Object):
-                value = Object(tuple((point, self._plugin_set(listed)) for point, listed in value.members))
+            if name == "plugins" and isinstance(value, JsonObject):
+                value = JsonObject(tuple((point, self._plugin_set(listed)) for point, listed in value.members))
             elif name == "pluginConfig" and isinstance(value, list):
                 value = self._plugin_config(value)
             members.append((name, value))
-        return Object(tuple(members))
+        return JsonObject(tuple(members))
 
     def _plugin_set(self, listed: Json) -> Json:
-        if not isinstance(listed, Object):
+        if not isinstance(listed, JsonObject):
             return listed
         members = []
         for side, plugins in listed.members:
             if isinstance(plugins, list):
                 plugins = self._enabled(plugins) if side == "enabled" else self._disabled(plugins)
             members.append((side, plugins))
-        return Object(tuple(members))
+        return JsonObject(tuple(members))
 
     def _enabled(self, plugins: list[Json]) -> list[Json]:
         """Put the successor in the place of each plugin that is gone, once."""
@@ -88,7 +113,7 @@ class _Conversion:
         for each in plugins:
             name = _name(each)
             successor = SUCCESSORS.get(name)
-            if successor is None or not isinstance(each, Object):
+            if successor is None or not isinstance(each, JsonObject):
                 kept.append(each)
                 continue
             self._say(f"plugin {name} is gone: {successor} takes its place{_why(successor)}")
@@ -116,12 +141,12 @@ class _Conversion:
 
 
 def _name(value: Json) -> str:
-    name = value.get("name") if isinstance(value, Object) else None
+    name = value.get("name") if isinstance(value, JsonObject) else None
     return name if isinstance(name, str) else ""
 
 
-def _renamed(value: Object, name: str) -> Object:
-    return Object(tuple((key, name if key == "name" else each) for key, each in value.members))
+def _renamed(value: JsonObject, name: str) -> JsonObject:
+    return JsonObject(tuple((key, name if key == "name" else each) for key, each in value.members))
 
 
 def _version(value: Json) -> Json:
@@ -130,15 +155,24 @@ def _version(value: Json) -> Json:
 
 def _with_version(given: Json) -> Json:
     """Arguments may say their version themselves."""
-    if not isinstance(given, Object):
+    if not isinstance(given, JsonObject):
         return given
     members = []
     for name, value in given.members:
-        if name == "args" and isinstance(value, Object):
-            value = Object(tuple((key, _version(each) if key == "apiVersion" else each) for key, each in value.members))
+        if name == "args" and isinstance(value, JsonObject):
+            value = JsonObject(
+                tuple((key, _version(each) if key == "apiVersion" else each) for key, each in value.members)
+            )
         members.append((name, value))
-    return Object(tuple(members))
+    return JsonObject(tuple(members))
 
 
 def _why(successor: str) -> str:
     return ", which counts these volumes as those of their CSI driver" if successor == COUNTS_VOLUMES else ""
+
+
+def remedy_for(name: str) -> str:
+    """Say what to do about a plugin that is gone; nothing if there never was one of that name."""
+    if name in SUCCESSORS:
+        return f"{name} is gone: write {SUCCESSORS[name]} instead, or give {FLAG} to have the file converted"
+    return f"{name} is gone: {_BY_HAND[name]}" if name in _BY_HAND else ""

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stowplan.config import removed
-from stowplan.config.merge import ALL
-from stowplan.config.points import POINTS, PointsOf, camel
-from stowplan.config.references import class_name, is_reference
-from stowplan.config.suggestion import suggestion
-from stowplan.config.types import Configuration, Extender, ExtenderTls, Profile
+from stowplan.config import legacy
+from stowplan.config.declarations import POINTS, Declarations, PluginArgs, camel, class_name, is_reference
+from stowplan.config.defaults import ALL
+from stowplan.config.errors import suggestion
+from stowplan.config.types import Configuration, ExtenderConfig, ExtenderTLSConfig, KubeSchedulerProfile
 
 JSON: Final = "application/json"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
@@ -25,7 +24,7 @@ _NO_PLACEMENTS: Final = "no placements are made for gangs here"
 _NOBODY_PARALLEL: Final = "one thread decides; only 1 makes a difference, by taking the first of equally good nodes"
 
 
-def notes(fields: dict[str, Any], config: Configuration, known: PointsOf) -> list[str]:
+def notes(fields: dict[str, Any], config: Configuration, known: Declarations) -> list[str]:
     """Say what of a configuration changes nothing; `fields` are those that the file has."""
     found = [*_top_level(fields, config), *_client(fields)]
     for index, profile in enumerate(config.profiles):
@@ -55,26 +54,19 @@ def _client(fields: dict[str, Any]) -> Iterator[str]:
         yield f"clientConnection.acceptContentTypes {accepted!r} has no effect: answers are asked for as {JSON}"
 
 
-def _profile(written: dict[str, Any], profile: Profile, known: PointsOf) -> Iterator[str]:
+def _profile(written: dict[str, Any], profile: KubeSchedulerProfile, known: Declarations) -> Iterator[str]:
     enabled = profile.plugins.names()
     for index, given in enumerate(written.get("pluginConfig", [])):
         name = given.get("name", "")
         if not _is_named(name, enabled):
             yield f"pluginConfig[{index}]: arguments of {name!r} have no effect: {_not_enabled(name, enabled, known)}"
-        elif name == "PodTopologySpread":
-            yield from (f"pluginConfig[{index}]: {note}" for note in _default_constraints(given.get("args") or {}))
+        elif isinstance(args := profile.arguments[index].args, PluginArgs):
+            yield from (f"pluginConfig[{index}]: {note}" for note in args.notes())
     for point in (*POINTS, "multi_point"):
         yield from _set(point, written.get("plugins", {}).get(camel(point), {}), enabled, known)
 
 
-def _default_constraints(args: dict[str, Any]) -> Iterator[str]:
-    for index, constraint in enumerate(args.get("defaultConstraints", [])):
-        if constraint.get("matchLabelKeys"):
-            whom = "default constraints count the pods of the service or the owner of a pod"
-            yield f"defaultConstraints[{index}].matchLabelKeys has no effect: {whom}"
-
-
-def _set(point: str, written: dict[str, Any], enabled: frozenset[str], known: PointsOf) -> Iterator[str]:
+def _set(point: str, written: dict[str, Any], enabled: frozenset[str], known: Declarations) -> Iterator[str]:
     path = f"plugins.{camel(point)}"
     for index, plugin in enumerate(written.get("enabled", [])):
         note = _enabled(point, plugin.get("name", ""), plugin.get("weight"), known)
@@ -89,19 +81,19 @@ def _set(point: str, written: dict[str, Any], enabled: frozenset[str], known: Po
             yield f"{path}.disabled[{index}]: the weight of {name!r} has no effect: it is disabled"
 
 
-def _disabled(point: str, name: str, enabled: frozenset[str], known: PointsOf) -> str:
+def _disabled(point: str, name: str, enabled: frozenset[str], known: Declarations) -> str:
     if name != ALL and not is_reference(name) and name not in known and not _is_named(name, enabled):
-        return f"there is no plugin {name!r} to disable; {removed.remedy_for(name) or suggestion(name, known)}"
+        return f"there is no plugin {name!r} to disable; {legacy.remedy_for(name) or suggestion(name, known)}"
     if point in _NOT_RUN:
         return f"{name!r} does nothing there anyway: {_NO_PLACEMENTS}"
-    if point != "multi_point" and name in known and point not in known[name]:
-        points = ", ".join(camel(each) for each in POINTS if each in known[name])
+    if point != "multi_point" and name in known and point not in known[name].points:
+        points = ", ".join(camel(each) for each in POINTS if each in known[name].points)
         return f"{name!r} does nothing there anyway: it takes part in {points}"
     return ""
 
 
-def _enabled(point: str, name: str, weight: int | None, known: PointsOf) -> str:
-    only_there = not is_reference(name) and name in known and known[name] <= _NOT_RUN
+def _enabled(point: str, name: str, weight: int | None, known: Declarations) -> str:
+    only_there = not is_reference(name) and name in known and known[name].points <= _NOT_RUN
     if point in _NOT_RUN or only_there:
         return f"{name!r} has no effect there: {_NO_PLACEMENTS}"
     if weight and not _weighs(point, name, known):
@@ -109,24 +101,24 @@ def _enabled(point: str, name: str, weight: int | None, known: PointsOf) -> str:
     return ""
 
 
-def _weighs(point: str, name: str, known: PointsOf) -> bool:
+def _weighs(point: str, name: str, known: Declarations) -> bool:
     if point != "multi_point":
         return point in _WEIGHING
     # One that does not exist is refused when the profile is built.
-    return is_reference(name) or name not in known or bool(_WEIGHING & known[name])
+    return is_reference(name) or name not in known or bool(_WEIGHING & known[name].points)
 
 
 def _is_named(name: str, enabled: frozenset[str]) -> bool:
     return name in enabled or any(is_reference(each) and class_name(each) == name for each in enabled)
 
 
-def _not_enabled(name: str, enabled: frozenset[str], known: PointsOf) -> str:
+def _not_enabled(name: str, enabled: frozenset[str], known: Declarations) -> str:
     if is_reference(name) or name in known:
         return "the profile does not enable that plugin; enable it, or remove them"
-    return f"there is no such plugin; {removed.remedy_for(name) or suggestion(name, enabled)}"
+    return f"there is no such plugin; {legacy.remedy_for(name) or suggestion(name, enabled)}"
 
 
-def _address(extender: Extender) -> Iterator[str]:
+def _address(extender: ExtenderConfig) -> Iterator[str]:
     scheme, _, rest = extender.url_prefix.partition("://")
     if not rest or scheme.lower() not in ("http", "https"):
         what = "does not begin with http:// or https://" if extender.url_prefix else "is empty"
@@ -135,13 +127,13 @@ def _address(extender: Extender) -> Iterator[str]:
         yield "enableHTTPS has no effect: urlPrefix decides, and begins with http://; write https:// there"
 
 
-def _extender(extender: Extender) -> Iterator[str]:
+def _extender(extender: ExtenderConfig) -> Iterator[str]:
     verbs = (extender.filter_verb, extender.prioritize_verb, extender.preempt_verb, extender.bind_verb)
     if not any(verbs):
         yield "it is never asked: give it a filterVerb, prioritizeVerb, preemptVerb or bindVerb"
     elif extender.weight and not extender.prioritize_verb:
         yield "its weight has no effect without a prioritizeVerb"
-    tls = extender.tls_config or ExtenderTls()
+    tls = extender.tls_config or ExtenderTLSConfig()
     has_certificate, has_key = bool(tls.cert_data or tls.cert_file), bool(tls.key_data or tls.key_file)
     if has_certificate is not has_key:
         missing = "keyFile or keyData" if has_certificate else "certFile or certData"

@@ -1,12 +1,26 @@
-"""The fields of a KubeSchedulerConfiguration document and their types, as `strict.py` checks them.
+"""The fields that a document may have and their types, as `decode.py` checks them: derived from structs.
 
-Type names are those of the API (`int32`, `v1.Plugin`): they appear in error messages.
+`types.py` has the structs of a configuration, each plugin that of its arguments. Type names are those of the API
+(`int32`, `v1.Plugin`): they appear in error messages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from stowplan.model.affinity import NodeSelectorRequirement, TopologySpreadConstraint
+from stowplan.model.duration import Duration
+from stowplan.model.meta import Int32, LabelSelectorRequirement
+
+GROUP = "kubescheduler.config.k8s.io"
+VERSION = "v1"
+KIND = "KubeSchedulerConfiguration"
 
 
 @dataclass(frozen=True)
@@ -15,7 +29,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Flag:
+class Boolean:
     type_name: str = "bool"
 
 
@@ -50,7 +64,7 @@ class Bytes:
 
 @dataclass(frozen=True)
 class Items:
-    of: Kind
+    of: FieldType
 
     @property
     def type_name(self) -> str:
@@ -65,7 +79,7 @@ class TextMap:
 @dataclass(frozen=True)
 class Record:
     type_name: str
-    fields: Mapping[str, Kind]
+    fields: Mapping[str, FieldType]
 
     @property
     def short_name(self) -> str:
@@ -79,168 +93,54 @@ class Opaque:
     type_name: str = "runtime.RawExtension"
 
 
-Kind = Text | Flag | Whole | Real | Span | Bytes | Items | TextMap | Record | Opaque
+FieldType = Text | Boolean | Whole | Real | Span | Bytes | Items | TextMap | Record | Opaque
 
-_INT32, _INT64, _TEXT, _FLAG = Whole(32), Whole(64), Text(), Flag()
-_TYPE_META: dict[str, Kind] = {"apiVersion": _TEXT, "kind": _TEXT}
-
-_SELECTOR_REQUIREMENT = Record(
-    "v1.LabelSelectorRequirement",
-    {"key": _TEXT, "operator": Text("v1.LabelSelectorOperator"), "values": Items(_TEXT)},
-)
-_LABEL_SELECTOR = Record(
-    "v1.LabelSelector", {"matchLabels": TextMap(), "matchExpressions": Items(_SELECTOR_REQUIREMENT)}
-)
-_SPREAD_CONSTRAINT = Record(
-    "v1.TopologySpreadConstraint",
-    {
-        "maxSkew": _INT32,
-        "topologyKey": _TEXT,
-        "whenUnsatisfiable": Text("v1.UnsatisfiableConstraintAction"),
-        "labelSelector": _LABEL_SELECTOR,
-        "minDomains": _INT32,
-        "nodeAffinityPolicy": Text("v1.NodeInclusionPolicy"),
-        "nodeTaintsPolicy": Text("v1.NodeInclusionPolicy"),
-        "matchLabelKeys": Items(_TEXT),
-    },
-)
-_NODE_REQUIREMENTS = Items(
-    Record(
-        "v1.NodeSelectorRequirement",
-        {"key": _TEXT, "operator": Text("v1.NodeSelectorOperator"), "values": Items(_TEXT)},
-    )
-)
-_NODE_TERM = Record("v1.NodeSelectorTerm", {"matchExpressions": _NODE_REQUIREMENTS, "matchFields": _NODE_REQUIREMENTS})
-_NODE_AFFINITY = Record(
-    "v1.NodeAffinity",
-    {
-        "requiredDuringSchedulingIgnoredDuringExecution": Record(
-            "v1.NodeSelector", {"nodeSelectorTerms": Items(_NODE_TERM)}
-        ),
-        "preferredDuringSchedulingIgnoredDuringExecution": Items(
-            Record("v1.PreferredSchedulingTerm", {"weight": _INT32, "preference": _NODE_TERM})
-        ),
-    },
-)
-_RESOURCES = Items(Record("v1.ResourceSpec", {"name": _TEXT, "weight": _INT64}))
-_SHAPE = Items(Record("v1.UtilizationShapePoint", {"utilization": _INT32, "score": _INT32}))
-_SCORING_STRATEGY = Record(
-    "v1.ScoringStrategy",
-    {
-        "type": Text("v1.ScoringStrategyType"),
-        "resources": _RESOURCES,
-        "requestedToCapacityRatio": Record("v1.RequestedToCapacityRatioParam", {"shape": _SHAPE}),
-    },
-)
-
-
-def _args(kind: str, fields: dict[str, Kind]) -> Record:
-    return Record(f"v1.{kind}", _TYPE_META | fields)
-
-
-# By kind; the arguments of plugin X have the kind XArgs.
-ARGUMENTS: Mapping[str, Record] = {
-    record.short_name: record
-    for record in (
-        _args("DefaultPreemptionArgs", {"minCandidateNodesPercentage": _INT32, "minCandidateNodesAbsolute": _INT32}),
-        _args("DynamicResourcesArgs", {"filterTimeout": Span(True), "bindingTimeout": Span(True)}),
-        _args("InterPodAffinityArgs", {"hardPodAffinityWeight": _INT32, "ignorePreferredTermsOfExistingPods": _FLAG}),
-        _args("NodeAffinityArgs", {"addedAffinity": _NODE_AFFINITY}),
-        _args("NodeResourcesBalancedAllocationArgs", {"resources": _RESOURCES}),
-        _args(
-            "NodeResourcesFitArgs",
-            {
-                "ignoredResources": Items(_TEXT),
-                "ignoredResourceGroups": Items(_TEXT),
-                "scoringStrategy": _SCORING_STRATEGY,
-            },
-        ),
-        _args(
-            "PodTopologySpreadArgs",
-            {
-                "defaultConstraints": Items(_SPREAD_CONSTRAINT),
-                "defaultingType": Text("v1.PodTopologySpreadConstraintsDefaulting"),
-            },
-        ),
-        _args("VolumeBindingArgs", {"bindTimeoutSeconds": _INT64, "shape": _SHAPE}),
-    )
+_TYPE_META: dict[str, FieldType] = {"apiVersion": Text(), "kind": Text()}
+_SIMPLE: Mapping[Any, FieldType] = {
+    str: Text(),
+    bool: Boolean(),
+    int: Whole(64),
+    Int32: Whole(32),
+    float: Real(),
+    Duration: Span(may_be_null=True),
+    dict[str, str]: TextMap(),
+}
+#: What the API calls texts of which it knows the meaning. Our structs say it by `Annotated[str, Text("v1.Mode")]`.
+_TEXT_TYPES: Mapping[tuple[type[msgspec.Struct], str], Text] = {
+    (LabelSelectorRequirement, "operator"): Text("v1.LabelSelectorOperator"),
+    (NodeSelectorRequirement, "operator"): Text("v1.NodeSelectorOperator"),
+    (TopologySpreadConstraint, "when_unsatisfiable"): Text("v1.UnsatisfiableConstraintAction"),
+    (TopologySpreadConstraint, "node_affinity_policy"): Text("v1.NodeInclusionPolicy"),
+    (TopologySpreadConstraint, "node_taints_policy"): Text("v1.NodeInclusionPolicy"),
 }
 
-_LEADER_ELECTION = Record(
-    "v1alpha1.LeaderElectionConfiguration",
-    {
-        "leaderElect": _FLAG,
-        "leaseDuration": Span(),
-        "renewDeadline": Span(),
-        "retryPeriod": Span(),
-        "resourceLock": _TEXT,
-        "resourceName": _TEXT,
-        "resourceNamespace": _TEXT,
-    },
-)
-_CLIENT_CONNECTION = Record(
-    "v1alpha1.ClientConnectionConfiguration",
-    {"kubeconfig": _TEXT, "acceptContentTypes": _TEXT, "contentType": _TEXT, "qps": Real(), "burst": _INT32},
-)
-_PLUGINS = Items(Record("v1.Plugin", {"name": _TEXT, "weight": _INT32}))
-_PLUGIN_SET = Record("v1.PluginSet", {"enabled": _PLUGINS, "disabled": _PLUGINS})
-_POINT_FIELDS = (
-    "preEnqueue queueSort preFilter filter postFilter preScore score reserve permit preBind bind postBind multiPoint"
-    " placementGenerate placementScore"
-)
-_PROFILE = Record(
-    "v1.KubeSchedulerProfile",
-    {
-        "schedulerName": _TEXT,
-        "percentageOfNodesToScore": _INT32,
-        "plugins": Record("v1.Plugins", dict.fromkeys(_POINT_FIELDS.split(), _PLUGIN_SET)),
-        "pluginConfig": Items(Record("v1.PluginConfig", {"name": _TEXT, "args": Opaque()})),
-    },
-)
-_EXTENDER_TLS = Record(
-    "v1.ExtenderTLSConfig",
-    {
-        "insecure": _FLAG,
-        "serverName": _TEXT,
-        "certFile": _TEXT,
-        "keyFile": _TEXT,
-        "caFile": _TEXT,
-        "certData": Bytes(),
-        "keyData": Bytes(),
-        "caData": Bytes(),
-    },
-)
-_EXTENDER = Record(
-    "v1.Extender",
-    {
-        "urlPrefix": _TEXT,
-        "filterVerb": _TEXT,
-        "preemptVerb": _TEXT,
-        "prioritizeVerb": _TEXT,
-        "weight": _INT64,
-        "bindVerb": _TEXT,
-        "enableHTTPS": _FLAG,
-        "tlsConfig": _EXTENDER_TLS,
-        "httpTimeout": Span(),
-        "nodeCacheCapable": _FLAG,
-        "managedResources": Items(Record("v1.ExtenderManagedResource", {"name": _TEXT, "ignoredByScheduler": _FLAG})),
-        "ignorable": _FLAG,
-    },
-)
-CONFIGURATION = Record(
-    "v1.KubeSchedulerConfiguration",
-    {
-        **_TYPE_META,
-        "parallelism": _INT32,
-        "leaderElection": _LEADER_ELECTION,
-        "clientConnection": _CLIENT_CONNECTION,
-        "enableProfiling": _FLAG,
-        "enableContentionProfiling": _FLAG,
-        "percentageOfNodesToScore": _INT32,
-        "podInitialBackoffSeconds": _INT64,
-        "podMaxBackoffSeconds": _INT64,
-        "profiles": Items(_PROFILE),
-        "extenders": Items(_EXTENDER),
-        "delayCacheUntilActive": _FLAG,
-    },
-)
+
+@cache
+def record_of(struct: type[msgspec.Struct]) -> Record:
+    """Derive the record of a struct from its fields; raise TypeError for one of a type that files cannot have.
+
+    `api_name`, a class variable, is what the API calls it where that is not the name of the class; one that `has_kind`
+    may say what it is.
+    """
+    hints = get_type_hints(struct, include_extras=True)
+    fields = {
+        one.encode_name: _TEXT_TYPES.get((struct, one.name)) or _type_of(hints[one.name], struct)
+        for one in msgspec.structs.fields(struct)
+    }
+    name = getattr(struct, "api_name", f"v1.{struct.__name__}")
+    return Record(name, (_TYPE_META if getattr(struct, "has_kind", False) else {}) | fields)
+
+
+def _type_of(hint: Any, struct: type[msgspec.Struct]) -> FieldType:
+    if hint in _SIMPLE:
+        return _SIMPLE[hint]
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return record_of(hint)
+    origin, inner = get_origin(hint), [one for one in get_args(hint) if one is not NoneType]
+    if origin is Annotated:
+        return next((one for one in inner[1:] if isinstance(one, FieldType)), None) or _type_of(inner[0], struct)
+    if origin is tuple and inner[1:] == [...]:
+        return Items(_type_of(inner[0], struct))
+    if origin in (Union, UnionType) and len(inner) == 1:
+        return _type_of(inner[0], struct)
+    raise TypeError(f"{struct.__name__}: a field cannot be of type {hint}; see PluginArgs for those it can be of")

@@ -1,32 +1,43 @@
 """The configuration as the scheduler sees it: defaulted, merged, and read-only.
 
-`defaults.py` makes it, `validate.py` and `construct.py` check it, `external.py` writes it out again.
+`schema.py` derives from the structs what a file may say, `defaults.py` makes them, `validate.py` and `construct.py`
+check them, `external.py` writes them out again.
 """
 
 from __future__ import annotations
 
+from typing import Annotated, Any, ClassVar
+
 import msgspec
 
-from stowplan.config.arguments import Arguments
+from stowplan.config.declarations import Arguments
+from stowplan.config.schema import Bytes, Opaque, Span
 from stowplan.model.duration import Duration, of_seconds
+from stowplan.model.meta import Int32
+
+# One that is there has to be a duration: null is none.
+_Seconds = Annotated[Duration, Span()]
+_Base64 = Annotated[str, Bytes()]
 
 
-class Plugin(msgspec.Struct, frozen=True, rename="camel"):
+class ListedPlugin(msgspec.Struct, frozen=True, rename="camel"):
     """A plugin in a list; weight 0 means that none was given."""
 
+    api_name: ClassVar[str] = "v1.Plugin"
+
     name: str = ""
-    weight: int = 0
+    weight: Int32 = 0
 
 
 class PluginSet(msgspec.Struct, frozen=True, rename="camel"):
     """The plugins of one extension point; a disabled `*` means every plugin that comes from elsewhere."""
 
-    enabled: tuple[Plugin, ...] = ()
-    disabled: tuple[Plugin, ...] = ()
+    enabled: tuple[ListedPlugin, ...] = ()
+    disabled: tuple[ListedPlugin, ...] = ()
 
 
 class Plugins(msgspec.Struct, frozen=True, rename="camel"):
-    """One set per extension point, `multi_point` not yet spread out: `resolve.py` does that."""
+    """One set per extension point, `multi_point` not yet spread out: `construct.py` does that."""
 
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()
@@ -54,23 +65,23 @@ class Plugins(msgspec.Struct, frozen=True, rename="camel"):
         return frozenset(plugin.name for point in self.__struct_fields__ for plugin in self.at(point).enabled)
 
 
-class PluginArguments(msgspec.Struct, frozen=True):
-    """The arguments given to one plugin."""
+class PluginConfig(msgspec.Struct, frozen=True):
+    """The arguments given to one plugin: `Arguments`, of which a file tells nothing."""
 
-    name: str
-    args: Arguments
+    name: str = ""
+    args: Annotated[Any, Opaque()] = None
 
 
-class Profile(msgspec.Struct, frozen=True):
+class KubeSchedulerProfile(msgspec.Struct, frozen=True, rename="camel"):
     """One way to schedule, chosen by a pod through its scheduler name.
 
     `arguments` keeps the order of the file, because error messages count in it.
     """
 
     scheduler_name: str = ""
-    percentage_of_nodes_to_score: int | None = None
+    percentage_of_nodes_to_score: Int32 | None = None
     plugins: Plugins = Plugins()
-    arguments: tuple[PluginArguments, ...] = ()
+    arguments: tuple[PluginConfig, ...] = msgspec.field(default=(), name="pluginConfig")
 
     @property
     def plugin_config(self) -> dict[str, Arguments]:
@@ -79,24 +90,28 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 class LeaderElection(msgspec.Struct, frozen=True, rename="camel"):
+    api_name: ClassVar[str] = "v1alpha1.LeaderElectionConfiguration"
+
     leader_elect: bool = True
-    lease_duration: Duration = of_seconds(15)
-    renew_deadline: Duration = of_seconds(10)
-    retry_period: Duration = of_seconds(2)
+    lease_duration: _Seconds = of_seconds(15)
+    renew_deadline: _Seconds = of_seconds(10)
+    retry_period: _Seconds = of_seconds(2)
     resource_lock: str = "leases"
     resource_name: str = "kube-scheduler"
     resource_namespace: str = "kube-system"
 
 
 class ClientConnection(msgspec.Struct, frozen=True, rename="camel"):
+    api_name: ClassVar[str] = "v1alpha1.ClientConnectionConfiguration"
+
     kubeconfig: str = ""
     accept_content_types: str = ""
     content_type: str = "application/vnd.kubernetes.protobuf"
     qps: float = 50
-    burst: int = 100
+    burst: Int32 = 100
 
 
-class ExtenderTls(msgspec.Struct, frozen=True, rename="camel"):
+class ExtenderTLSConfig(msgspec.Struct, frozen=True, rename="camel"):
     """Data is base64 text, and wins over the file of the same meaning."""
 
     insecure: bool = False
@@ -104,18 +119,20 @@ class ExtenderTls(msgspec.Struct, frozen=True, rename="camel"):
     cert_file: str = ""
     key_file: str = ""
     ca_file: str = ""
-    cert_data: str = ""
-    key_data: str = ""
-    ca_data: str = ""
+    cert_data: _Base64 = ""
+    key_data: _Base64 = ""
+    ca_data: _Base64 = ""
 
 
-class ManagedResource(msgspec.Struct, frozen=True, rename="camel"):
+class ExtenderManagedResource(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     ignored_by_scheduler: bool = False
 
 
-class Extender(msgspec.Struct, frozen=True, rename="camel"):
+class ExtenderConfig(msgspec.Struct, frozen=True, rename="camel"):
     """A web service that is asked beside the plugins; an empty verb means that it is not asked for that."""
+
+    api_name: ClassVar[str] = "v1.Extender"
 
     url_prefix: str = ""
     filter_verb: str = ""
@@ -124,24 +141,27 @@ class Extender(msgspec.Struct, frozen=True, rename="camel"):
     weight: int = 0
     bind_verb: str = ""
     enable_https: bool = msgspec.field(default=False, name="enableHTTPS")
-    tls_config: ExtenderTls | None = None
-    http_timeout: Duration = Duration()
+    tls_config: ExtenderTLSConfig | None = None
+    http_timeout: _Seconds = Duration()
     node_cache_capable: bool = False
-    managed_resources: tuple[ManagedResource, ...] = ()
+    managed_resources: tuple[ExtenderManagedResource, ...] = ()
     ignorable: bool = False
 
 
 class Configuration(msgspec.Struct, frozen=True, rename="camel"):
     """A whole KubeSchedulerConfiguration."""
 
-    parallelism: int = 16
+    api_name: ClassVar[str] = "v1.KubeSchedulerConfiguration"
+    has_kind: ClassVar[bool] = True
+
+    parallelism: Int32 = 16
     leader_election: LeaderElection = LeaderElection()
     client_connection: ClientConnection = ClientConnection()
     enable_profiling: bool = True
     enable_contention_profiling: bool = True
-    percentage_of_nodes_to_score: int = 0
+    percentage_of_nodes_to_score: Int32 = 0
     pod_initial_backoff_seconds: int = 1
     pod_max_backoff_seconds: int = 10
-    profiles: tuple[Profile, ...] = ()
-    extenders: tuple[Extender, ...] = ()
+    profiles: tuple[KubeSchedulerProfile, ...] = ()
+    extenders: tuple[ExtenderConfig, ...] = ()
     delay_cache_until_active: bool = False

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
-from stowplan.config.arguments import NodeResourcesFitArgs
-from stowplan.config.errors import ConfigError
-from stowplan.config.faults import Faults, duplicate, invalid, label_key_faults, required
+from stowplan.config.declarations import PluginArgs, camel
+from stowplan.config.errors import ConfigError, duplicate, invalid, label_key_faults, required
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.config.points import camel
-from stowplan.config.removed import REFUSED_BY_V1, remedy_for
-from stowplan.config.types import Configuration, Extender, LeaderElection, Plugin, PluginSet, Profile
-from stowplan.config.validate_arguments import argument_faults
+from stowplan.config.legacy import REFUSED_BY_V1, remedy_for
+from stowplan.config.schema import GROUP, VERSION
+from stowplan.config.types import (
+    Configuration,
+    ExtenderConfig,
+    KubeSchedulerProfile,
+    LeaderElection,
+    ListedPlugin,
+    PluginSet,
+)
 from stowplan.model.duration import of_seconds
 from stowplan.model.label_syntax import aggregate, key_problems
 
-GROUP_VERSION = "kubescheduler.config.k8s.io/v1"
-
-_REMOVED = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{GROUP_VERSION}")'
+_REMOVED = f'was invalid in version "{VERSION}" (KubeSchedulerConfiguration is version "{GROUP}/{VERSION}")'
 # Plugins listed under multiPoint or at the placement points are not compared with the removed ones.
 _CHECKED_POINTS = (
     "pre_enqueue",
@@ -60,20 +61,20 @@ def _remedies(config: Configuration) -> list[str]:
     return [remedy_for(name) for name in dict.fromkeys(named) if name in REFUSED_BY_V1]
 
 
-def _listed(profile: Profile) -> Iterator[Plugin]:
+def _listed(profile: KubeSchedulerProfile) -> Iterator[ListedPlugin]:
     for point in _CHECKED_POINTS:
         yield from profile.plugins.at(point).enabled
 
 
-def _client_faults(config: Configuration) -> Faults:
+def _client_faults(config: Configuration) -> list[str]:
     burst = config.client_connection.burst
     return [invalid("clientConnection.burst", burst, "must be non-negative")] if burst < 0 else []
 
 
-def _leader_election_faults(election: LeaderElection) -> Faults:
+def _leader_election_faults(election: LeaderElection) -> list[str]:
     if not election.leader_elect:
         return []
-    faults: Faults = []
+    faults: list[str] = []
     spans = {
         "leaseDuration": election.lease_duration,
         "renewDeadline": election.renew_deadline,
@@ -92,15 +93,15 @@ def _leader_election_faults(election: LeaderElection) -> Faults:
     return faults
 
 
-def _percentage_faults(path: str, percentage: int | None) -> Faults:
+def _percentage_faults(path: str, percentage: int | None) -> list[str]:
     if percentage is None or 0 <= percentage <= 100:
         return []
     return [invalid(path, percentage, "not in valid range [0-100]")]
 
 
-def _backoff_faults(config: Configuration) -> Faults:
+def _backoff_faults(config: Configuration) -> list[str]:
     initial, most = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
-    faults: Faults = []
+    faults: list[str] = []
     if initial <= 0:
         faults.append(invalid("podInitialBackoffSeconds", initial, "must be greater than 0"))
     if most < initial:
@@ -109,8 +110,8 @@ def _backoff_faults(config: Configuration) -> Faults:
     return faults
 
 
-def _profiles_faults(profiles: tuple[Profile, ...], gates: FeatureGates) -> Faults:
-    faults: Faults = []
+def _profiles_faults(profiles: tuple[KubeSchedulerProfile, ...], gates: FeatureGates) -> list[str]:
+    faults: list[str] = []
     seen: set[str] = set()
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
@@ -122,7 +123,7 @@ def _profiles_faults(profiles: tuple[Profile, ...], gates: FeatureGates) -> Faul
     return faults + _queue_sort_faults(profiles)
 
 
-def _profile_faults(path: str, profile: Profile, gates: FeatureGates) -> Faults:
+def _profile_faults(path: str, profile: KubeSchedulerProfile, gates: FeatureGates) -> list[str]:
     faults = [] if profile.scheduler_name else [required(f"{path}.schedulerName")]
     faults += _percentage_faults(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
     for point in _CHECKED_POINTS:
@@ -132,8 +133,8 @@ def _profile_faults(path: str, profile: Profile, gates: FeatureGates) -> Faults:
     return faults + _arguments_faults(path, profile, gates)
 
 
-def _arguments_faults(path: str, profile: Profile, gates: FeatureGates) -> Faults:
-    faults: Faults = []
+def _arguments_faults(path: str, profile: KubeSchedulerProfile, gates: FeatureGates) -> list[str]:
+    faults: list[str] = []
     seen: set[str] = set()
     for index, given in enumerate(profile.arguments):
         where = f"{path}.pluginConfig[{index}]"
@@ -142,14 +143,14 @@ def _arguments_faults(path: str, profile: Profile, gates: FeatureGates) -> Fault
         seen.add(given.name)
         if given.name in REFUSED_BY_V1:
             faults.append(invalid(where, given.name, _REMOVED))
-        elif isinstance(given.args, msgspec.Struct) and not isinstance(given.args, NodeResourcesFitArgs):
-            faults += argument_faults(f"{where}.args", given.args, gates)
+        elif isinstance(given.args, PluginArgs) and not given.args.is_checked_when_made:
+            faults += given.args.faults(f"{where}.args", gates)
     return faults
 
 
-def _queue_sort_faults(profiles: tuple[Profile, ...]) -> Faults:
+def _queue_sort_faults(profiles: tuple[KubeSchedulerProfile, ...]) -> list[str]:
     """Check that one queue can serve all profiles: they must sort it by the same plugin with the same arguments."""
-    faults: Faults = []
+    faults: list[str] = []
     canon = profiles[0].plugins.queue_sort
     if len(canon.enabled) > 1:
         why = "only one queue sort plugin can be enabled"
@@ -172,8 +173,8 @@ def _nulls_for_empty(plugins: PluginSet) -> dict[str, object]:
     return {"Enabled": plugins.enabled or None, "Disabled": plugins.disabled or None}
 
 
-def _extenders_faults(extenders: tuple[Extender, ...]) -> Faults:
-    faults: Faults = []
+def _extenders_faults(extenders: tuple[ExtenderConfig, ...]) -> list[str]:
+    faults: list[str] = []
     seen: set[str] = set()
     for index, extender in enumerate(extenders):
         path = f"extenders[{index}]"
@@ -192,7 +193,7 @@ def _extenders_faults(extenders: tuple[Extender, ...]) -> Faults:
     return faults
 
 
-def _resource_faults(path: str, name: str) -> Faults:
+def _resource_faults(path: str, name: str) -> list[str]:
     if faults := label_key_faults(path, name):
         return faults
     return [] if _is_extended_resource(name) else [invalid(path, name, "is an invalid extended resource name")]

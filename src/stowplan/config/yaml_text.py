@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from stowplan.config.document import Json, Number, Object, number_text
+from stowplan.config.document import Json, JsonObject, Number, number_text
 from stowplan.config.errors import ConfigError
 
 _TAG = "tag:yaml.org,2002:"
@@ -53,7 +53,7 @@ def parse(text: str) -> tuple[Json, tuple[str, ...]]:
         raise ConfigError("decode", _describe(error)) from None
     except ValueError as error:
         raise ConfigError("decode", f"yaml: {error}") from None
-    reader = _Reader()
+    reader = _YamlReader()
     root = None if node is None else reader.value(node)
     faults = (
         ("yaml: unmarshal errors:" + "".join(f"\n  {each}" for each in reader.repeated),) if reader.repeated else ()
@@ -85,7 +85,7 @@ class _Loader(yaml.SafeLoader):
         return _TAG + ("seq" if kind is yaml.SequenceNode else "map")
 
 
-class _Reader:
+class _YamlReader:
     """Turns the nodes of one document into values, and notes repeated keys on the way."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class _Reader:
         for merged in _merged(node):
             for name, value in self._members(merged):
                 members.setdefault(name, self.value(value))
-        return Object(tuple(sorted(members.items())))
+        return JsonObject(tuple(sorted(members.items())))
 
     def _members(self, node: yaml.Node) -> Iterator[tuple[str, yaml.Node]]:
         for key, value in node.value:

@@ -56,7 +56,7 @@ class Flow(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class PlacedMember:
     """A member that is counted on a node."""
 
     entry: QueuedPod
@@ -64,7 +64,7 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True)
-class Miss:
+class UnplacedMember:
     """A member that found no node, and why."""
 
     entry: QueuedPod
@@ -156,70 +156,72 @@ class GangCycle:
     async def _place_members(self, profile: Profile, gang: Gang, members: Sequence[QueuedPod]) -> bool:
         """Place all members that fit if they are enough, else none; say which."""
         tried = [await self._place_member(profile, member) for member in members]
-        seats = [one for one in tried if isinstance(one, Seat)]
-        misses = [one for one in tried if isinstance(one, Miss)]
-        going: list[tuple[Seat, dict[str, float]]] = []
+        placed = [one for one in tried if isinstance(one, PlacedMember)]
+        unplaced = [one for one in tried if isinstance(one, UnplacedMember)]
+        going: list[tuple[PlacedMember, dict[str, float]]] = []
         if self._has_enough(gang):
-            for seat in seats:
-                held = self._permit(profile, gang, seat)
-                if isinstance(held, Miss):
-                    misses.append(held)
+            for member in placed:
+                held = self._permit(profile, gang, member)
+                if isinstance(held, UnplacedMember):
+                    unplaced.append(held)
                 else:
-                    going.append((seat, held))
-            seats = [seat for seat, _ in going]
+                    going.append((member, held))
+            placed = [member for member, _ in going]
         if not self._has_enough(gang):
-            self._refuse(profile, gang, seats, misses)
+            self._refuse(profile, gang, placed, unplaced)
             return False
-        self._barriers.set_out(gang, [seat.entry.pod for seat in seats])
-        for seat, held in going:
-            self._environment.tell(Placed(seat.entry.pod, seat.node_name, seat.entry.taken_at_ns))
-            self._flow.start_binding(profile, seat.entry, seat.node_name, held)
-        for miss in misses:
-            self._flow.give_back(miss.entry, _under(gang, miss.why))
+        self._barriers.set_out(gang, [member.entry.pod for member in placed])
+        for member, held in going:
+            self._environment.tell(Placed(member.entry.pod, member.node_name, member.entry.taken_at_ns))
+            self._flow.start_binding(profile, member.entry, member.node_name, held)
+        for other in unplaced:
+            self._flow.give_back(other.entry, _under(gang, other.why))
         return True
 
-    async def _place_member(self, profile: Profile, entry: QueuedPod) -> Seat | Miss:
+    async def _place_member(self, profile: Profile, entry: QueuedPod) -> PlacedMember | UnplacedMember:
         """Count a member on the best node for it, so that the next one sees it there."""
         pod, state, policy = entry.pod, self._state, self._policy
         shape = state.cache.table.shape_of(pod)
         result = await scheduling_cycle.choose(policy.field, profile, pod, shape, policy.extenders)
         if isinstance(result, Failed):
-            return Miss(entry, failure.of_failed(result))
+            return UnplacedMember(entry, failure.of_failed(result))
         if not isinstance(result, Chosen):
-            return Miss(entry, failure.of_refused(result, PostFiltered()))
-        seat = Seat(entry, result.node_name)
-        rejection = place(state.cache, profile, pod, seat.node_name, shape)
+            return UnplacedMember(entry, failure.of_refused(result, PostFiltered()))
+        member = PlacedMember(entry, result.node_name)
+        rejection = place(state.cache, profile, pod, member.node_name, shape)
         state.queue.nominations.remove(pod)
         if rejection is None:
-            return seat
-        self._flow.undo(profile, pod, seat.node_name)
-        return Miss(entry, failure.of_rejection(rejection))
+            return member
+        self._flow.undo(profile, pod, member.node_name)
+        return UnplacedMember(entry, failure.of_rejection(rejection))
 
-    def _permit(self, profile: Profile, gang: Gang, seat: Seat) -> dict[str, float] | Miss:
+    def _permit(self, profile: Profile, gang: Gang, member: PlacedMember) -> dict[str, float] | UnplacedMember:
         """Ask whether a member may be bound; those who hold it do so no longer than the gang allows."""
-        permitted = placing.run_permit(profile, seat.entry.pod, seat.node_name)
+        permitted = placing.run_permit(profile, member.entry.pod, member.node_name)
         if isinstance(permitted, Rejection):
-            self._flow.undo(profile, seat.entry.pod, seat.node_name)
-            return Miss(seat.entry, failure.of_rejection(permitted))
+            self._flow.undo(profile, member.entry.pod, member.node_name)
+            return UnplacedMember(member.entry, failure.of_rejection(permitted))
         limit = gang.timeout_seconds
         return permitted if limit is None else {plugin: min(held, limit) for plugin, held in permitted.items()}
 
     # The way back
 
-    def _refuse(self, profile: Profile, gang: Gang, seats: Sequence[Seat], misses: Sequence[Miss]) -> None:
+    def _refuse(
+        self, profile: Profile, gang: Gang, placed: Sequence[PlacedMember], unplaced: Sequence[UnplacedMember]
+    ) -> None:
         """Take all members off their nodes and give them back, each with the reason of one that found none."""
         fit, all_members = self._barriers.placed(gang), len(self._state.cache.groups.members(gang.key))
         head = f"{gang.key}: {fit} of {all_members} members fit, {gang.min_member} needed"
         # Nobody else has seen them there, so nobody need hear of it.
-        for seat in reversed(seats):
-            self._flow.undo(profile, seat.entry.pod, seat.node_name)
+        for member in reversed(placed):
+            self._flow.undo(profile, member.entry.pod, member.node_name)
         self._rest(gang)
-        because = misses[0].text if misses else "the others are not ready to be scheduled"
-        for seat in seats:
-            self._flow.give_back(seat.entry, _refusal(f"{head}; {because}", gang.plugin))
-        for miss in misses:
-            why = msgspec.structs.replace(_under(gang, miss.why), message=f"{head}; {miss.text}")
-            self._flow.give_back(miss.entry, why)
+        because = unplaced[0].text if unplaced else "the others are not ready to be scheduled"
+        for member in placed:
+            self._flow.give_back(member.entry, _refusal(f"{head}; {because}", gang.plugin))
+        for other in unplaced:
+            why = msgspec.structs.replace(_under(gang, other.why), message=f"{head}; {other.text}")
+            self._flow.give_back(other.entry, why)
 
     def _abandon(self, profile: Profile, members: Sequence[QueuedPod], error: Exception) -> None:
         """Leave no member behind when an attempt breaks off; the flow sees to the pod that it began with."""

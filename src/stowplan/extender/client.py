@@ -26,7 +26,7 @@ MAX_EXTENDER_PRIORITY: Final = 10
 _MOST_ADDED = 2**53
 
 
-def connect(extenders: Iterable[config.Extender]) -> tuple[HttpExtender, ...]:
+def connect(extenders: Iterable[config.ExtenderConfig]) -> tuple[HttpExtender, ...]:
     """Make the extenders in the order they are asked; raise ConfigError if a certificate of one cannot be used.
 
     Those that may fail come last, as upstream has it: they are not to be in the way of the others.
@@ -49,7 +49,7 @@ class ExtenderTransport(Protocol):
 class HttpExtender:
     """An extender as the configuration describes it. Close it when the scheduler stops, or uses others."""
 
-    def __init__(self, settings: config.Extender, transport: ExtenderTransport) -> None:
+    def __init__(self, settings: config.ExtenderConfig, transport: ExtenderTransport) -> None:
         self._settings = settings
         self._transport = transport
         self._managed = frozenset(resource.name for resource in settings.managed_resources)

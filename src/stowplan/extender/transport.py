@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import aiohttp
 
 from stowplan.config.errors import ConfigError
-from stowplan.config.types import Extender, ExtenderTls
+from stowplan.config.types import ExtenderConfig, ExtenderTLSConfig
 from stowplan.extender import failures, messages
 from stowplan.framework.handle import ExtenderError
 from stowplan.model.duration import of_seconds
@@ -32,7 +32,7 @@ _MOST_TIMES_THE_REQUEST = 8
 class HttpTransport:
     """Posts to the verbs of one extender. Made outside the event loop; each loop it is used on has its own session."""
 
-    def __init__(self, settings: Extender) -> None:
+    def __init__(self, settings: ExtenderConfig) -> None:
         self._prefix = settings.url_prefix.rstrip("/")
         self._timeout = settings.http_timeout or _DEFAULT_TIMEOUT
         self._trust = tls_trust(settings)
@@ -120,13 +120,13 @@ async def _read(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
     return bytes(received)
 
 
-def tls_trust(extender: Extender) -> ssl.SSLContext | bool:
+def tls_trust(extender: ExtenderConfig) -> ssl.SSLContext | bool:
     """Return how to check the server: True is what the system does. Raise ConfigError if a certificate is no good.
 
     `tlsConfig` is understood as client-go does. Data wins over a file of the same meaning. A client certificate counts
     only together with its key. `enableHTTPS` without a CA means that any server is believed.
     """
-    tls = extender.tls_config or ExtenderTls()
+    tls = extender.tls_config or ExtenderTLSConfig()
     authority = _pem(extender, tls.ca_data, tls.ca_file, "ca")
     certificate = _pem(extender, tls.cert_data, tls.cert_file, "cert")
     key = _pem(extender, tls.key_data, tls.key_file, "key")
@@ -144,7 +144,7 @@ def tls_trust(extender: Extender) -> ssl.SSLContext | bool:
     return context
 
 
-def _context(extender: Extender, authority: bytes) -> ssl.SSLContext:
+def _context(extender: ExtenderConfig, authority: bytes) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata=authority.decode() if authority else None)
     except (ssl.SSLError, ValueError) as fault:
@@ -156,7 +156,7 @@ def _context(extender: Extender, authority: bytes) -> ssl.SSLContext:
     return context
 
 
-def _show(extender: Extender, context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+def _show(extender: ExtenderConfig, context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Load a client certificate; the standard library takes it only from files."""
     with TemporaryDirectory() as directory:
         chain = Path(directory, "chain.pem")
@@ -169,7 +169,7 @@ def _show(extender: Extender, context: ssl.SSLContext, certificate: bytes, key: 
             raise _unusable(extender, "cert", problem) from None
 
 
-def _pem(extender: Extender, data: str, file: str, what: str) -> bytes:
+def _pem(extender: ExtenderConfig, data: str, file: str, what: str) -> bytes:
     try:
         if data:
             return base64.b64decode("".join(data.split()), validate=True)
@@ -178,6 +178,6 @@ def _pem(extender: Extender, data: str, file: str, what: str) -> bytes:
         raise _unusable(extender, what, str(fault)) from None
 
 
-def _unusable(extender: Extender, what: str, problem: str) -> ConfigError:
+def _unusable(extender: ExtenderConfig, what: str, problem: str) -> ConfigError:
     where = f'extender "{extender.url_prefix}": tlsConfig.{what}Data or {what}File'
     return ConfigError("construct", f"couldn't build extenders: {where}: {problem}")

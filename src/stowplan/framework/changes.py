@@ -133,6 +133,11 @@ def is_same(pod: Pod, other: Pod) -> bool:
     return pod_id(pod) == pod_id(other)
 
 
+def is_own_update(pod: Pod, old: Pod, new: Pod) -> bool:
+    """Say whether it is the pod itself that changed: a hint for those who await a change of the pod."""
+    return is_same(pod, new)
+
+
 def counts_on_a_node(pod: Pod) -> bool:
     """Say whether a pod takes room somewhere: it is placed, or nominated and waited for."""
     return bool(pod.spec.node_name or pod.status.nominated_node_name)

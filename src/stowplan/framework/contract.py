@@ -1,9 +1,10 @@
 """The plugin contract: the one file a plugin author reads.
 
 A plugin is a class that inherits the extension points it takes part in; its name is the name of the class, its
-arguments are the typed parameters of its constructor (a parameter `handle: Handle` receives the scheduler's listers).
-One pod is decided at a time; what the cluster does meanwhile is applied between two pods, so nothing moves while you
-look.
+arguments are the typed parameters of its constructor (a parameter `handle: Handle` receives the scheduler's listers),
+or one parameter `args` of a type of its own (`args_type`). What else there is to say of a plugin it declares itself:
+see `Plugin`. One pod is decided at a time; what the cluster does meanwhile is applied between two pods, so nothing
+moves while you look.
 
     class Cool(Score):
         columns = {"celsius": lambda node: int(node.metadata.annotations.get("celsius", 20))}
@@ -23,11 +24,13 @@ through `nodes` and the handle, and look only at the rows you are given. `stowpl
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from stowplan.config.declarations import PluginArgs
 from stowplan.framework.changes import Action
+from stowplan.framework.remedies import Need, RejectedRows
 from stowplan.framework.verdict import Code, Rejection, Verdict, Words
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -132,10 +135,28 @@ def refuse(*reasons: str, unresolvable: bool = True) -> Rejection:
 
 
 class Plugin:
-    """What all plugins share."""
+    """What all plugins share: what the class declares of itself. Whoever has to know it reads it here."""
 
     #: Facts of your own about a node, by name: the function runs when a node changes; read as `nodes.column(name)`.
     columns: ClassVar[Mapping[str, Callable[[Node], Any]]] = {}
+
+    #: Typed arguments that know their defaults and check themselves; the constructor is given them as `args`.
+    args_type: ClassVar[type[PluginArgs] | None] = None
+
+    #: The kinds of objects that are read through the handle's listers, beside nodes, pods and namespaces.
+    lists: ClassVar[tuple[str, ...]] = ()
+
+    #: Of a default plugin (one that is in-tree, see `stowplan.plugins`): its weight, if it scores.
+    default_weight: ClassVar[int] = 0
+
+    #: Of a default plugin: the feature gate that has to be on for profiles to have it unasked.
+    feature_gate: ClassVar[str] = ""
+
+    #: An in-tree plugin that profiles have only if they list it, as they have every plugin from elsewhere.
+    is_optional: ClassVar[bool] = False
+
+    #: Points where configurations may list the plugin, as they may upstream's, though it does nothing there.
+    idle_points: ClassVar[frozenset[str]] = frozenset()
 
     #: The name in configurations, messages and metrics: that of the class.
     name: str = "Plugin"
@@ -146,6 +167,13 @@ class Plugin:
     def sign(self, pod: Pod) -> Hashable:
         """Return what this plugin reads of a pod beyond its namespace, labels, annotations and spec."""
         return None
+
+    def remedies(self, rejected: RejectedRows) -> Iterable[Need]:
+        """Say what would make this plugin, a filter, accept nodes that it rejected; `explain` tells and checks it.
+
+        Rows for which nothing is named are told with the reason that `filter` gave.
+        """
+        return ()
 
 
 class PreEnqueue(Plugin):

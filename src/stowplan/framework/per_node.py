@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from stowplan.framework.contract import Filter, FilterNode, Plugin, Reject, Score, ScoreNode, reject
+from stowplan.framework.remedies import Need, RejectedRows
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -61,7 +62,7 @@ class NodeRow:
 
 
 class _Wrapped(Plugin):
-    """Shows the name, columns and signature of the plugin inside."""
+    """Shows the name, signature and remedies of the plugin inside."""
 
     def __init__(self, inside: Plugin) -> None:
         self.inside = inside
@@ -69,6 +70,14 @@ class _Wrapped(Plugin):
 
     def sign(self, pod: Pod) -> Hashable:
         return self.inside.sign(pod)
+
+    def remedies(self, rejected: RejectedRows) -> Iterable[Need]:
+        return self.inside.remedies(rejected)
+
+
+def unwrapped(plugin: Plugin) -> Plugin:
+    """Return a plugin as its author wrote it."""
+    return plugin.inside if isinstance(plugin, _Wrapped) else plugin
 
 
 class EachNodeFilter(_Wrapped, Filter):

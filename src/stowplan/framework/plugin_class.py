@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any, Final
 
+from stowplan.config.declarations import PluginDeclaration
 from stowplan.framework import contract
 from stowplan.framework.contract import POINTS, Plugin
 
@@ -38,6 +39,10 @@ _ANSWERS: Final = {
 def faults(cls: type[Plugin]) -> list[str]:
     """Say what is wrong with a class, and what to do; nothing if it can be a plugin."""
     found = list(_misnamed(cls))
+    if cls.args_type is not None and "args" not in inspect.signature(cls).parameters:
+        found.append(
+            f"it declares args_type, but its constructor takes no 'args'; add `args: {cls.args_type.__name__}`"
+        )
     for name in METHODS:
         if _inherits(cls, name):
             found += _method_faults(cls, name)
@@ -150,3 +155,14 @@ def _can_be_called(cls: type[Plugin], name: str, theirs: Any) -> bool:
 def points_of(cls: type[Plugin]) -> frozenset[str]:
     """Name the extension points that a class takes part in."""
     return frozenset(point for point, classes in POINTS.items() if issubclass(cls, classes))
+
+
+def declaration(cls: type[Plugin], *, is_in_tree: bool) -> PluginDeclaration:
+    """Return what a class declares to configurations; the arguments of one from elsewhere are read when it is made."""
+    points = points_of(cls) | cls.idle_points
+    if not is_in_tree:
+        return PluginDeclaration(cls.__name__, points)
+    is_default = not cls.is_optional
+    return PluginDeclaration(
+        cls.__name__, points, is_default, cls.default_weight, cls.feature_gate, args_type=cls.args_type
+    )

@@ -30,7 +30,7 @@ from stowplan.framework.contract import (
     Reserve,
     Score,
 )
-from stowplan.framework.per_node import EachNodeFilter
+from stowplan.framework.per_node import unwrapped
 from stowplan.framework.plugin_faults import SIGN, Blame, PluginError, Stopwatch
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod, PodSpec
@@ -134,6 +134,13 @@ def awaited_by(profile: Profile) -> dict[str, tuple[Awaited, ...]]:
     return {**awaited, EXTENDER: EVERYTHING}
 
 
+def listed_by(profile: Profile) -> dict[str, tuple[str, ...]]:
+    """Return the kinds of objects that each plugin of the profile lists."""
+    scoring = [plugin for plugin, _ in profile.score]
+    others = (plugin for point in POINTS if point != "score" for plugin in getattr(profile, point))
+    return {plugin.name: unwrapped(plugin).lists for plugin in (*others, *scoring)}
+
+
 def complete(awaited: tuple[Awaited, ...]) -> tuple[Awaited, ...]:
     """Let a plugin that awaits new nodes hear of every node whose taints changed or that was uncordoned.
 
@@ -167,7 +174,7 @@ def _is_sound(one: Any) -> bool:
 
 
 def _awaited(plugin: Plugin) -> tuple[Awaited, ...]:
-    inside = plugin.inside if isinstance(plugin, EachNodeFilter) else plugin
+    inside = unwrapped(plugin)
     return inside.events() if isinstance(inside, Requeue) else EVERYTHING
 
 

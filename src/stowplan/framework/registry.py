@@ -11,18 +11,20 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
 
-from stowplan.config.errors import ConfigError
-from stowplan.config.resolve import resolve
-from stowplan.config.suggestion import suggestion
-from stowplan.config.types import Plugin as Listed
+from stowplan.config.construct import resolve
+from stowplan.config.declarations import Declarations, PluginDeclaration
+from stowplan.config.errors import ConfigError, suggestion
+from stowplan.config.load import typed_arguments
+from stowplan.config.types import KubeSchedulerProfile as ProfileConfig
+from stowplan.config.types import ListedPlugin as Listed
 from stowplan.config.types import Plugins, PluginSet
-from stowplan.config.types import Profile as ProfileConfig
 from stowplan.framework import plugin_class, plugin_faults
 from stowplan.framework.contract import POINTS, Filter, FilterNode, Plugin, Score, ScoreNode
 from stowplan.framework.handle import Handle
@@ -41,7 +43,8 @@ class RegistryError(ValueError):
 class Registry:
     """Plugin classes by name."""
 
-    def __init__(self, in_tree: Iterable[type[Plugin]], not_built: Mapping[str, frozenset[str]]) -> None:
+    def __init__(self, in_tree: Iterable[type[Plugin]], not_built: Declarations) -> None:
+        """`not_built` are known by what they declare alone: configurations may name them, and they do nothing."""
         self._classes: dict[str, type[Plugin]] = {}
         self._in_tree = frozenset(cls.__name__ for cls in in_tree)
         self._not_built = not_built
@@ -75,17 +78,24 @@ class Registry:
             self.add(self._loaded[reference])
         return self._loaded[reference]
 
-    def points(self) -> dict[str, frozenset[str]]:
-        """Return the extension points of every known plugin."""
-        # A plugin that is not built in full can be listed wherever the whole one could.
-        built = {name: points_of(cls) | self._not_built.get(name, frozenset()) for name, cls in self._classes.items()}
-        return {**self._not_built, **built}
+    def declarations(self) -> dict[str, PluginDeclaration]:
+        """Return what every known plugin declares, the default ones in their order."""
+        built = {
+            name: plugin_class.declaration(cls, is_in_tree=name in self._in_tree) for name, cls in self._classes.items()
+        }
+        # One that somebody stands in for can be listed wherever the whole one could.
+        stood_in = {
+            name: replace(one, points=one.points | built[name].points)
+            for name, one in self._not_built.items()
+            if name in built
+        }
+        return {**built, **self._not_built, **stood_in}
 
     def profile(self, config: ProfileConfig, handle: Handle) -> Profile:
         """Build the plugins of one profile, each once, in the configured order."""
         config = self._load_references(config)
         self._check_known(config)
-        resolved = resolve(config, self.points())
+        resolved = resolve(config, self.declarations())
         names = {name for listed in resolved.values() for name, _ in listed if name in self._classes}
         arguments = config.plugin_config
         instances = {name: self._build(name, arguments.get(name), handle) for name in sorted(names)}
@@ -112,15 +122,8 @@ class Registry:
     def _build(self, name: str, arguments: Any, handle: Handle) -> Plugin:
         cls = self._classes[name]
         accepted = inspect.signature(cls).parameters
-        given = _keywords(name, arguments)
-        unknown = sorted(given.keys() - accepted.keys())
-        if unknown:
-            known = ", ".join(sorted(accepted.keys() - {"handle"})) or "none"
-            raise RegistryError(f"plugin {name!r}: unknown argument {unknown[0]!r}; it takes: {known}")
-        hints = get_type_hints(cls.__init__)
-        keywords = {key: _converted(name, key, value, hints.get(key, Any)) for key, value in given.items()}
-        if "handle" in accepted:
-            keywords["handle"] = handle
+        keywords: dict[str, Any] = {"handle": handle} if "handle" in accepted else {}
+        keywords |= _typed_arguments(cls, arguments, handle) if cls.args_type else _keywords(cls, arguments)
         missing = [key for key, wanted in accepted.items() if key not in keywords and _is_needed(wanted)]
         if missing:
             raise RegistryError(f"plugin {name!r}: argument {missing[0]!r} is missing; give it in the plugin's args")
@@ -237,15 +240,29 @@ def _with_place(error: plugin_faults.Fault) -> str:
     return f"{plugin_faults.said(error)}{f' (at {place})' if plugin_faults.is_foreign(place) else ''}"
 
 
-def _keywords(name: str, arguments: Any) -> dict[str, Any]:
-    """Return arguments as keywords in snake_case, whether typed or as written in a file."""
-    if arguments is None:
-        return {}
-    if isinstance(arguments, msgspec.Struct):
-        return msgspec.structs.asdict(arguments)
-    if not isinstance(arguments, Mapping):
+def _typed_arguments(cls: type[Plugin], arguments: Any, handle: Handle) -> dict[str, Any]:
+    """Return the arguments as the plugin declares them; those of one from elsewhere are still as they are written."""
+    assert cls.args_type is not None
+    if isinstance(arguments, cls.args_type):
+        return {"args": arguments}
+    try:
+        return {"args": typed_arguments(cls.args_type, arguments, handle.feature_gates)}
+    except ConfigError as error:
+        raise RegistryError(f"plugin {cls.__name__!r}: args: {error}") from error
+
+
+def _keywords(cls: type[Plugin], arguments: Any) -> dict[str, Any]:
+    """Return arguments as they are written as the typed parameters of the constructor."""
+    name, accepted = cls.__name__, inspect.signature(cls).parameters
+    if not isinstance(arguments, Mapping | None):
         raise RegistryError(f"plugin {name!r}: args must be a mapping of argument names to values")
-    return {_snake(key): value for key, value in arguments.items() if key not in ("apiVersion", "kind")}
+    given = {_snake(key): value for key, value in (arguments or {}).items() if key not in ("apiVersion", "kind")}
+    unknown = sorted(given.keys() - accepted.keys())
+    if unknown:
+        known = ", ".join(sorted(accepted.keys() - {"handle"})) or "none"
+        raise RegistryError(f"plugin {name!r}: unknown argument {unknown[0]!r}; it takes: {known}")
+    hints = get_type_hints(cls.__init__)
+    return {key: _converted(name, key, value, hints.get(key, Any)) for key, value in given.items()}
 
 
 def _converted(name: str, key: str, value: Any, wanted: Any) -> Any:

@@ -17,7 +17,7 @@ import msgspec
 from stowplan.kube.connections import ApiAnswer
 from stowplan.kube.errors import TOO_MANY_REQUESTS, ApiError, TransportError, status_of
 from stowplan.kube.identity import Credentials
-from stowplan.kube.transport import ApiRequest, Incoming, PooledTransport, Transport
+from stowplan.kube.transport import ApiRequest, IncomingAnswer, PooledTransport, Transport
 from stowplan.model import decode
 from stowplan.model.json_values import MalformedObject
 from stowplan.model.meta import Part
@@ -140,7 +140,7 @@ class Client:
             await asyncio.sleep(error.retry_after or 0.0)
 
     @asynccontextmanager
-    async def stream(self, request: ApiRequest) -> AsyncIterator[Incoming]:
+    async def stream(self, request: ApiRequest) -> AsyncIterator[IncomingAnswer]:
         """Open an answer that comes piece by piece; an answer that is an error is raised. Nothing is repeated."""
         throttled = await self._bucket.take()
         started = asyncio.get_running_loop().time()

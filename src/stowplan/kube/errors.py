@@ -19,7 +19,7 @@ TOO_MANY_REQUESTS = 429
 TOO_LARGE_RESOURCE_VERSION = "Too large resource version"
 
 
-class Cause(msgspec.Struct, frozen=True):
+class StatusCause(msgspec.Struct, frozen=True):
     reason: str = ""
     message: str = ""
     field: str = ""
@@ -27,7 +27,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
     retry_after_seconds: int = 0
-    causes: tuple[Cause, ...] | None = None
+    causes: tuple[StatusCause, ...] | None = None
 
 
 class ApiStatus(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ import msgspec
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import STRATEGIC_MERGE_PATCH, Client
 from stowplan.kube.errors import ApiError, TransportError
-from stowplan.kube.resources import Resource
+from stowplan.kube.resources import ApiResource
 from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
 from stowplan.model.kinds import Event, EventSeries
@@ -27,7 +27,7 @@ from stowplan.model.timestamps import format_micro_time
 
 __all__ = ["EVENTS", "Occurrence", "Recorder", "reference_to"]
 
-EVENTS = Resource("Event", "/apis/events.k8s.io/v1", "events", Event)
+EVENTS = ApiResource("Event", "/apis/events.k8s.io/v1", "events", Event)
 
 # A burst of that many pods may be bound before the first event is written; upstream queues without a limit here.
 MAX_QUEUED = 10_000

@@ -17,9 +17,9 @@ from stowplan.kube import listing
 from stowplan.kube.backoff import Draw, RetryDelays
 from stowplan.kube.client import Client
 from stowplan.kube.errors import ApiError, RequestError, TransportError
-from stowplan.kube.listing import BrokenText, Handler, Lines, Listed, ObjectStore, ResourceReader, WatchEvent
-from stowplan.kube.resources import Resource
-from stowplan.kube.transport import ApiRequest, Incoming
+from stowplan.kube.listing import BrokenText, Handler, Lines, Listed, ResourceReader, WatchedObjects, WatchEvent
+from stowplan.kube.resources import ApiResource
+from stowplan.kube.transport import ApiRequest, IncomingAnswer
 
 _WATCH_SECONDS = 300
 # The server ends a watch on time; one that is silent for longer has lost its connection.
@@ -36,10 +36,10 @@ class Informer:
     """One resource of one API server. `handler` hears every change, in order; `contact` is shared by all informers."""
 
     def __init__(
-        self, client: Client, resource: Resource, handler: Handler, draw: Draw, contact: ServerContact
+        self, client: Client, resource: ApiResource, handler: Handler, draw: Draw, contact: ServerContact
     ) -> None:
         self.resource = resource
-        self.store = ObjectStore(handler)
+        self.store = WatchedObjects(handler)
         self.has_synced = False
         #: Why the resource cannot be had, "" if it can; asked for again now and then.
         self.unavailable = ""
@@ -225,7 +225,7 @@ class _NoStreamedList(Exception):  # noqa: N818 - a turn of events, not an error
     """The server took the request for a streamed list for a plain watch."""
 
 
-async def _events(stream: Incoming) -> AsyncIterator[WatchEvent]:
+async def _events(stream: IncomingAnswer) -> AsyncIterator[WatchEvent]:
     lines = Lines()
     async for piece in stream.pieces():
         for line in lines.feed(piece):

@@ -10,15 +10,15 @@ import msgspec
 from stowplan.kube.client import Client
 from stowplan.kube.election import Tenure
 from stowplan.kube.errors import ApiError, RequestError
-from stowplan.kube.resources import Resource
+from stowplan.kube.resources import ApiResource
 from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
 from stowplan.model.kinds import Lease, LeaseSpec
 from stowplan.model.meta import NamespacedMeta
 from stowplan.model.timestamps import format_micro_time, format_time, parse_time
 
-LEASES = Resource("Lease", "/apis/coordination.k8s.io/v1", "leases", Lease)
-_CORE_EVENTS = Resource("Event", "/api/v1", "events")
+LEASES = ApiResource("Lease", "/apis/coordination.k8s.io/v1", "leases", Lease)
+_CORE_EVENTS = ApiResource("Event", "/api/v1", "events")
 
 
 class LeaseLock:

@@ -15,7 +15,7 @@ import msgspec
 
 from stowplan.kube.client import Client
 from stowplan.kube.errors import ApiError, ApiStatus
-from stowplan.kube.resources import Resource
+from stowplan.kube.resources import ApiResource
 from stowplan.kube.transport import ApiRequest
 from stowplan.model.json_values import MalformedObject
 
@@ -41,7 +41,7 @@ class Listed:
 class ResourceReader:
     """Reads the objects of one resource into its store."""
 
-    def __init__(self, resource: Resource, store: ObjectStore, report: Callable[[str], None]) -> None:
+    def __init__(self, resource: ApiResource, store: WatchedObjects, report: Callable[[str], None]) -> None:
         self.resource = resource
         self._store, self._report = store, report
 
@@ -150,7 +150,7 @@ def key_of(metadata: Any) -> str:
     return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else str(metadata.name)
 
 
-class ObjectStore:
+class WatchedObjects:
     """The objects of one resource as they were last seen, by key.
 
     Only `put`, `remove` and `replace` change it, and each tells the handler. Every way to learn something ends here, so

@@ -14,7 +14,7 @@ import msgspec
 from stowplan.kube.backoff import Draw, WriteRetries
 from stowplan.kube.client import MERGE_PATCH, Client
 from stowplan.kube.errors import ApiError, RequestError
-from stowplan.kube.resources import RESOURCES, Resource
+from stowplan.kube.resources import RESOURCES, ApiResource
 from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
 
@@ -71,5 +71,5 @@ class ObjectWrites:
             await asyncio.sleep(pause)
 
 
-def _resource_of(found: Any) -> Resource:
+def _resource_of(found: Any) -> ApiResource:
     return RESOURCES[found.kind]

@@ -43,7 +43,7 @@ class DynamicObject(msgspec.Struct, frozen=True):
     content: Mapping[str, Any]
 
 
-class Resource(msgspec.Struct, frozen=True):
+class ApiResource(msgspec.Struct, frozen=True):
     """A collection of an API server: `prefix` is its group and version, `plural` its name there."""
 
     kind: str
@@ -94,7 +94,7 @@ def _decode_dynamic(kind: str, data: bytes) -> DynamicObject:
     return DynamicObject(heading.api_version, heading.kind or kind, heading.metadata, content)
 
 
-def dynamic(text: str) -> Resource:
+def dynamic(text: str) -> ApiResource:
     """Find the resource a `resource.version.group` names: `foos.v1.example.com`, `pods.v1.` for the core group."""
     plural, _, rest = text.partition(".")
     version, dot, group = rest.partition(".")
@@ -102,42 +102,42 @@ def dynamic(text: str) -> Resource:
         raise ValueError(f'resource "{text}": expected resource.version.group, such as foos.v1.example.com')
     prefix = f"/apis/{group}/{version}" if group else f"/api/{version}"
     known = next((one for one in RESOURCES.values() if (one.prefix, one.plural) == (prefix, plural)), None)
-    return known if known is not None else Resource(text, prefix, plural)
+    return known if known is not None else ApiResource(text, prefix, plural)
 
 
 _CORE, _APPS, _POLICY = "/api/v1", "/apis/apps/v1", "/apis/policy/v1"
 _STORAGE, _RESOURCE = "/apis/storage.k8s.io/v1", "/apis/resource.k8s.io/v1"
 
-PODS = Resource("Pod", _CORE, "pods", Pod, "status.phase!=Succeeded,status.phase!=Failed", is_essential=True)
+PODS = ApiResource("Pod", _CORE, "pods", Pod, "status.phase!=Succeeded,status.phase!=Failed", is_essential=True)
 
 #: Another API than Kubernetes' own has pod groups, too; their kind is the same.
 COMMUNITY_POD_GROUP = "CommunityPodGroup"
 
-RESOURCES: Mapping[str, Resource] = MappingProxyType(
-    {COMMUNITY_POD_GROUP: Resource("PodGroup", f"/apis/{COMMUNITY_GROUP}/v1alpha1", "podgroups", CommunityPodGroup)}
+RESOURCES: Mapping[str, ApiResource] = MappingProxyType(
+    {COMMUNITY_POD_GROUP: ApiResource("PodGroup", f"/apis/{COMMUNITY_GROUP}/v1alpha1", "podgroups", CommunityPodGroup)}
     | {
         resource.kind: resource
         for resource in (
             PODS,
-            Resource("Node", _CORE, "nodes", Node, is_essential=True),
-            Resource("Namespace", _CORE, "namespaces", Namespace),
-            Resource("Service", _CORE, "services", Service),
-            Resource("ReplicationController", _CORE, "replicationcontrollers", ReplicationController),
-            Resource("ReplicaSet", _APPS, "replicasets", ReplicaSet),
-            Resource("StatefulSet", _APPS, "statefulsets", StatefulSet),
-            Resource("PodDisruptionBudget", _POLICY, "poddisruptionbudgets", PodDisruptionBudget),
-            Resource("PersistentVolume", _CORE, "persistentvolumes", PersistentVolume),
-            Resource("PersistentVolumeClaim", _CORE, "persistentvolumeclaims", PersistentVolumeClaim),
-            Resource("StorageClass", _STORAGE, "storageclasses", StorageClass),
-            Resource("CSINode", _STORAGE, "csinodes", CSINode),
-            Resource("CSIDriver", _STORAGE, "csidrivers", CSIDriver),
-            Resource("CSIStorageCapacity", _STORAGE, "csistoragecapacities", CSIStorageCapacity),
-            Resource("VolumeAttachment", _STORAGE, "volumeattachments", VolumeAttachment),
-            Resource("ResourceClaim", _RESOURCE, "resourceclaims", ResourceClaim),
-            Resource("ResourceSlice", _RESOURCE, "resourceslices", ResourceSlice),
-            Resource("DeviceClass", _RESOURCE, "deviceclasses", DeviceClass),
-            Resource("DeviceTaintRule", "/apis/resource.k8s.io/v1beta2", "devicetaintrules", DeviceTaintRule),
-            Resource("PodGroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups", PodGroup),
+            ApiResource("Node", _CORE, "nodes", Node, is_essential=True),
+            ApiResource("Namespace", _CORE, "namespaces", Namespace),
+            ApiResource("Service", _CORE, "services", Service),
+            ApiResource("ReplicationController", _CORE, "replicationcontrollers", ReplicationController),
+            ApiResource("ReplicaSet", _APPS, "replicasets", ReplicaSet),
+            ApiResource("StatefulSet", _APPS, "statefulsets", StatefulSet),
+            ApiResource("PodDisruptionBudget", _POLICY, "poddisruptionbudgets", PodDisruptionBudget),
+            ApiResource("PersistentVolume", _CORE, "persistentvolumes", PersistentVolume),
+            ApiResource("PersistentVolumeClaim", _CORE, "persistentvolumeclaims", PersistentVolumeClaim),
+            ApiResource("StorageClass", _STORAGE, "storageclasses", StorageClass),
+            ApiResource("CSINode", _STORAGE, "csinodes", CSINode),
+            ApiResource("CSIDriver", _STORAGE, "csidrivers", CSIDriver),
+            ApiResource("CSIStorageCapacity", _STORAGE, "csistoragecapacities", CSIStorageCapacity),
+            ApiResource("VolumeAttachment", _STORAGE, "volumeattachments", VolumeAttachment),
+            ApiResource("ResourceClaim", _RESOURCE, "resourceclaims", ResourceClaim),
+            ApiResource("ResourceSlice", _RESOURCE, "resourceslices", ResourceSlice),
+            ApiResource("DeviceClass", _RESOURCE, "deviceclasses", DeviceClass),
+            ApiResource("DeviceTaintRule", "/apis/resource.k8s.io/v1beta2", "devicetaintrules", DeviceTaintRule),
+            ApiResource("PodGroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups", PodGroup),
         )
     }
 )

@@ -54,7 +54,7 @@ class ApiRequest(msgspec.Struct, frozen=True):
     silence_seconds: float | None = None
 
 
-class Incoming(Protocol):
+class IncomingAnswer(Protocol):
     """An answer that is still coming."""
 
     code: int
@@ -79,7 +79,7 @@ class Transport(Protocol):
     async def exchange(self, request: ApiRequest) -> ApiAnswer:
         """Send, and wait for the whole answer."""
 
-    def stream(self, request: ApiRequest) -> AbstractAsyncContextManager[Incoming]:
+    def stream(self, request: ApiRequest) -> AbstractAsyncContextManager[IncomingAnswer]:
         """Send, and hand the answer over while it is still coming; leaving breaks it off."""
 
 

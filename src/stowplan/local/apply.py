@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.config.suggestion import suggestion
+from stowplan.config.errors import suggestion
 from stowplan.embedded.admission import chain
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource

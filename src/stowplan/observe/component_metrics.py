@@ -15,8 +15,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
-from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.gate_list import GATES
+from stowplan.config.feature_gates import GATES, FeatureGates
 from stowplan.observe.series import Definition, Family, SeriesSet
 
 KUBERNETES: Final = ("1", "36", "4")

@@ -13,7 +13,7 @@ from stowplan.engine.extenders import in_words
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 from stowplan.observe.extender_reports import ExtenderReport
-from stowplan.observe.nearest import Miss
+from stowplan.observe.nearest import NearMiss
 
 INDENT = "  "
 GAP = "  "
@@ -75,7 +75,7 @@ class Explanation:
     #: The nodes of which one is chosen.
     best: tuple[str, ...]
     runner_up: str | None
-    misses: tuple[Miss, ...]
+    misses: tuple[NearMiss, ...]
     #: Plugins that failed while they were asked.
     faults: tuple[str, ...]
     #: The weight of every plugin, and of every extender, that scored.

@@ -1,22 +1,23 @@
 """The nodes that almost fit: refused for few reasons, grouped by what would help, each claim checked by the filters.
 
-`ways_out` says what a row needs for one plugin; here the needs of a row are put together.
+What a row needs for one plugin is for that plugin to say (`remedies` in the contract); here the needs of a row are put
+together. A plugin that says nothing gets the remedy that names it and its reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from stowplan.engine.scheduling_cycle import Field, find_feasible
-from stowplan.framework.plugin_faults import PluginError
+from stowplan.framework.plugin_faults import FAULTS, PluginError
 from stowplan.framework.profile import Profile
+from stowplan.framework.remedies import Need, RejectedRows, Remedy
 from stowplan.model.pod import Pod
 from stowplan.observe.opinions import Opinions, Panel
-from stowplan.observe.remedies import Remedy, RequestLess, Satisfy
-from stowplan.observe.ways_out import Case, Need, needs
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.shape import PodShape
 
@@ -25,7 +26,7 @@ MOST_MISSES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Miss:
+class NearMiss:
     """Nodes that need the same remedies, the nearest first."""
 
     remedies: tuple[Remedy, ...]
@@ -39,6 +40,17 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True)
+class Satisfy(Remedy):
+    """Satisfy a plugin of which nobody knows what would change its mind."""
+
+    plugin: str
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"if {self.plugin} did not object: {', '.join(self.reasons)}"
+
+
+@dataclass(frozen=True, slots=True)
 class _Group:
     needs: tuple[Need, ...]
     rows: Rows
@@ -49,7 +61,7 @@ class _Group:
         return tuple(dict.fromkeys(_filled_in(need, self.rows) for need in self.needs))
 
 
-def nearest(field: Field, panel: Panel, pod: Pod, opinions: Opinions) -> tuple[Miss, ...]:
+def nearest(field: Field, panel: Panel, pod: Pod, opinions: Opinions) -> tuple[NearMiss, ...]:
     """Return the nearest misses: few remedies first, then many nodes."""
     if opinions.refusals:
         return ()
@@ -67,13 +79,21 @@ def _all_needs(panel: Panel, pod: Pod, opinions: Opinions) -> list[Need]:
         refused = words != 0
         if not refused.any():
             continue
-        own = [need for need in needs(Case(panel, plugin, pod, refused)) if need.rows.any()]
+        own = _needs(panel, plugin, RejectedRows(pod, panel.views[0], refused, partial(panel.refused, plugin)))
         found += own
         unmet = refused & ~np.logical_or.reduce([need.rows for need in own]) if own else refused
         for number in np.unique(words[unmet]).tolist():
             rejection = opinions.vocabulary[number]
             found.append(Need(Satisfy(plugin, rejection.reasons), unmet & (words == number)))
     return found
+
+
+def _needs(panel: Panel, plugin: str, rejected: RejectedRows) -> list[Need]:
+    """Return what the rows need for a plugin to accept them, as far as it says so; one that fails says nothing."""
+    try:
+        return [need for need in panel.filter(plugin).remedies(rejected) if need.rows.any()]
+    except FAULTS:
+        return []
 
 
 def _groups(found: list[Need], rows: int) -> list[_Group]:
@@ -102,10 +122,10 @@ def _ordered(group: tuple[Need, ...], rows: Rows) -> _Group:
 
 
 def _filled_in(need: Need, rows: Rows) -> Remedy:
-    if need.amounts is None or not isinstance(need.remedy, RequestLess):
+    if need.amounts is None:
         return need.remedy
     amounts = need.amounts[rows]
-    return RequestLess(need.remedy.resource, int(amounts.min()), int(amounts.max()))
+    return need.remedy.with_amounts(int(amounts.min()), int(amounts.max()))
 
 
 def _is_beyond_the_pod(remedies: Iterable[Remedy], pod: Pod) -> bool:
@@ -121,7 +141,7 @@ def _relaxed(remedies: Iterable[Remedy], pod: Pod) -> Pod | None:
     return pod
 
 
-def _miss(field: Field, profile: Profile, pod: Pod, group: _Group) -> Miss | None:
+def _miss(field: Field, profile: Profile, pod: Pod, group: _Group) -> NearMiss | None:
     """Let the filters check the claim; None if they accept none of the rows after all."""
     relaxed = _relaxed(group.remedies, pod)
     rows = group.rows
@@ -130,7 +150,7 @@ def _miss(field: Field, profile: Profile, pod: Pod, group: _Group) -> Miss | Non
     if not rows.size:
         return None
     names = field.table.names()
-    return Miss(_Group(group.needs, rows).remedies, tuple(names[row] for row in rows.tolist()), relaxed is not None)
+    return NearMiss(_Group(group.needs, rows).remedies, tuple(names[row] for row in rows.tolist()), relaxed is not None)
 
 
 def _feasible(field: Field, profile: Profile, pod: Pod) -> Mask:

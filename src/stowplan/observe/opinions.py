@@ -1,6 +1,6 @@
 """Every filter's opinion of every row, without upstream's short circuit.
 
-`explain` puts the opinions in order; `ways_out` asks single filters again about a pod that asks for less.
+`explain` puts the opinions in order; `nearest` has single filters asked again about a pod that asks for less.
 """
 
 from __future__ import annotations
@@ -71,9 +71,12 @@ class Panel:
 
     def refused(self, name: str, pod: Pod) -> Mask:
         """Say which rows the plugin of that name refuses to `pod`."""
-        plugin = next(plugin for plugin in self.profile.filter if plugin.name == name)
-        answer = self._ask(plugin, pod, Vocabulary())
+        answer = self._ask(self.filter(name), pod, Vocabulary())
         return np.ones(self._rows, dtype=bool) if isinstance(answer, Rejection) else answer != 0
+
+    def filter(self, name: str) -> Filter:
+        """Return the filter of that name."""
+        return next(plugin for plugin in self.profile.filter if plugin.name == name)
 
     @property
     def _rows(self) -> int:

@@ -1,65 +1,70 @@
-"""The in-tree plugins, one file each. `in_tree` imports them; `NOT_BUILT` is the one list of those still missing."""
+"""The plugins that come with the scheduler: one package, or one file, per plugin under upstream's name.
+
+A line in `IN_TREE` is all it takes to add one; what else there is to say of a plugin its class declares itself (see
+`stowplan.framework.contract`). `docs/plugins` has a page of each, made from the class.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from stowplan.config.declarations import Declarations, PluginDeclaration
 
 if TYPE_CHECKING:
     from stowplan.framework.contract import Plugin
 
-#: Known by name, so that configuration files naming them load. What they do is asked for by alpha features only.
-NOT_BUILT = (
-    "TopologyPlacementGenerator",
-    "PodGroupPodsCount",
+#: Module and class of each, in the order in which they run at every extension point: upstream's, as far as it has them.
+IN_TREE: Final = (
+    "schedulinggates:SchedulingGates",
+    "queuesort:PrioritySort",
+    "nodeunschedulable:NodeUnschedulable",
+    "nodename:NodeName",
+    "tainttoleration:TaintToleration",
+    "nodeaffinity:NodeAffinity",
+    "nodeports:NodePorts",
+    "noderesources.fit:NodeResourcesFit",
+    "volumerestrictions:VolumeRestrictions",
+    "nodevolumelimits.plugin:NodeVolumeLimits",
+    "volumebinding.plugin:VolumeBinding",
+    "volumezone:VolumeZone",
+    "podtopologyspread.plugin:PodTopologySpread",
+    "interpodaffinity.plugin:InterPodAffinity",
+    # Before preemption: freeing an idle claim is kinder than evicting a pod.
+    "dynamicresources.plugin:DynamicResources",
+    "defaultpreemption.plugin:DefaultPreemption",
+    "noderesources.balanced_allocation:NodeResourcesBalancedAllocation",
+    "imagelocality:ImageLocality",
+    "defaultbinder:DefaultBinder",
+    "nodedeclaredfeatures:NodeDeclaredFeatures",
+    "gangscheduling:GangScheduling",
+    "coscheduling:Coscheduling",
 )
+
+#: Known by name, so that configuration files naming them load. What they do is asked for by alpha features only.
+NOT_BUILT: Final[Declarations] = {
+    "TopologyPlacementGenerator": PluginDeclaration(
+        "TopologyPlacementGenerator",
+        points=frozenset({"placement_generate"}),
+        is_default=True,
+        gate="TopologyAwareWorkloadScheduling",
+    ),
+    "PodGroupPodsCount": PluginDeclaration(
+        "PodGroupPodsCount",
+        points=frozenset({"placement_score"}),
+        is_default=True,
+        weight=1,
+        gate="TopologyAwareWorkloadScheduling",
+    ),
+}
 
 
 def in_tree() -> tuple[type[Plugin], ...]:
-    """Return the plugin classes in upstream's default order, then the one that upstream has not got in its tree."""
-    from stowplan.plugins.coscheduling import Coscheduling
-    from stowplan.plugins.defaultbinder import DefaultBinder
-    from stowplan.plugins.defaultpreemption.plugin import DefaultPreemption
-    from stowplan.plugins.dynamicresources.plugin import DynamicResources
-    from stowplan.plugins.gangscheduling import GangScheduling
-    from stowplan.plugins.imagelocality import ImageLocality
-    from stowplan.plugins.interpodaffinity.plugin import InterPodAffinity
-    from stowplan.plugins.nodeaffinity import NodeAffinity
-    from stowplan.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
-    from stowplan.plugins.nodename import NodeName
-    from stowplan.plugins.nodeports import NodePorts
-    from stowplan.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
-    from stowplan.plugins.noderesources.fit import NodeResourcesFit
-    from stowplan.plugins.nodeunschedulable import NodeUnschedulable
-    from stowplan.plugins.nodevolumelimits.plugin import NodeVolumeLimits
-    from stowplan.plugins.podtopologyspread.plugin import PodTopologySpread
-    from stowplan.plugins.queuesort import PrioritySort
-    from stowplan.plugins.schedulinggates import SchedulingGates
-    from stowplan.plugins.tainttoleration import TaintToleration
-    from stowplan.plugins.volumebinding.plugin import VolumeBinding
-    from stowplan.plugins.volumerestrictions import VolumeRestrictions
-    from stowplan.plugins.volumezone import VolumeZone
+    """Import and return the plugin classes."""
+    return tuple(map(_imported, IN_TREE))
 
-    return (
-        SchedulingGates,
-        PrioritySort,
-        NodeUnschedulable,
-        NodeName,
-        TaintToleration,
-        NodeAffinity,
-        NodePorts,
-        NodeResourcesFit,
-        VolumeRestrictions,
-        NodeVolumeLimits,
-        VolumeBinding,
-        VolumeZone,
-        PodTopologySpread,
-        InterPodAffinity,
-        DynamicResources,
-        DefaultPreemption,
-        NodeResourcesBalancedAllocation,
-        ImageLocality,
-        DefaultBinder,
-        NodeDeclaredFeatures,
-        GangScheduling,
-        Coscheduling,
-    )
+
+def _imported(reference: str) -> type[Plugin]:
+    module, _, name = reference.partition(":")
+    cls: type[Plugin] = getattr(import_module(f"{__name__}.{module}"), name)
+    return cls

@@ -29,6 +29,9 @@ class Coscheduling(GangSource, QueueSort):
         Permit. Here nobody holds a node before enough have one.
     """
 
+    is_optional = True
+    lists = ("CommunityPodGroup",)
+
     def __init__(
         self, handle: GangHandle, *, permit_waiting_time_seconds: int = 60, pod_group_backoff_seconds: int = 0
     ) -> None:
@@ -64,7 +67,7 @@ class Coscheduling(GangSource, QueueSort):
     def events(self) -> tuple[Awaited, ...]:
         return (
             *super().events(),
-            Awaited(changes.POD, Action.UPDATE_POD_LABEL, _is_own_update),
+            Awaited(changes.POD, Action.UPDATE_POD_LABEL, changes.is_own_update),
             Awaited(changes.POD, Action.DELETE, self._needs_room),
             Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._needs_room),
         )
@@ -73,10 +76,6 @@ class Coscheduling(GangSource, QueueSort):
         key = self.group_of(pod)
         group = self._groups.get(key) if key is not None else None
         return isinstance(group, CommunityPodGroup) and bool(group.spec.min_resources)
-
-
-def _is_own_update(pod: Pod, old: Pod, new: Pod) -> bool:
-    return changes.is_same(pod, new)
 
 
 def _check(argument: str, seconds: int) -> None:

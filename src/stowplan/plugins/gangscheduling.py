@@ -25,6 +25,10 @@ class GangScheduling(GangSource):
         bring a group back.
     """
 
+    feature_gate = "GangScheduling"
+    lists = ("PodGroup",)
+    idle_points = frozenset({"permit"})
+
     def __init__(self, handle: GangHandle) -> None:
         super().__init__(handle)
         self._is_on = handle.feature_gates.enabled("GangScheduling")

@@ -27,6 +27,8 @@ class ImageLocality(Score):
     Upstream: pkg/scheduler/framework/plugins/imagelocality.
     """
 
+    default_weight = 1
+
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         held = np.zeros(len(nodes), dtype=np.int64)
         images, total = nodes.images, nodes.cluster_size

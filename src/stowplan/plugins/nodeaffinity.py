@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from operator import eq
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
+from stowplan.config.declarations import PluginArgs
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
@@ -24,6 +30,7 @@ from stowplan.framework.contract import (
     refuse,
     reject,
 )
+from stowplan.framework.remedies import Need, RejectedRows, Remedy
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model import affinity, selectors
 from stowplan.model.node import Node
@@ -43,6 +50,32 @@ from stowplan.table.nodes import Nodes
 REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT: Final = "pod affinity terms conflict"
+#: Of a pod that asks for more labels than this, nobody wants to read which of them it should not ask for.
+_MOST_LABELS: Final = 64
+
+
+class NodeAffinityArgs(PluginArgs, frozen=True):
+    """Node affinity that all pods of the profile have in addition to their own."""
+
+    added_affinity: affinity.NodeAffinity | None = None
+
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        """Find the requirements that cannot be read."""
+        added = self.added_affinity or affinity.NodeAffinity()
+        faults: list[str] = []
+        if added.required_during_scheduling_ignored_during_execution is not None:
+            where = f"{path}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+            terms = compile_node_selector(added.required_during_scheduling_ignored_during_execution).terms
+            faults += [f"{where}.{error}" for term in terms for error in term.errors]
+        try:
+            compile_preferred_terms(added.preferred_during_scheduling_ignored_during_execution)
+        except SelectorError as error:
+            where = f"{path}.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+            faults += [f"{where}{message}" for message in error.messages]
+        return faults
+
+
+DEFAULT_ARGS: Final = NodeAffinityArgs()
 
 
 class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
@@ -55,11 +88,15 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         relative to the highest. Skipped if there are no preferred terms.
     Arguments: `addedAffinity`: node affinity that all pods of the profile have in addition to their own.
     Requeued by: a node added, or its labels changed so that the pod's affinity selects it.
+    Remedies: not to ask for one of the labels in `nodeSelector`, or to do without the required node affinity.
     Upstream: pkg/scheduler/framework/plugins/nodeaffinity.
     """
 
-    def __init__(self, *, added_affinity: affinity.NodeAffinity | None = None) -> None:
-        added = added_affinity or affinity.NodeAffinity()
+    args_type = NodeAffinityArgs
+    default_weight = 2
+
+    def __init__(self, args: NodeAffinityArgs = DEFAULT_ARGS) -> None:
+        added = args.added_affinity or affinity.NodeAffinity()
         self._added_required = _strict(added.required_during_scheduling_ignored_during_execution)
         self._added_preferred = compile_preferred_terms(added.preferred_during_scheduling_ignored_during_execution)
         self._adds_preferred = bool(added.preferred_during_scheduling_ignored_during_execution)
@@ -98,9 +135,22 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         return MAX_SCORE * scores // high if high > 0 else scores
 
     def events(self) -> tuple[Awaited, ...]:
-        return (Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._is_selected_now),)
+        return (Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._is_schedulable_after_node_change),)
 
-    def _is_selected_now(self, pod: Pod, old: Node | None, new: Node) -> bool:
+    def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
+        pod = rejected.pod
+        if len(pod.spec.node_selector) > _MOST_LABELS:
+            return
+        unselected = pod
+        for key, value in pod.spec.node_selector.items():
+            has_value = rejected.nodes.label(key).by_meaning(partial(eq, value))
+            drop = DropSelector(key, value)
+            unselected = drop.relax(unselected)
+            yield Need(drop, rejected.mask & ~has_value)
+        if pod.spec.affinity is not None and pod.spec.affinity.node_affinity is not None:
+            yield Need(DropNodeAffinity(), rejected.still_rejected(unselected))
+
+    def _is_schedulable_after_node_change(self, pod: Pod, old: Node | None, new: Node) -> bool:
         if self._added_required is not None and not self._added_required.matches(new.name, new.labels):
             return False
         return _selects(pod, new) and (old is None or not _selects(pod, old))
@@ -110,6 +160,34 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             return self._added_preferred + compile_preferred_terms(_preferred_of(pod))
         except SelectorError as error:
             raise WordedError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class DropSelector(Remedy):
+    """Do not ask for a label in `nodeSelector`."""
+
+    key: str
+    value: str
+
+    def relax(self, pod: Pod) -> Pod:
+        kept = {key: value for key, value in pod.spec.node_selector.items() if key != self.key}
+        return replace(pod, spec=replace(pod.spec, node_selector=kept))
+
+    def __str__(self) -> str:
+        return f"without the node selector {self.key}={self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class DropNodeAffinity(Remedy):
+    """Do without the required node affinity."""
+
+    def relax(self, pod: Pod) -> Pod:
+        # Only what is required of a node matters to filters, so preferences may go too.
+        kept = replace(pod.spec.affinity or affinity.Affinity(), node_affinity=affinity.NodeAffinity())
+        return replace(pod, spec=replace(pod.spec, affinity=kept))
+
+    def __str__(self) -> str:
+        return "without the pod's required node affinity"
 
 
 def _selects(pod: Pod, node: Node) -> bool:

@@ -26,6 +26,8 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodedeclaredfeatures.
     """
 
+    feature_gate = "NodeDeclaredFeatures"
+
     def pre_filter(self, pod: Pod, nodes: Nodes) -> frozenset[str] | Skip:
         return _needed(pod) or SKIP
 
@@ -38,16 +40,16 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
 
     def events(self) -> tuple[Awaited, ...]:
         return (
-            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_anew),
-            Awaited(changes.POD, Action.UPDATE, _needs_other),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _is_schedulable_after_node_change),
+            Awaited(changes.POD, Action.UPDATE, _is_schedulable_after_pod_change),
         )
 
 
-def _declares_anew(pod: Pod, old: Node | None, new: Node) -> bool:
+def _is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> bool:
     return old is None or old.status.declared_features != new.status.declared_features
 
 
-def _needs_other(pod: Pod, old: Pod, new: Pod) -> bool:
+def _is_schedulable_after_pod_change(pod: Pod, old: Pod, new: Pod) -> bool:
     return changes.is_same(pod, new) and _needed(old) != _needed(new)
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited, Filter, Reject, Requeue, reject
+from stowplan.framework.remedies import Need, RejectedRows, Remedy
 from stowplan.model.pod import Pod
 from stowplan.table.nodes import Nodes
 
@@ -19,6 +23,7 @@ class NodeName(Filter, Requeue):
 
     Rejects: nodes of another name than `spec.nodeName`, if the pod has one. Unresolvable.
     Requeued by: a node added.
+    Remedies: not to name a node.
     Upstream: pkg/scheduler/framework/plugins/nodename.
     """
 
@@ -29,5 +34,19 @@ class NodeName(Filter, Requeue):
         if pod.spec.node_name:
             yield reject(~nodes.with_names(frozenset((pod.spec.node_name,))), REASON, unresolvable=True)
 
+    def remedies(self, rejected: RejectedRows) -> tuple[Need]:
+        return (Need(DropNodeName(), rejected.mask),)
+
     def events(self) -> tuple[Awaited, ...]:
         return (Awaited(changes.NODE, Action.ADD),)
+
+
+@dataclass(frozen=True, slots=True)
+class DropNodeName(Remedy):
+    """Do not name a node."""
+
+    def relax(self, pod: Pod) -> Pod:
+        return replace(pod, spec=replace(pod.spec, node_name=""))
+
+    def __str__(self) -> str:
+        return "if the pod did not name its node"

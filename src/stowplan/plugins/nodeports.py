@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, reject
+from stowplan.framework.remedies import Need, RejectedRows, Remedy, with_containers
 from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
@@ -27,6 +29,7 @@ class NodePorts(PreFilter, Filter, Requeue):
         where either of them means every address (no `hostIP`, or 0.0.0.0). Ports of containers and sidecars count.
         Skipped for pods without host ports.
     Requeued by: a node added; a pod deleted that held one of the ports.
+    Remedies: to do without host ports.
     Upstream: pkg/scheduler/framework/plugins/nodeports.
     """
 
@@ -46,7 +49,21 @@ class NodePorts(PreFilter, Filter, Requeue):
             yield reject(is_taken, REASON)
 
     def events(self) -> tuple[Awaited, ...]:
-        return Awaited(changes.POD, Action.DELETE, _held_a_port_of), Awaited(changes.NODE, Action.ADD)
+        return Awaited(changes.POD, Action.DELETE, _is_schedulable_after_pod_deleted), Awaited(changes.NODE, Action.ADD)
+
+    def remedies(self, rejected: RejectedRows) -> tuple[Need]:
+        return (Need(DropHostPorts(), rejected.mask),)
+
+
+@dataclass(frozen=True, slots=True)
+class DropHostPorts(Remedy):
+    """Do without ports of the node."""
+
+    def relax(self, pod: Pod) -> Pod:
+        return with_containers(pod, lambda container: replace(container, ports=()))
+
+    def __str__(self) -> str:
+        return "without the pod's host ports"
 
 
 class _HostPort(NamedTuple):
@@ -88,7 +105,7 @@ class _HeldByImportant:
         return sum(port in self.ports for port in _host_ports(pod)) if pod.priority >= self.priority else 0
 
 
-def _held_a_port_of(pod: Pod, old: Pod, new: None) -> bool:
+def _is_schedulable_after_pod_deleted(pod: Pod, old: Pod, new: None) -> bool:
     """Say whether a pod that is gone held, on a node, a port that `pod` wants."""
     return changes.counts_on_a_node(old) and _Conflicts.of(frozenset(_host_ports(pod))).amount(old) > 0
 

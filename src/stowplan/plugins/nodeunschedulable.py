@@ -9,6 +9,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited, Filter, Reject, Requeue, reject
 from stowplan.framework.handle import Handle
+from stowplan.framework.remedies import Need, RejectedRows, Tolerate
 from stowplan.model import tolerations
 from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
@@ -24,6 +25,7 @@ class NodeUnschedulable(Filter, Requeue):
     Rejects: nodes with `spec.unschedulable`, unless the pod tolerates the taint `node.kubernetes.io/unschedulable` with
         effect NoSchedule. Unresolvable.
     Requeued by: a node added or uncordoned; a change of the pod's tolerations.
+    Remedies: to tolerate the taint of a cordoned node.
     Upstream: pkg/scheduler/framework/plugins/nodeunschedulable.
     """
 
@@ -37,11 +39,14 @@ class NodeUnschedulable(Filter, Requeue):
 
     def events(self) -> tuple[Awaited, ...]:
         return (
-            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_open_now),
-            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, self._now_tolerates),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_schedulable_after_node_change),
+            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, self._is_schedulable_after_pod_toleration_change),
         )
 
-    def _now_tolerates(self, pod: Pod, old: Pod, new: Pod) -> bool:
+    def remedies(self, rejected: RejectedRows) -> tuple[Need]:
+        return (Need(Tolerate(CORDON), rejected.mask),)
+
+    def _is_schedulable_after_pod_toleration_change(self, pod: Pod, old: Pod, new: Pod) -> bool:
         return changes.is_same(pod, new) and self._tolerates(new)
 
     def _tolerates(self, pod: Pod) -> bool:
@@ -52,6 +57,6 @@ def _is_cordoned(node: Node) -> bool:
     return node.spec.unschedulable
 
 
-def _is_open_now(pod: Pod, old: Node | None, new: Node) -> bool:
+def _is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> bool:
     was_open = old is not None and not old.spec.unschedulable
     return not was_open and not new.spec.unschedulable

@@ -1,4 +1,7 @@
-"""Scores by how much is used: the curve that the arguments of plugins draw by a few points."""
+"""Scores by how much is used: the curve that the arguments of plugins draw by a few points.
+
+NodeResourcesFit and VolumeBinding share it.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,24 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+import msgspec
 import numpy as np
 
-from stowplan.config.arguments import UtilizationShapePoint
+from stowplan.config.errors import invalid, required
 from stowplan.framework.contract import MAX_SCORE
+from stowplan.model.meta import Int32
 from stowplan.table.columns import Scores
 
 MAX_UTILIZATION: Final = 100
-# Heights are written from 0 to 10.
-_UNIT: Final = MAX_SCORE // 10
+_MAX_HEIGHT: Final = 10
+_UNIT: Final = MAX_SCORE // _MAX_HEIGHT
+
+
+class UtilizationShapePoint(msgspec.Struct, frozen=True, rename="camel"):
+    """One corner of a score curve: at `utilization` percent the score is `score` of 10."""
+
+    utilization: Int32 = 0
+    score: Int32 = 0
 
 
 def curve_of(shape: Sequence[UtilizationShapePoint]) -> Scores:
@@ -31,3 +43,21 @@ def _height(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
             # Cut towards zero, also where the curve falls.
             return left.score * _UNIT + int(climb / (right.utilization - left.utilization))
     return shape[-1].score * _UNIT
+
+
+def shape_faults(path: str, shape: Sequence[UtilizationShapePoint]) -> list[str]:
+    """Find what is wrong with a curve."""
+    if not shape:
+        return [required(path, "at least one point must be specified")]
+    faults: list[str] = []
+    for index, (left, right) in enumerate(pairwise(shape), start=1):
+        if left.utilization >= right.utilization:
+            where = f"{path}[{index}].utilization"
+            faults.append(invalid(where, right.utilization, "values must be sorted in increasing order"))
+            break
+    for index, point in enumerate(shape):
+        if not 0 <= point.utilization <= MAX_UTILIZATION:
+            faults.append(invalid(f"{path}[{index}].utilization", point.utilization, "not in valid range [0, 100]"))
+        if not 0 <= point.score <= _MAX_HEIGHT:
+            faults.append(invalid(f"{path}[{index}].score", point.score, "not in valid range [0, 10]"))
+    return faults

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,13 +11,21 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, Normalize, PreScore, Reject, Requeue, reject
 from stowplan.framework.handle import Handle
+from stowplan.framework.remedies import Need, RejectedRows, Tolerate
 from stowplan.framework.verdict import WordedError
 from stowplan.model.affinity import Toleration
-from stowplan.model.node import Node
+from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
-from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE, count_intolerable_preferences, first_untolerated
+from stowplan.model.tolerations import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    about,
+    count_intolerable_preferences,
+    first_untolerated,
+    is_tolerated,
+)
 from stowplan.table import node_match
-from stowplan.table.columns import Scores
+from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
 REASON: Final = "node(s) had untolerated taint(s)"
@@ -32,17 +40,20 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
         taint it was is not told.
     Scores: the fewer untolerated PreferNoSchedule taints a node has, the better; 100 everywhere if there are none.
     Requeued by: a node added or its taints changed so that the pod tolerates them; a change of the pod's tolerations.
+    Remedies: to tolerate those taints of the node that the pod does not.
     Upstream: pkg/scheduler/framework/plugins/tainttoleration.
     """
+
+    default_weight = 3
 
     def __init__(self, handle: Handle) -> None:
         self._comparison_operators = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
 
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         effects = (NO_SCHEDULE, NO_EXECUTE)
-        is_tolerated = node_match.tolerated(pod.spec.tolerations, effects, nodes, self._comparison_operators)
-        if np.count_nonzero(is_tolerated) < len(nodes):
-            yield reject(~is_tolerated, REASON, unresolvable=True)
+        tolerated = node_match.tolerated(pod.spec.tolerations, effects, nodes, self._comparison_operators)
+        if np.count_nonzero(tolerated) < len(nodes):
+            yield reject(~tolerated, REASON, unresolvable=True)
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[Toleration, ...]:
         """Never skip: even without taints every node scores 100."""
@@ -63,11 +74,20 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
 
     def events(self) -> tuple[Awaited, ...]:
         return (
-            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._is_tolerated_now),
-            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, _is_own_update),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._is_schedulable_after_node_change),
+            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, changes.is_own_update),
         )
 
-    def _is_tolerated_now(self, pod: Pod, old: Node | None, new: Node) -> bool:
+    def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
+        codes, meanings, _ = rejected.nodes.taints
+        rows_of: dict[Taint, Mask] = {}
+        for code in np.unique(codes[rejected.mask]).tolist():
+            for taint in _untolerated(meanings[code], rejected.pod) if code >= 0 else ():
+                rows = rows_of.setdefault(taint, np.zeros(len(codes), dtype=bool))
+                rows |= rejected.mask & (codes == code)
+        return (Need(Tolerate(taint), rows) for taint, rows in rows_of.items())
+
+    def _is_schedulable_after_node_change(self, pod: Pod, old: Node | None, new: Node) -> bool:
         was_tolerated = old is not None and self._is_tolerated(pod, old)
         return not was_tolerated and self._is_tolerated(pod, new)
 
@@ -75,5 +95,11 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
         return first_untolerated(node.spec.taints, pod.spec.tolerations, self._comparison_operators) is None
 
 
-def _is_own_update(pod: Pod, old: Pod, new: Pod) -> bool:
-    return changes.is_same(pod, new)
+def _untolerated(taints: Sequence[Taint], pod: Pod) -> list[Taint]:
+    repelling = (taint for taint in taints if taint.effect in (NO_SCHEDULE, NO_EXECUTE))
+    find = about(pod.spec.tolerations)
+    return [
+        Taint(key=taint.key, value=taint.value, effect=taint.effect)
+        for taint in repelling
+        if not is_tolerated(taint, find(taint))
+    ]

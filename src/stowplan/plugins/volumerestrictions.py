@@ -41,6 +41,8 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
         pods that are supposed to come or go are told by the name of the claim alone.
     """
 
+    lists = ("PersistentVolumeClaim",)
+
     def __init__(self, handle: Handle) -> None:
         self._listers = handle.listers
 

@@ -42,6 +42,8 @@ class VolumeZone(PreFilter, Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/volumezone; ephemeral volumes are not looked at.
     """
 
+    lists = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
+
     def __init__(self, handle: Handle) -> None:
         self._listers = handle.listers
 

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.informer import Informer, ServerContact
-from stowplan.kube.resources import PODS, RESOURCES, DynamicObject, Resource, dynamic
+from stowplan.kube.resources import PODS, RESOURCES, ApiResource, DynamicObject, dynamic
 from tests.examples import examples
 from tests.integration.kube import hurry
 from tests.integration.kube.fake_api import Cut, FakeApi, refusal, serving
@@ -50,7 +50,7 @@ class Ledger:
 class Watching:
     """An informer that runs, what it told, and what it reported."""
 
-    def __init__(self, api: FakeApi, resource: Resource, draw: Callable[[], float]) -> None:
+    def __init__(self, api: FakeApi, resource: ApiResource, draw: Callable[[], float]) -> None:
         self.api = api
         self.ledger = Ledger()
         self.reports: list[str] = []
@@ -72,7 +72,7 @@ class Watching:
 
 @asynccontextmanager
 async def watching(
-    api: FakeApi, resource: Resource = PODS, draw: Callable[[], float] = lambda: 0.0
+    api: FakeApi, resource: ApiResource = PODS, draw: Callable[[], float] = lambda: 0.0
 ) -> AsyncIterator[Watching]:
     """Follow a resource."""
     follower = Watching(api, resource, draw)

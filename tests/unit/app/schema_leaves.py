@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stowplan.config import schema
+from stowplan.config.types import Configuration
+from tests.known_plugins import KNOWN
 
 
 def of_configuration() -> set[str]:
-    return set(_leaves(schema.CONFIGURATION, ""))
+    return set(_leaves(schema.record_of(Configuration), ""))
 
 
 def of_arguments() -> set[str]:
     """Return the fields of arguments, each behind the name of its plugin."""
     return {
-        f"{kind.removesuffix('Args')}: {path}"
-        for kind, record in schema.ARGUMENTS.items()
-        for path in _leaves(record, "")
+        f"{name}: {path}"
+        for name, one in KNOWN.items()
+        if one.args_type is not None
+        for path in _leaves(schema.record_of(one.args_type), "")
     }
 
 
-def _leaves(kind: schema.Kind, path: str) -> Iterator[str]:
+def _leaves(kind: schema.FieldType, path: str) -> Iterator[str]:
     match kind:
         case schema.Record():
             for name, of_field in kind.fields.items():

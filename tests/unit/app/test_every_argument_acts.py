@@ -17,12 +17,11 @@ import pytest
 from stowplan.app.cluster import Cluster
 from stowplan.app.configuration import read_configuration
 from stowplan.config import feature_gates
-from stowplan.config.arguments import UtilizationShapePoint
 from stowplan.config.errors import ConfigError
 from stowplan.config.load import Reading
 from stowplan.model import decode
 from stowplan.model.pod import Pod
-from stowplan.plugins.shape_score import curve_of
+from stowplan.plugins.shape_score import UtilizationShapePoint, curve_of
 from tests.unit.app.schema_leaves import of_arguments
 
 WORLD = """

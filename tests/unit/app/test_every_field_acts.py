@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from stowplan.app.configuration import read_configuration
+from stowplan.config.declarations import POINTS, camel
 from stowplan.config.errors import ConfigError
 from stowplan.config.load import Reading
-from stowplan.config.points import POINTS, camel
 from stowplan.framework.contract import POINTS as RUN
 from stowplan.framework.contract import (
     Bind,

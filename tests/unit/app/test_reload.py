@@ -11,11 +11,11 @@ from stowplan.app.cluster import Built, Chosen, Cluster
 from stowplan.app.configuration import FileSource, InlineSource, installed_plugins, queue_limits, read_configuration
 from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader, reloaded
 from stowplan.config.feature_gates import parse
-from stowplan.config.load import default_configuration
 from stowplan.config.types import Configuration
 from stowplan.model.pod import Pod
 from stowplan.queue.backoff import QueueLimits
 from stowplan.testing import make_node, make_pod
+from tests.known_plugins import default_configuration
 from tests.limits import LIMIT_SECONDS
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

@@ -9,6 +9,7 @@ from stowplan.app.cluster import Cluster
 from stowplan.app.configuration import read_configuration
 from stowplan.app.watching import watched
 from stowplan.config import feature_gates
+from stowplan.framework.contract import ScoreNode
 from stowplan.model.pod import Pod
 from stowplan.model.workload import Service
 from stowplan.observe.metrics import event_label
@@ -46,6 +47,18 @@ def test_without_plugins_that_list_only_the_basics_are_watched() -> None:
 def test_a_plugin_brings_the_kinds_it_lists(plugin: str, expected: set[str]) -> None:
     more = FEW.replace("{name: NodeName}", f"{{name: NodeName}}, {{name: {plugin}}}")
     assert kinds(more) - kinds(FEW) == expected
+
+
+class ByService(ScoreNode):
+    lists = ("Service",)
+
+    def score_node(self, pod: Pod, node: Any, state: Any) -> int:
+        return 0
+
+
+def test_a_plugin_from_elsewhere_that_only_scores_brings_the_kinds_it_lists() -> None:
+    more = FEW.replace("{name: NodeName}", f"{{name: NodeName}}, {{name: '{__name__}:ByService'}}")
+    assert kinds(more) - kinds(FEW) == {"Service"}
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from stowplan.config.arguments import NodeResourcesFitArgs
+from stowplan.config.declarations import Declarations, PluginDeclaration
 from stowplan.config.errors import ConfigError
-from stowplan.config.load import from_mapping
-from stowplan.config.points import IN_TREE
 from stowplan.model.duration import of_seconds
+from stowplan.plugins.noderesources.arguments import NodeResourcesFitArgs
+from tests.known_plugins import KNOWN, from_mapping
 from tests.unit.config.writing import document, with_plugins
 
 
-def construct_message(config: dict[str, Any], known: dict[str, frozenset[str]] | None = None) -> str:
+def construct_message(config: dict[str, Any], known: Declarations = KNOWN) -> str:
     with pytest.raises(ConfigError) as caught:
-        from_mapping(config, known or IN_TREE)
+        from_mapping(config, known)
     assert caught.value.stage == "construct"
     return caught.value.message
 
@@ -51,7 +51,7 @@ def test_an_extender_is_either_trusted_blindly_or_by_a_certificate() -> None:
 def test_one_queue_serves_profiles_that_sort_it_through_multi_point() -> None:
     sorting = {"multiPoint": {"disabled": [{"name": "PrioritySort"}], "enabled": [{"name": "Mine"}]}}
     config = document(profiles=[{"schedulerName": "a"}, {"schedulerName": "b", "plugins": sorting}])
-    known = {**IN_TREE, "Mine": frozenset({"queue_sort"})}
+    known = {**KNOWN, "Mine": PluginDeclaration("Mine", frozenset({"queue_sort"}))}
     assert construct_message(config, known) == (
         'initializing profiles: different queue sort plugins for profile "b": "Mine", first: "PrioritySort"'
     )
@@ -60,7 +60,7 @@ def test_one_queue_serves_profiles_that_sort_it_through_multi_point() -> None:
 def test_a_plugin_from_elsewhere_is_known_when_it_is_named() -> None:
     config = with_plugins(score={"enabled": [{"name": "Mine", "weight": 4}]})
     assert construct_message(config).endswith(': ScorePlugin "Mine" does not exist')
-    [profile] = from_mapping(config, {**IN_TREE, "Mine": frozenset({"score"})}).profiles
+    [profile] = from_mapping(config, {**KNOWN, "Mine": PluginDeclaration("Mine", frozenset({"score"}))}).profiles
     assert [plugin.name for plugin in profile.plugins.score.enabled] == ["Mine"]
 
 

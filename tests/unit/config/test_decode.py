@@ -3,7 +3,7 @@
 import pytest
 
 from stowplan.config.errors import ConfigError
-from stowplan.config.load import load
+from tests.known_plugins import load
 from tests.unit.config.writing import HEADER
 
 JSON_HEADER = '{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration"'

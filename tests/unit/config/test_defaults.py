@@ -4,16 +4,23 @@ from typing import Any
 
 import pytest
 
-from stowplan.config import arguments
-from stowplan.config.arguments import ResourceSpec, ScoringStrategy
-from stowplan.config.load import default_configuration, from_mapping, load
-from stowplan.config.points import IN_TREE
-from stowplan.config.types import ClientConnection, LeaderElection, Profile
+from stowplan.config.declarations import PluginArgs, PluginDeclaration
+from stowplan.config.types import ClientConnection, KubeSchedulerProfile, LeaderElection
 from stowplan.model.duration import of_seconds
+from stowplan.plugins.defaultpreemption.plugin import DefaultPreemptionArgs
+from stowplan.plugins.dynamicresources.plugin import DynamicResourcesArgs
+from stowplan.plugins.noderesources.arguments import (
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    ResourceSpec,
+    ScoringStrategy,
+)
+from stowplan.plugins.podtopologyspread.arguments import PodTopologySpreadArgs
+from tests.known_plugins import KNOWN, default_configuration, from_mapping, load
 from tests.unit.config.writing import HEADER, document, with_args
 
 
-def only_profile(config: dict[str, Any]) -> Profile:
+def only_profile(config: dict[str, Any]) -> KubeSchedulerProfile:
     [profile] = from_mapping(config).profiles
     return profile
 
@@ -42,21 +49,10 @@ def test_the_default_configuration() -> None:
     assert config.client_connection == ClientConnection("", "", "application/vnd.kubernetes.protobuf", 50, 100)
 
 
-def test_the_default_profile_has_the_arguments_of_eight_plugins() -> None:
+def test_the_default_profile_has_no_percentage_of_its_own() -> None:
     [profile] = default_configuration().profiles
     assert profile.scheduler_name == "default-scheduler"
     assert profile.percentage_of_nodes_to_score is None
-    half_and_half = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
-    assert profile.plugin_config == {
-        "DefaultPreemption": arguments.DefaultPreemptionArgs(10, 100),
-        "DynamicResources": arguments.DynamicResourcesArgs(of_seconds(10), of_seconds(600)),
-        "InterPodAffinity": arguments.InterPodAffinityArgs(1, False),
-        "NodeAffinity": arguments.NodeAffinityArgs(None),
-        "NodeResourcesBalancedAllocation": arguments.NodeResourcesBalancedAllocationArgs(half_and_half),
-        "NodeResourcesFit": arguments.NodeResourcesFitArgs(ScoringStrategy("LeastAllocated", half_and_half)),
-        "PodTopologySpread": arguments.PodTopologySpreadArgs((), "System"),
-        "VolumeBinding": arguments.VolumeBindingArgs(600, None),
-    }
 
 
 @pytest.mark.parametrize(
@@ -91,25 +87,25 @@ def test_leader_election_can_be_turned_off() -> None:
         pytest.param(
             "DefaultPreemption",
             {"minCandidateNodesPercentage": 0},
-            arguments.DefaultPreemptionArgs(0, 100),
+            DefaultPreemptionArgs(0, 100),
             id="zero is a value where null is the default",
         ),
         pytest.param(
             "DynamicResources",
             {"filterTimeout": "0s"},
-            arguments.DynamicResourcesArgs(of_seconds(0), of_seconds(600)),
+            DynamicResourcesArgs(of_seconds(0), of_seconds(600)),
             id="a zero timeout means none",
         ),
         pytest.param(
             "NodeResourcesBalancedAllocation",
             {"resources": [{"name": "cpu"}, {"name": "example.com/gpu", "weight": 0}]},
-            arguments.NodeResourcesBalancedAllocationArgs((ResourceSpec("cpu", 1), ResourceSpec("example.com/gpu", 1))),
+            NodeResourcesBalancedAllocationArgs((ResourceSpec("cpu", 1), ResourceSpec("example.com/gpu", 1))),
             id="a resource without weight weighs one",
         ),
         pytest.param(
             "NodeResourcesFit",
             {"scoringStrategy": {"type": "MostAllocated"}, "ignoredResources": ["example.com/a"]},
-            arguments.NodeResourcesFitArgs(
+            NodeResourcesFitArgs(
                 ScoringStrategy("MostAllocated", (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))),
                 ("example.com/a",),
             ),
@@ -118,12 +114,12 @@ def test_leader_election_can_be_turned_off() -> None:
         pytest.param(
             "PodTopologySpread",
             {"defaultingType": ""},
-            arguments.PodTopologySpreadArgs((), "System"),
+            PodTopologySpreadArgs((), "System"),
             id="an empty defaulting type is System",
         ),
     ],
 )
-def test_arguments_are_filled_in(plugin: str, given: dict[str, Any], expected: arguments.Arguments) -> None:
+def test_arguments_are_filled_in(plugin: str, given: dict[str, Any], expected: PluginArgs) -> None:
     assert only_profile(with_args(plugin, **given)).plugin_config[plugin] == expected
 
 
@@ -140,6 +136,6 @@ def test_arguments_of_plugins_that_are_not_enabled_are_left_out() -> None:
 def test_arguments_of_a_plugin_that_is_not_in_tree_stay_as_written() -> None:
     config = with_args("Mine", celsius=3.5, rooms=[{"name": "a"}])
     config["profiles"][0]["plugins"] = {"filter": {"enabled": [{"name": "Mine"}]}}
-    known = {**IN_TREE, "Mine": frozenset({"filter"})}
+    known = {**KNOWN, "Mine": PluginDeclaration("Mine", frozenset({"filter"}))}
     [profile] = from_mapping(config, known).profiles
     assert profile.plugin_config["Mine"] == {"celsius": 3.5, "rooms": [{"name": "a"}]}

@@ -4,11 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.config.arguments import UtilizationShapePoint, VolumeBindingArgs
 from stowplan.config.errors import ConfigError
-from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGateError, FeatureGates, parse, without_effect
-from stowplan.config.gate_list import GATES, markdown_table
-from stowplan.config.load import default_configuration, load
+from stowplan.config.feature_gates import (
+    DEFAULT_GATES,
+    GATES,
+    FeatureGateError,
+    FeatureGates,
+    parse,
+    without_effect,
+)
+from stowplan.plugins.shape_score import UtilizationShapePoint
+from stowplan.plugins.volumebinding.plugin import VolumeBindingArgs
+from tests.known_plugins import default_configuration, load
 from tests.unit.config.writing import HEADER
 
 MANUAL = Path(__file__).resolve().parents[3] / "docs" / "configuration.md"
@@ -204,3 +211,14 @@ def test_the_default_score_curve_of_volumes(gates: str, shape: object) -> None:
 )
 def test_gates_switched_in_vain_are_told(text: str, expected: str) -> None:
     assert without_effect(parse(text)) == expected
+
+
+def markdown_table() -> str:
+    """Give the list as a table for the manual."""
+    rows = ["| gate | stage | default | needs | what it switches here |", "|---|---|---|---|---|"]
+    for name, gate in GATES.items():
+        stage = f"{gate.stage}, locked" if gate.is_locked else gate.stage
+        needs = ", ".join(gate.needs) or "-"
+        effect = gate.effect or "nothing yet"
+        rows.append(f"| {name} | {stage} | {'on' if gate.default else 'off'} | {needs} | {effect} |")
+    return "\n".join(rows) + "\n"

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from stowplan.config.errors import ConfigError
-from stowplan.config.load import Reading, load
+from stowplan.config.load import Reading
 from stowplan.config.types import Configuration
+from tests.known_plugins import load
 from tests.unit.config.writing import document, with_plugins
 
 GROUP = "kubescheduler.config.k8s.io"

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from stowplan.config import schema
 from stowplan.config.errors import ConfigError
 from stowplan.config.external import to_external
-from stowplan.config.load import default_configuration, from_mapping, load
-from stowplan.config.points import IN_TREE
 from stowplan.config.types import Configuration
+from tests.known_plugins import KNOWN, default_configuration, from_mapping, load
 from tests.unit.config.writing import HEADER, document
 
 JSON = st.recursive(
@@ -20,31 +19,32 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-NAMES = st.sampled_from([*IN_TREE, "*", "EBSLimits", "Mine", ""])
+ARGS_TYPES = [one.args_type for one in KNOWN.values() if one.args_type is not None]
+NAMES = st.sampled_from([*KNOWN, "*", "EBSLimits", "Mine", ""])
 TEXTS = st.sampled_from(["", "a", "5s", "-1s", "example.com/x", "In", "List", "leases", "MostAllocated"]) | NAMES
 NUMBERS = st.sampled_from([0, 1, -1, 2, 100, 101, 2**31, 2**63, 1.5])
 
 
-def values_of(kind: schema.Kind) -> st.SearchStrategy[Any]:
+def values_of(kind: schema.FieldType) -> st.SearchStrategy[Any]:
     """Make values that mostly fit a kind, so that the later stages are reached too."""
     match kind:
         case schema.Record():
             return st.fixed_dictionaries({}, optional={name: values_of(each) for name, each in kind.fields.items()})
         case schema.Items():
             return st.lists(values_of(kind.of), max_size=2)
-        case schema.Flag():
+        case schema.Boolean():
             return st.booleans()
         case schema.Whole() | schema.Real():
             return NUMBERS
         case schema.TextMap():
             return st.dictionaries(TEXTS, TEXTS, max_size=2)
         case schema.Opaque():
-            return st.one_of(JSON, *(values_of(args) for args in schema.ARGUMENTS.values()))
+            return st.one_of(JSON, *(values_of(schema.record_of(args_type)) for args_type in ARGS_TYPES))
         case _:
             return TEXTS
 
 
-FIELDS = values_of(schema.CONFIGURATION)
+FIELDS = values_of(schema.record_of(Configuration))
 
 
 def outcome(loading: Callable[[], Configuration]) -> Configuration | str:

@@ -2,11 +2,13 @@
 
 import pytest
 
-from stowplan.config.feature_gates import parse
-from stowplan.config.merge import DEFAULT_PLUGINS, default_plugins, merge_plugins, merge_set
-from stowplan.config.types import Plugin, Plugins, PluginSet
+from stowplan.config.declarations import PluginDeclaration
+from stowplan.config.defaults import default_plugins, merge_plugins, merge_set
+from stowplan.config.feature_gates import DEFAULT_GATES, parse
+from stowplan.config.types import ListedPlugin, Plugins, PluginSet
+from tests.known_plugins import KNOWN
 
-A, B, C = Plugin("A", 1), Plugin("B", 2), Plugin("C", 3)
+A, B, C = ListedPlugin("A", 1), ListedPlugin("B", 2), ListedPlugin("C", 3)
 DEFAULT = PluginSet(enabled=(A, B, C))
 
 
@@ -15,33 +17,35 @@ DEFAULT = PluginSet(enabled=(A, B, C))
     [
         pytest.param(PluginSet(), ("A1", "B2", "C3"), (), id="nothing listed keeps the defaults"),
         pytest.param(
-            PluginSet(enabled=(Plugin("X"),)),
+            PluginSet(enabled=(ListedPlugin("X"),)),
             ("A1", "B2", "C3", "X0"),
             (),
             id="an added plugin comes after the defaults",
         ),
         pytest.param(
-            PluginSet(enabled=(Plugin("B", 9),)), ("A1", "B9", "C3"), (), id="a re-listed default keeps its place"
+            PluginSet(enabled=(ListedPlugin("B", 9),)), ("A1", "B9", "C3"), (), id="a re-listed default keeps its place"
         ),
         pytest.param(
-            PluginSet(enabled=(Plugin("B"),)), ("A1", "B0", "C3"), (), id="a re-listed default loses its weight"
+            PluginSet(enabled=(ListedPlugin("B"),)), ("A1", "B0", "C3"), (), id="a re-listed default loses its weight"
         ),
-        pytest.param(PluginSet(disabled=(Plugin("B"),)), ("A1", "C3"), ("B0",), id="a disabled default goes"),
-        pytest.param(PluginSet(disabled=(Plugin("Z", 7),)), ("A1", "B2", "C3"), ("Z0",), id="disabling has no weight"),
+        pytest.param(PluginSet(disabled=(ListedPlugin("B"),)), ("A1", "C3"), ("B0",), id="a disabled default goes"),
         pytest.param(
-            PluginSet(enabled=(Plugin("C"), Plugin("A")), disabled=(Plugin("*"),)),
+            PluginSet(disabled=(ListedPlugin("Z", 7),)), ("A1", "B2", "C3"), ("Z0",), id="disabling has no weight"
+        ),
+        pytest.param(
+            PluginSet(enabled=(ListedPlugin("C"), ListedPlugin("A")), disabled=(ListedPlugin("*"),)),
             ("C0", "A0"),
             ("*0",),
             id="after disabling all only the own list is left, in its order",
         ),
         pytest.param(
-            PluginSet(enabled=(Plugin("B", 5),), disabled=(Plugin("B"),)),
+            PluginSet(enabled=(ListedPlugin("B", 5),), disabled=(ListedPlugin("B"),)),
             ("A1", "C3", "B5"),
             ("B0",),
             id="disabled and enabled again moves to the end",
         ),
         pytest.param(
-            PluginSet(enabled=(Plugin("B", 5), Plugin("B", 6))),
+            PluginSet(enabled=(ListedPlugin("B", 5), ListedPlugin("B", 6))),
             ("A1", "B6", "C3", "B5"),
             (),
             id="of two entries the last one replaces and the other stays",
@@ -55,38 +59,35 @@ def test_sets_merge(own: PluginSet, enabled: tuple[str, ...], disabled: tuple[st
 
 
 def test_what_a_default_set_disables_stays_disabled() -> None:
-    merged = merge_set(PluginSet(enabled=(A, B), disabled=(A,)), PluginSet(disabled=(Plugin("C"),)))
-    assert merged == PluginSet(enabled=(B,), disabled=(Plugin("C"), Plugin("A")))
+    merged = merge_set(PluginSet(enabled=(A, B), disabled=(A,)), PluginSet(disabled=(ListedPlugin("C"),)))
+    assert merged == PluginSet(enabled=(B,), disabled=(ListedPlugin("C"), ListedPlugin("A")))
 
 
 def test_each_point_merges_on_its_own() -> None:
-    merged = merge_plugins(DEFAULT_PLUGINS, Plugins(filter=PluginSet(disabled=(Plugin("*"),))))
-    assert merged.multi_point == DEFAULT_PLUGINS.multi_point
-    assert merged.filter == PluginSet(disabled=(Plugin("*"),))
+    default = default_plugins(KNOWN, DEFAULT_GATES)
+    merged = merge_plugins(default, Plugins(filter=PluginSet(disabled=(ListedPlugin("*"),))))
+    assert merged.multi_point == default.multi_point
+    assert merged.filter == PluginSet(disabled=(ListedPlugin("*"),))
 
 
 @pytest.mark.parametrize(
-    ("gates", "last"),
+    ("gates", "expected"),
     [
-        pytest.param("", ["DefaultBinder", "NodeDeclaredFeatures"], id="the defaults"),
-        pytest.param(
-            "GenericWorkload=true,GangScheduling=true",
-            ["NodeDeclaredFeatures", "GangScheduling"],
-            id="gangs are scheduled by a plugin after all others",
-        ),
-        pytest.param(
-            "AllAlpha=true",
-            ["GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"],
-            id="placements come last",
-        ),
-        pytest.param("AllBeta=false", ["ImageLocality", "DefaultBinder"], id="declared features can be left out"),
+        pytest.param("", ["First", "Beta"], id="the defaults"),
+        pytest.param("AllAlpha=true", ["First", "Beta", "Alpha"], id="an alpha one is added in its place"),
+        pytest.param("AllBeta=false", ["First"], id="a beta one can be left out"),
     ],
 )
-def test_some_default_plugins_need_a_gate(gates: str, last: list[str]) -> None:
-    names = [plugin.name for plugin in default_plugins(parse(gates)).multi_point.enabled]
-    assert names[-len(last) :] == last
-
-
-def test_pods_of_a_group_weigh_one() -> None:
-    weights = {plugin.name: plugin.weight for plugin in default_plugins(parse("AllAlpha=true")).multi_point.enabled}
-    assert weights["PodGroupPodsCount"] == 1
+def test_some_default_plugins_need_a_gate(gates: str, expected: list[str]) -> None:
+    known = {
+        one.name: one
+        for one in (
+            PluginDeclaration("First", frozenset({"filter"}), is_default=True),
+            PluginDeclaration("Beta", frozenset({"filter"}), is_default=True, gate="NodeDeclaredFeatures"),
+            PluginDeclaration("Alpha", frozenset({"score"}), is_default=True, weight=7, gate="VolumeLimitScaling"),
+            PluginDeclaration("Other", frozenset({"filter"})),
+        )
+    }
+    enabled = default_plugins(known, parse(gates)).multi_point.enabled
+    assert [plugin.name for plugin in enabled] == expected
+    assert all(plugin.weight == known[plugin.name].weight for plugin in enabled)

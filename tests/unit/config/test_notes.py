@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from stowplan.config.load import Reading, load
+from stowplan.config.load import Reading
+from tests.known_plugins import load
 from tests.unit.config.writing import document, with_plugins
 
 

@@ -2,32 +2,31 @@
 
 import pytest
 
+from stowplan.config.construct import resolve
+from stowplan.config.declarations import PluginDeclaration
 from stowplan.config.errors import ConfigError
-from stowplan.config.load import default_configuration
-from stowplan.config.points import IN_TREE, POINTS
-from stowplan.config.resolve import resolve
-from stowplan.config.types import Plugin, Plugins, PluginSet, Profile
+from stowplan.config.types import KubeSchedulerProfile, ListedPlugin, Plugins, PluginSet
 
 KNOWN = {
-    "Sort": frozenset({"queue_sort"}),
-    "Bind": frozenset({"bind"}),
-    "A": frozenset({"filter", "score"}),
-    "B": frozenset({"filter", "score"}),
-    "C": frozenset({"filter", "score"}),
-    "OnlyFilter": frozenset({"filter"}),
+    "Sort": PluginDeclaration("Sort", frozenset({"queue_sort"})),
+    "Bind": PluginDeclaration("Bind", frozenset({"bind"})),
+    "A": PluginDeclaration("A", frozenset({"filter", "score"})),
+    "B": PluginDeclaration("B", frozenset({"filter", "score"})),
+    "C": PluginDeclaration("C", frozenset({"filter", "score"})),
+    "OnlyFilter": PluginDeclaration("OnlyFilter", frozenset({"filter"})),
 }
 NEEDED = ("Sort", "Bind")
 
 
-def listed(*names: str) -> tuple[Plugin, ...]:
+def listed(*names: str) -> tuple[ListedPlugin, ...]:
     """Make plugins from `Name` or `Name=weight`."""
     pairs = (name.partition("=") for name in names)
-    return tuple(Plugin(name, int(weight or 0)) for name, _, weight in pairs)
+    return tuple(ListedPlugin(name, int(weight or 0)) for name, _, weight in pairs)
 
 
-def profile(multi_point: tuple[str, ...], **points: PluginSet) -> Profile:
+def profile(multi_point: tuple[str, ...], **points: PluginSet) -> KubeSchedulerProfile:
     own = PluginSet(enabled=listed(*NEEDED, *multi_point))
-    return Profile(scheduler_name="a", plugins=Plugins(multi_point=own, **points))
+    return KubeSchedulerProfile(scheduler_name="a", plugins=Plugins(multi_point=own, **points))
 
 
 @pytest.mark.parametrize(
@@ -112,43 +111,8 @@ def test_a_negative_weight_alone_is_let_through() -> None:
         ),
     ],
 )
-def test_a_profile_that_cannot_be_built_is_refused(asked: Profile, problem: str) -> None:
+def test_a_profile_that_cannot_be_built_is_refused(asked: KubeSchedulerProfile, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         resolve(asked, KNOWN)
     assert caught.value.stage == "construct"
     assert caught.value.message == f"initializing profiles: creating profile for scheduler name a: {problem}"
-
-
-def test_the_default_profile_runs_the_documented_plugins() -> None:
-    [default] = default_configuration().profiles
-    resolved = resolve(default, IN_TREE)
-    assert set(resolved) == set(POINTS)
-    assert resolved["score"] == (
-        ("TaintToleration", 3),
-        ("NodeAffinity", 2),
-        ("NodeResourcesFit", 1),
-        ("VolumeBinding", 1),
-        ("PodTopologySpread", 2),
-        ("InterPodAffinity", 2),
-        ("DynamicResources", 2),
-        ("NodeResourcesBalancedAllocation", 1),
-        ("ImageLocality", 1),
-    )
-    assert [name for name, _ in resolved["filter"]] == [
-        "NodeUnschedulable",
-        "NodeName",
-        "TaintToleration",
-        "NodeAffinity",
-        "NodePorts",
-        "NodeResourcesFit",
-        "VolumeRestrictions",
-        "NodeVolumeLimits",
-        "VolumeBinding",
-        "VolumeZone",
-        "PodTopologySpread",
-        "InterPodAffinity",
-        "DynamicResources",
-        "NodeDeclaredFeatures",
-    ]
-    assert [name for name, _ in resolved["post_filter"]] == ["DynamicResources", "DefaultPreemption"]
-    assert resolved["permit"] == ()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stowplan.config.errors import ConfigError
-from stowplan.config.load import from_mapping
+from tests.known_plugins import from_mapping
 from tests.unit.config.writing import document, with_args, with_plugins
 
 REMOVED = 'was invalid in version "v1" (KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")'

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stowplan.config.errors import ConfigError
-from stowplan.config.load import from_mapping
+from tests.known_plugins import from_mapping
 from tests.unit.config.writing import with_args
 
 ARGS = "profiles[0].pluginConfig[0].args"

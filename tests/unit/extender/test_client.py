@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowplan.config.types import Extender, ManagedResource
+from stowplan.config.types import ExtenderConfig, ExtenderManagedResource
 from stowplan.extender.client import HttpExtender, connect
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extender import Filtered
@@ -21,7 +21,7 @@ from stowplan.testing import make_pod
 from tests.unit.extender.fakes import FakeTransport, nodes
 
 POD = make_pod("web").build()
-SETTINGS = Extender(
+SETTINGS = ExtenderConfig(
     url_prefix="http://ext",
     filter_verb="filter",
     prioritize_verb="prioritize",
@@ -36,17 +36,17 @@ def extender(reply: str = "{}", **settings: Any) -> HttpExtender:
 
 
 def test_an_extender_has_the_verbs_it_is_configured_with() -> None:
-    full, bare = extender(), HttpExtender(Extender(), FakeTransport("{}"))
+    full, bare = extender(), HttpExtender(ExtenderConfig(), FakeTransport("{}"))
     assert (full.is_filter, full.is_prioritizer, full.is_binder, full.is_preemptor) == (True, True, True, True)
     assert (bare.is_filter, bare.is_prioritizer, bare.is_binder, bare.is_preemptor) == (False, False, False, False)
 
 
 def test_extenders_that_may_fail_come_after_all_others() -> None:
     described = [
-        Extender(url_prefix="http://one", ignorable=True),
-        Extender(url_prefix="http://two"),
-        Extender(url_prefix="http://three", ignorable=True),
-        Extender(url_prefix="http://four"),
+        ExtenderConfig(url_prefix="http://one", ignorable=True),
+        ExtenderConfig(url_prefix="http://two"),
+        ExtenderConfig(url_prefix="http://three", ignorable=True),
+        ExtenderConfig(url_prefix="http://four"),
     ]
     assert [made.name for made in connect(described)] == ["http://two", "http://four", "http://one", "http://three"]
 
@@ -87,7 +87,7 @@ BAR = {"example.com/bar": Quantity.parse("1")}
 def test_an_extender_is_asked_about_pods_that_want_what_it_manages(
     pod: Pod, managed: tuple[str, ...], is_interested: bool
 ) -> None:
-    resources = tuple(ManagedResource(name) for name in managed)
+    resources = tuple(ExtenderManagedResource(name) for name in managed)
     assert extender(managed_resources=resources).is_interested(pod) is is_interested
 
 

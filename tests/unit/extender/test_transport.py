@@ -11,7 +11,7 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from stowplan.config.errors import ConfigError
-from stowplan.config.types import Extender, ExtenderTls
+from stowplan.config.types import ExtenderConfig, ExtenderTLSConfig
 from stowplan.extender.transport import tls_trust
 
 
@@ -36,38 +36,42 @@ ENCRYPTED_KEY = text(
 @pytest.mark.parametrize(
     "extender",
     [
-        pytest.param(Extender(), id="nothing is said"),
-        pytest.param(Extender(tls_config=ExtenderTls()), id="nothing in particular is said"),
-        pytest.param(Extender(tls_config=ExtenderTls(server_name="x")), id="only a name"),
-        pytest.param(Extender(tls_config=ExtenderTls(cert_data=CERTIFICATE)), id="a certificate without its key"),
-        pytest.param(Extender(tls_config=ExtenderTls(key_data=KEY)), id="a key without its certificate"),
+        pytest.param(ExtenderConfig(), id="nothing is said"),
+        pytest.param(ExtenderConfig(tls_config=ExtenderTLSConfig()), id="nothing in particular is said"),
+        pytest.param(ExtenderConfig(tls_config=ExtenderTLSConfig(server_name="x")), id="only a name"),
+        pytest.param(
+            ExtenderConfig(tls_config=ExtenderTLSConfig(cert_data=CERTIFICATE)), id="a certificate without its key"
+        ),
+        pytest.param(ExtenderConfig(tls_config=ExtenderTLSConfig(key_data=KEY)), id="a key without its certificate"),
     ],
 )
-def test_the_system_decides_whom_to_trust(extender: Extender) -> None:
+def test_the_system_decides_whom_to_trust(extender: ExtenderConfig) -> None:
     assert tls_trust(extender) is True
 
 
 @pytest.mark.parametrize(
     ("extender", "verifies"),
     [
-        pytest.param(Extender(enable_https=True), False, id="HTTPS without an authority"),
-        pytest.param(Extender(tls_config=ExtenderTls(insecure=True)), False, id="told so"),
+        pytest.param(ExtenderConfig(enable_https=True), False, id="HTTPS without an authority"),
+        pytest.param(ExtenderConfig(tls_config=ExtenderTLSConfig(insecure=True)), False, id="told so"),
         pytest.param(
-            Extender(enable_https=True, tls_config=ExtenderTls(cert_data=CERTIFICATE, key_data=KEY)),
+            ExtenderConfig(enable_https=True, tls_config=ExtenderTLSConfig(cert_data=CERTIFICATE, key_data=KEY)),
             False,
             id="HTTPS with a client certificate only",
         ),
         pytest.param(
-            Extender(tls_config=ExtenderTls(cert_data=CERTIFICATE, key_data=KEY)), True, id="a certificate only"
+            ExtenderConfig(tls_config=ExtenderTLSConfig(cert_data=CERTIFICATE, key_data=KEY)),
+            True,
+            id="a certificate only",
         ),
         pytest.param(
-            Extender(enable_https=True, tls_config=ExtenderTls(ca_data=text(AUTHORITY.cert_pem.bytes()))),
+            ExtenderConfig(enable_https=True, tls_config=ExtenderTLSConfig(ca_data=text(AUTHORITY.cert_pem.bytes()))),
             True,
             id="HTTPS with an authority",
         ),
     ],
 )
-def test_servers_are_verified_unless_there_is_nothing_to_go_by(extender: Extender, verifies: bool) -> None:
+def test_servers_are_verified_unless_there_is_nothing_to_go_by(extender: ExtenderConfig, verifies: bool) -> None:
     context = tls_trust(extender)
     assert isinstance(context, ssl.SSLContext)
     assert context.verify_mode == (ssl.CERT_REQUIRED if verifies else ssl.CERT_NONE)
@@ -77,30 +81,32 @@ def test_servers_are_verified_unless_there_is_nothing_to_go_by(extender: Extende
 @pytest.mark.parametrize(
     ("tls", "problem"),
     [
-        pytest.param(ExtenderTls(ca_file="no-such.pem"), "tlsConfig.caData or caFile: ", id="no such file"),
+        pytest.param(ExtenderTLSConfig(ca_file="no-such.pem"), "tlsConfig.caData or caFile: ", id="no such file"),
         pytest.param(
-            ExtenderTls(ca_data=GARBAGE), "tlsConfig.caData or caFile: no certificate in PEM form", id="no CA"
+            ExtenderTLSConfig(ca_data=GARBAGE), "tlsConfig.caData or caFile: no certificate in PEM form", id="no CA"
         ),
-        pytest.param(ExtenderTls(ca_data=text(b"\xff")), "tlsConfig.caData or caFile: no certificate", id="not text"),
-        pytest.param(ExtenderTls(ca_data="!"), "tlsConfig.caData or caFile: ", id="no base64"),
         pytest.param(
-            ExtenderTls(cert_data=CERTIFICATE, key_data=ENCRYPTED_KEY),
+            ExtenderTLSConfig(ca_data=text(b"\xff")), "tlsConfig.caData or caFile: no certificate", id="not text"
+        ),
+        pytest.param(ExtenderTLSConfig(ca_data="!"), "tlsConfig.caData or caFile: ", id="no base64"),
+        pytest.param(
+            ExtenderTLSConfig(cert_data=CERTIFICATE, key_data=ENCRYPTED_KEY),
             "tlsConfig.certData or certFile: no certificate and unencrypted key",
             id="a key under a password",
         ),
         pytest.param(
-            ExtenderTls(cert_data=GARBAGE, key_data=KEY), "tlsConfig.certData or certFile: ", id="no certificate"
+            ExtenderTLSConfig(cert_data=GARBAGE, key_data=KEY), "tlsConfig.certData or certFile: ", id="no certificate"
         ),
         pytest.param(
-            ExtenderTls(cert_data=CERTIFICATE, key_data=OTHER_KEY),
+            ExtenderTLSConfig(cert_data=CERTIFICATE, key_data=OTHER_KEY),
             "tlsConfig.certData or certFile: no certificate and unencrypted key in PEM form that belong together",
             id="another's key",
         ),
     ],
 )
-def test_a_certificate_that_is_no_good_is_named(tls: ExtenderTls, problem: str) -> None:
+def test_a_certificate_that_is_no_good_is_named(tls: ExtenderTLSConfig, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        tls_trust(Extender(url_prefix="https://ext", tls_config=tls))
+        tls_trust(ExtenderConfig(url_prefix="https://ext", tls_config=tls))
     assert caught.value.stage == "construct"
     assert caught.value.message.startswith(f'couldn\'t build extenders: extender "https://ext": {problem}')
 
@@ -108,12 +114,12 @@ def test_a_certificate_that_is_no_good_is_named(tls: ExtenderTls, problem: str) 
 def test_an_empty_authority_does_not_switch_the_check_off(tmp_path: Path) -> None:
     path = tmp_path / "ca.pem"
     path.touch()
-    assert tls_trust(Extender(enable_https=True, tls_config=ExtenderTls(ca_file=str(path)))) is True
+    assert tls_trust(ExtenderConfig(enable_https=True, tls_config=ExtenderTLSConfig(ca_file=str(path)))) is True
 
 
 def test_files_are_read(tmp_path: Path) -> None:
     path = tmp_path / "ca.pem"
     AUTHORITY.cert_pem.write_to_path(str(path))
-    context = tls_trust(Extender(tls_config=ExtenderTls(ca_file=str(path))))
+    context = tls_trust(ExtenderConfig(tls_config=ExtenderTLSConfig(ca_file=str(path))))
     assert isinstance(context, ssl.SSLContext)
     assert len(context.get_ca_certs()) == 1

@@ -11,11 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from stowplan.config.points import POINTS as CONFIGURED_POINTS
-from stowplan.config.types import Plugin as Listed
-from stowplan.config.types import PluginArguments, Plugins, PluginSet
-from stowplan.config.types import Profile as ProfileConfig
+from stowplan.config.declarations import POINTS as CONFIGURED_POINTS
+from stowplan.config.declarations import PluginArgs, PluginDeclaration
+from stowplan.config.errors import child, invalid
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.types import KubeSchedulerProfile as ProfileConfig
+from stowplan.config.types import ListedPlugin as Listed
+from stowplan.config.types import PluginConfig, Plugins, PluginSet
 from stowplan.framework import registry as registry_module
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
@@ -35,6 +39,8 @@ from stowplan.framework.handle import Handle
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.profile import Profile
 from stowplan.framework.registry import Registry, RegistryError, load
+from stowplan.model.duration import Duration, of_seconds
+from stowplan.model.meta import Int32
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -93,7 +99,7 @@ def registry_of(*classes: type[Plugin]) -> Registry:
 def config(*names: str, **arguments: Any) -> ProfileConfig:
     """Enable plugins everywhere they take part, with arguments by plugin name."""
     enabled = tuple(Listed(name) for name in ("Sorts", "Binds", *names))
-    given = tuple(PluginArguments(name, args) for name, args in arguments.items())
+    given = tuple(PluginConfig(name, args) for name, args in arguments.items())
     return ProfileConfig("default-scheduler", plugins=Plugins(multi_point=PluginSet(enabled)), arguments=given)
 
 
@@ -146,9 +152,10 @@ def test_an_unknown_name_is_answered_with_known_ones(name: str, remedy: str) -> 
 
 
 def test_a_plugin_that_is_known_but_not_built_is_left_out() -> None:
-    registry = Registry((Sorts, Binds), {"Later": frozenset({"filter"})})
+    later = PluginDeclaration("Later", frozenset({"filter"}), is_default=True)
+    registry = Registry((Sorts, Binds), {"Later": later})
     assert build(registry, "Later").filter == ()
-    assert registry.points()["Later"] == {"filter"}
+    assert registry.declarations()["Later"] == later
 
 
 # Arguments
@@ -202,6 +209,87 @@ def test_a_missing_argument_is_named() -> None:
     message = "plugin 'Needy': argument 'threshold' is missing; give it in the plugin's args"
     with pytest.raises(RegistryError, match=message):
         build(registry_of(Needy), "Needy")
+
+
+class HeatArgs(PluginArgs, frozen=True):
+    most_celsius: Int32 = 30
+    period: Duration = of_seconds(60)
+    zones: tuple[str, ...] = ()
+
+    def defaulted(self, gates: FeatureGates) -> HeatArgs:
+        return replace(self, zones=self.zones or ("anywhere",))
+
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        if self.most_celsius <= 100:
+            return []
+        return [invalid(child(path, "mostCelsius"), self.most_celsius, "must be at most 100")]
+
+
+class Heated(Score):
+    args_type = HeatArgs
+
+    def __init__(self, handle: Handle, args: HeatArgs) -> None:
+        self.args = args
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        return np.zeros(len(nodes), dtype=np.int64)
+
+
+class Careless(Score):
+    args_type = HeatArgs
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        return np.zeros(len(nodes), dtype=np.int64)
+
+
+def from_elsewhere(cls: type[Plugin]) -> Registry:
+    registry = registry_of()
+    registry.add(cls)
+    return registry
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(None, HeatArgs(zones=("anywhere",)), id="nothing"),
+        pytest.param(
+            {"apiVersion": "example.com/v1", "kind": "HeatArgs", "mostCelsius": 45, "period": "1m30s", "zones": ["a"]},
+            HeatArgs(45, of_seconds(90), ("a",)),
+            id="everything, whatever kind it is said to be",
+        ),
+        pytest.param(HeatArgs(45), HeatArgs(45), id="typed already"),
+    ],
+)
+def test_a_plugin_from_elsewhere_may_declare_the_type_of_its_arguments(given: Any, expected: HeatArgs) -> None:
+    ((plugin, _),) = build(from_elsewhere(Heated), "Heated", Heated=given).score
+    assert isinstance(plugin, Heated)
+    assert plugin.args == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        pytest.param(
+            {"mostCelsius": "warm"},
+            "json: cannot unmarshal string into Go struct field HeatArgs.mostCelsius of type int32",
+            id="another type",
+        ),
+        pytest.param({"leastCelsius": 1}, 'strict decoding error: unknown field "leastCelsius"', id="an unknown field"),
+        pytest.param({"mostCelsius": 101}, "mostCelsius: Invalid value: 101: must be at most 100", id="a wrong value"),
+        pytest.param({"period": "soon"}, 'period: time: invalid duration "soon"', id="no duration"),
+    ],
+)
+def test_arguments_of_a_declared_type_are_checked(given: Any, problem: str) -> None:
+    with pytest.raises(RegistryError) as raised:
+        build(from_elsewhere(Heated), "Heated", Heated=given)
+    assert str(raised.value) == f"plugin 'Heated': args: {problem}"
+
+
+def test_whoever_declares_arguments_takes_them() -> None:
+    with pytest.raises(RegistryError) as raised:
+        load(f"{__name__}:Careless")
+    problem = "it declares args_type, but its constructor takes no 'args'; add `args: HeatArgs`"
+    assert str(raised.value) == f"plugin '{__name__}:Careless': {problem}"
 
 
 # One node at a time
@@ -373,7 +461,7 @@ def test_installed_packages_offer_plugins(monkeypatch: pytest.MonkeyPatch) -> No
     offer(monkeypatch, f"{__name__}:Cool")
     registry = registry_of()
     registry.add_entry_points()
-    assert registry.points()["Cool"] == {"score"}
+    assert registry.declarations()["Cool"] == PluginDeclaration("Cool", frozenset({"score"}))
     assert [plugin.name for plugin in build(registry, "Cool").foreign] == ["Cool"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.kube import listing
-from stowplan.kube.listing import BrokenText, Lines, ObjectStore
+from stowplan.kube.listing import BrokenText, Lines, WatchedObjects
 from stowplan.model.meta import NamespacedMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -90,7 +90,7 @@ class Told:
 
 def test_changes_carry_what_was_known_before() -> None:
     told = Told()
-    store = ObjectStore(told)
+    store = WatchedObjects(told)
     store.put(pod("a", "1"))
     store.put(pod("a", "2"))
     store.remove(pod("a", "3"))
@@ -100,7 +100,7 @@ def test_changes_carry_what_was_known_before() -> None:
 
 def test_the_same_version_again_is_no_change() -> None:
     told = Told()
-    store = ObjectStore(told)
+    store = WatchedObjects(told)
     store.put(pod("a", "1"))
     store.put(pod("a", "1"))
     assert told.changes == [(None, "a@1")]
@@ -108,13 +108,13 @@ def test_the_same_version_again_is_no_change() -> None:
 
 def test_the_end_of_an_unknown_object_is_no_change() -> None:
     told = Told()
-    ObjectStore(told).remove(pod("a", "1"))
+    WatchedObjects(told).remove(pod("a", "1"))
     assert told.changes == []
 
 
 def test_a_list_tells_what_differs_and_ends_with_what_is_gone() -> None:
     told = Told()
-    store = ObjectStore(told)
+    store = WatchedObjects(told)
     for name in ("a", "b", "c"):
         store.put(pod(name, "1"))
     told.changes.clear()
@@ -124,6 +124,6 @@ def test_a_list_tells_what_differs_and_ends_with_what_is_gone() -> None:
 
 
 def test_objects_without_a_namespace_go_by_name() -> None:
-    store = ObjectStore(Told())
+    store = WatchedObjects(Told())
     store.put(Node())
     assert list(store.objects) == [""]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.kube.resources import PODS, RESOURCES, Resource, dynamic
+from stowplan.kube.resources import PODS, RESOURCES, ApiResource, dynamic
 from stowplan.model.json_values import MalformedObject
 from stowplan.model.kinds import KINDS
 
@@ -80,13 +80,15 @@ def test_a_name_cannot_lead_elsewhere() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("foos.v1.example.com", Resource("foos.v1.example.com", "/apis/example.com/v1", "foos"), id="any"),
-        pytest.param("configmaps.v1.", Resource("configmaps.v1.", "/api/v1", "configmaps"), id="core group"),
+        pytest.param(
+            "foos.v1.example.com", ApiResource("foos.v1.example.com", "/apis/example.com/v1", "foos"), id="any"
+        ),
+        pytest.param("configmaps.v1.", ApiResource("configmaps.v1.", "/api/v1", "configmaps"), id="core group"),
         pytest.param("pods.v1.", PODS, id="one that we have a struct for"),
         pytest.param("replicasets.v1.apps", RESOURCES["ReplicaSet"], id="one of a group that we have a struct for"),
     ],
 )
-def test_any_resource_can_be_named(text: str, expected: Resource) -> None:
+def test_any_resource_can_be_named(text: str, expected: ApiResource) -> None:
     assert dynamic(text) == expected
 
 

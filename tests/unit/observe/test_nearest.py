@@ -1,9 +1,14 @@
 """The nearest misses say what would have helped, and the scheduler agrees."""
 
+from typing import Any
+
 import pytest
 
 from stowplan.app.cluster import Cluster
 from stowplan.engine.results import Chosen
+from stowplan.framework.contract import FilterNode
+from stowplan.framework.remedies import Need, RejectedRows, Remedy
+from stowplan.model.pod import Pod
 from stowplan.observe.explanation import Explanation
 from stowplan.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from stowplan.testing.builders import ZONE
@@ -215,3 +220,40 @@ def test_a_pod_that_asks_for_very_much_is_explained_at_once() -> None:
     assert misses(spread, SMALL)[0].startswith(
         "1 node would fit without spreading over example.com/k0 and example.com/k1"
     )
+
+
+class Warmer(Remedy):
+    def relax(self, pod: Pod) -> Pod:
+        return make_pod(pod.name).label("warm", "yes").build()
+
+    def __str__(self) -> str:
+        return "if the pod were warm"
+
+
+class Freezing(FilterNode):
+    def filter_node(self, pod: Pod, node: Any, state: Any) -> str | None:
+        return None if pod.labels.get("warm") else "too cold"
+
+    def remedies(self, rejected: RejectedRows) -> list[Need]:
+        return [Need(Warmer(), rejected.mask)]
+
+
+class Broken(Freezing):
+    def remedies(self, rejected: RejectedRows) -> list[Need]:
+        raise RuntimeError("nobody knows")
+
+
+@pytest.mark.parametrize(
+    ("plugin", "expected"),
+    [
+        pytest.param("Freezing", "1 node would fit if the pod were warm", id="what it says is checked and told"),
+        pytest.param("Broken", "1 node would fit if Broken did not object: too cold", id="a fault is not told"),
+    ],
+)
+def test_a_plugin_from_elsewhere_says_what_would_help(plugin: str, expected: str) -> None:
+    version = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    listed = {"plugins": {"filter": {"enabled": [{"name": f"{__name__}:{plugin}"}]}}}
+    cluster = Cluster({**version, "profiles": [listed]})
+    cluster.add(SMALL.build())
+    [miss] = cluster.explain(make_pod().build()).misses
+    assert (str(miss), miss.is_checked) == (expected, plugin == "Freezing")

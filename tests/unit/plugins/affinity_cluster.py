@@ -17,7 +17,7 @@ from stowplan.model.kinds import Namespace
 from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, PodSpec
-from stowplan.plugins.interpodaffinity.plugin import InterPodAffinity
+from stowplan.plugins.interpodaffinity.plugin import InterPodAffinity, InterPodAffinityArgs
 from stowplan.table.columns import Rows
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
@@ -77,7 +77,9 @@ class Cluster:
         objects = Objects(self.table.reads)
         for name, labels in (namespaces or {}).items():
             objects.put(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
-        self.plugin = InterPodAffinity(handle=cast("Handle", SimpleNamespace(listers=objects)), **arguments)
+        self.plugin = InterPodAffinity(
+            cast("Handle", SimpleNamespace(listers=objects)), InterPodAffinityArgs(**arguments)
+        )
         self.nodes = Nodes(self.table)
 
     def refused(self, pod: Pod, look: Callable[[], Nodes] | None = None) -> Any:

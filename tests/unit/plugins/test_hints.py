@@ -16,7 +16,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Container, Pod, RestartRule
 from stowplan.model.storage import PersistentVolumeClaim
 from stowplan.model.volumes import AwsElasticBlockStore, ClaimSource, Volume
-from stowplan.plugins.nodeaffinity import NodeAffinity
+from stowplan.plugins.nodeaffinity import NodeAffinity, NodeAffinityArgs
 from stowplan.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
 from stowplan.plugins.nodename import NodeName
 from stowplan.plugins.nodeports import NodePorts
@@ -135,7 +135,7 @@ def test_node_affinity_of_the_profile_comes_first() -> None:
     )
     required = affinity.NodeSelector(node_selector_terms=(term,))
     added = affinity.NodeAffinity(required_during_scheduling_ignored_during_execution=required)
-    plugin = NodeAffinity(added_affinity=added)
+    plugin = NodeAffinity(NodeAffinityArgs(added))
     assert helps(plugin, POD.build(), changes.NODE_ADD, None, NODE.build()) is False
     assert helps(plugin, POD.build(), changes.NODE_ADD, None, NODE.label("pool", "batch").build()) is True
 

@@ -14,7 +14,7 @@ from stowplan.framework.contract import SKIP, Narrowed
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model import affinity, decode
 from stowplan.model.pod import Pod
-from stowplan.plugins.nodeaffinity import NodeAffinity
+from stowplan.plugins.nodeaffinity import NodeAffinity, NodeAffinityArgs
 from tests.unit.plugins.small_cluster import SmallCluster, make_node, make_pod
 
 UNMATCHED = ("node(s) didn't match Pod's node affinity/selector", "unresolvable")
@@ -63,7 +63,7 @@ def wants(node_affinity: dict[str, Any], **spec: Any) -> Pod:
 
 
 def adding(node_affinity: dict[str, Any]) -> NodeAffinity:
-    return NodeAffinity(added_affinity=decode.convert(affinity.NodeAffinity, node_affinity))
+    return NodeAffinity(NodeAffinityArgs(decode.convert(affinity.NodeAffinity, node_affinity)))
 
 
 SSD = labels(expression("disk", "In", "ssd"))

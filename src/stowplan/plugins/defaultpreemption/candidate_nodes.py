@@ -1,5 +1,6 @@
-"""What a search has found so far: nodes where evictions make room (`Tried`), why others are none, and when to stop;
-`pick` is the choice among them: where it does the least harm.
+"""The nodes on which a search has found that evictions make room, why others are none, and when to stop.
+
+`search.py` adds the rows of each dry run. Of the candidates, the one is taken where evictions do the least harm.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from stowplan.plugins.defaultpreemption.dry_run import DryRun, Evictable
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.hypothetical import sum_rows
 
-NOT_HELPFUL = Rejection(("Preemption is not helpful for scheduling",), Code.UNRESOLVABLE)
+NOT_HELPFUL: Final = Rejection(("Preemption is not helpful for scheduling",), Code.UNRESOLVABLE)
+LOWEST_PRIORITY: Final = np.iinfo(np.int64).min
+# Makes every priority positive, so that one victim more always weighs more.
+PRIORITY_SHIFT: Final = 2**31
+
+#: What the evictions on each node cost, in the order in which it is compared; the less the better. # (costs, nodes)
+#: Budgets violated, priority of the most important victim, sum of the shifted priorities, number of victims.
+Harm = Scores
 
 
 class Findings:
@@ -109,9 +117,6 @@ def _no_victim(node_name: str) -> Rejection:
     return Rejection((f'expected at least one victim pod on node "{node_name}"',), Code.ERROR)
 
 
-LOWEST = np.iinfo(np.int64).min
-
-
 class Tried:
     """The rows of one dry run; most of them are only counted, never looked at one by one."""
 
@@ -157,17 +162,9 @@ class Tried:
             return np.zeros((4, 0), dtype=np.int64)
         each = np.array([shape.pod.spec.priority for shape in shapes], dtype=np.int64)[codes]
         goes = self._goes.astype(np.int64)
-        highest = np.maximum.reduceat(np.where(self._goes, each, LOWEST), offsets[:-1])
+        highest = np.maximum.reduceat(np.where(self._goes, each, LOWEST_PRIORITY), offsets[:-1])
         sums = sum_rows(np.stack((goes * self._is_over, goes * (each + PRIORITY_SHIFT), goes)), offsets)
         return np.stack((sums[0], highest, sums[1], sums[2]))
-
-
-# Makes every priority positive, so that one victim more always weighs more.
-PRIORITY_SHIFT: Final = 2**31
-
-#: What the evictions on each node cost, in the order in which it is compared; the less the better. # (costs, nodes)
-#: Budgets violated, priority of the most important victim, sum of the shifted priorities, number of victims.
-Harm = Scores
 
 
 def least_harmful(harm: Harm, started_at: Callable[[int], datetime]) -> int:

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stowplan.config.declarations import PluginArgs
+from stowplan.config.errors import invalid
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
@@ -23,42 +26,70 @@ from stowplan.framework.contract import (
     Withdrawn,
     refuse,
 )
-from stowplan.framework.handle import PlacedPods, PreemptingHandle
+from stowplan.framework.handle import PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.meta import Int32
 from stowplan.model.pod import Pod
 from stowplan.plugins.defaultpreemption import candidate_nodes
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
-from stowplan.plugins.defaultpreemption.search import CandidateLimits, VictimSearch
+from stowplan.plugins.defaultpreemption.search import VictimSearch
 
 NO_CANDIDATE = "no candidate node for preemption"
+NEVER = "not eligible due to preemptionPolicy=Never."
+TERMINATING = "not eligible due to a terminating pod on the nominated node."
 UNDERWAY = "waiting for the preemption for this pod to be finished"
+
+
+class DefaultPreemptionArgs(PluginArgs, frozen=True):
+    """How many candidates are enough: a share of the nodes that come into question, but at least so many."""
+
+    min_candidate_nodes_percentage: Int32 = 10
+    min_candidate_nodes_absolute: Int32 = 100
+
+    def enough(self, nodes: int) -> int:
+        share = nodes * self.min_candidate_nodes_percentage // 100
+        return min(nodes, max(share, self.min_candidate_nodes_absolute))
+
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
+        percentage_path, absolute_path = f"{path}.minCandidateNodesPercentage", f"{path}.minCandidateNodesAbsolute"
+        faults: list[str] = []
+        if not 0 <= percentage <= 100:
+            faults.append(invalid(percentage_path, percentage, "not in valid range [0, 100]"))
+        if absolute < 0:
+            faults.append(invalid(absolute_path, absolute, "not in valid range [0, inf)"))
+        if percentage == 0 and absolute == 0:
+            why = "cannot be zero at the same time as"
+            faults.append(invalid(percentage_path, 0, f"{why} minCandidateNodesAbsolute"))
+            faults.append(invalid(absolute_path, 0, f"{why} minCandidateNodesPercentage"))
+        return faults
+
+
+DEFAULT_ARGS = DefaultPreemptionArgs()
 
 
 class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
     """Makes room for a pod by evicting pods of lower priority from one node.
 
-    Preempts: on every node that was refused, but not for good, all pods of lower priority are supposed to go; if the
+    Preempts: on every node that was rejected, but not for good, all pods of lower priority are supposed to go; if the
         pod fits then, they are put back as long as it still fits: those first whose eviction violates a disruption
         budget, then by importance (priority, then age). Of the nodes where that works, the one is taken with the
         fewest violated budgets, then the least important victims. Pods nominated to the node, of at least the pod's
         priority, keep their room. A pod that says `preemptionPolicy: Never`, or whose victims on its nominated node
         are still terminating, does not preempt.
     Gates: a pod whose victims are being evicted.
-    Arguments: `min_candidate_nodes_percentage` and `min_candidate_nodes_absolute`: the search stops at so many
+    Arguments: `minCandidateNodesPercentage` and `minCandidateNodesAbsolute`: the search stops at so many
         candidates, of the nodes that come into question; 10 percent, but at least 100.
-    Requeued by: nothing; the plugins that refused the pod hear of the evicted pods.
+    Requeued by: nothing; the plugins that rejected the pod hear of the evicted pods.
     Upstream: pkg/scheduler/framework/plugins/defaultpreemption and pkg/scheduler/framework/preemption.
     """
 
-    def __init__(
-        self,
-        handle: PreemptingHandle,
-        *,
-        min_candidate_nodes_percentage: int = 10,
-        min_candidate_nodes_absolute: int = 100,
-    ) -> None:
+    args_type = DefaultPreemptionArgs
+    lists = ("PodDisruptionBudget",)
+
+    def __init__(self, handle: PreemptingHandle, args: DefaultPreemptionArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
-        self._limits = CandidateLimits(min_candidate_nodes_percentage, min_candidate_nodes_absolute)
+        self._args = args
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
         return refuse(UNDERWAY) if self._handle.evictions.is_underway(pod) else None
@@ -81,14 +112,21 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
 
     def why_ineligible(self, pod: Pod, attempt: Attempt) -> str:
         """Return why the pod may not preempt; empty if it may."""
-        return why_ineligible(pod, attempt, self._handle.pods)
+        if pod.spec.preemption_policy == "Never":
+            return NEVER
+        node_name = pod.status.nominated_node_name
+        if not node_name or _is_beyond_help(attempt, node_name):
+            return ""
+        on_node = (placed.pod for placed in self._handle.pods.by_importance(node_name))
+        victims = (other for other in on_node if other.priority < pod.priority)
+        return TERMINATING if any(map(_is_being_preempted, victims)) else ""
 
     def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
         search = VictimSearch(pod, attempt, self._handle)
         rows = search.potential_rows()
         start = self._handle.draw(len(rows)) if len(rows) else 0
-        return search.run(np.roll(rows, -start), self._limits.enough(len(rows)))
+        return search.run(np.roll(rows, -start), self._args.enough(len(rows)))
 
 
 def _settle(candidates: Sequence[Preemption]) -> Nominated | Rejection:
@@ -107,22 +145,7 @@ def _rejection(message: str, code: Code = Code.UNSCHEDULABLE) -> Rejection:
     return Rejection((f"preemption: {message}",), code)
 
 
-NEVER = "not eligible due to preemptionPolicy=Never."
-WAITING = "not eligible due to a terminating pod on the nominated node."
-
-
-def why_ineligible(pod: Pod, attempt: Attempt, pods: PlacedPods) -> str:
-    """Return why `pod` may not preempt; empty if it may."""
-    if pod.spec.preemption_policy == "Never":
-        return NEVER
-    node_name = pod.status.nominated_node_name
-    if not node_name or _is_beyond_help(attempt, node_name):
-        return ""
-    victims = (placed.pod for placed in pods.by_importance(node_name) if placed.pod.priority < pod.priority)
-    return WAITING if any(map(is_being_preempted, victims)) else ""
-
-
-def is_being_preempted(pod: Pod) -> bool:
+def _is_being_preempted(pod: Pod) -> bool:
     """Say whether a pod is going because a scheduler evicted it."""
     if not pod.is_terminating:
         return False

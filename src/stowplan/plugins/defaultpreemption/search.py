@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -31,17 +30,6 @@ NO_VICTIMS = Rejection(("No preemption victims found for incoming pod",), Code.U
 FEWEST_AT_A_TIME = 100
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateLimits:
-    """How many candidates are enough: a share of the nodes that come into question, but at least so many."""
-
-    percentage: int = 10
-    absolute: int = 100
-
-    def enough(self, nodes: int) -> int:
-        return min(nodes, max(nodes * self.percentage // 100, self.absolute))
-
-
 class VictimSearch:
     """The search for one pod."""
 
@@ -53,7 +41,7 @@ class VictimSearch:
         self._nominated = _nominated(pod, attempt, handle)
 
     def potential_rows(self) -> Rows:
-        """Return the rows that evictions may help: refused, but not for good."""
+        """Return the rows that evictions may help: rejected, but not for good."""
         verdict = self._attempt.verdict
         if verdict.pre_filter is not None:
             # The filters were never prepared, so nothing can be supposed.

@@ -8,6 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from stowplan.config.declarations import PluginArgs
+from stowplan.config.errors import invalid
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.contract import (
     MAX_SCORE,
     SKIP,
@@ -50,15 +53,30 @@ from stowplan.plugins.dynamicresources.pre_bind import Allocated, ClaimBinding, 
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
-TEN_SECONDS: Final = of_seconds(10)
-TEN_MINUTES: Final = of_seconds(600)
-
 NO_CLAIMS: Final = "no new claims to deallocate"
 NOT_PREPARED: Final = "not found"
 STILL_NOT: Final = "still not schedulable"
 DEALLOCATED: Final = "deallocation of ResourceClaim completed"
 DELETED: Final = "deletion of ResourceClaim completed"
 NOT_FOUND: Final = Rejection(("claim allocation not found for node",), Code.ERROR)
+
+
+class DynamicResourcesArgs(PluginArgs, frozen=True):
+    """`filter_timeout` zero means no limit."""
+
+    filter_timeout: Duration = of_seconds(10)
+    binding_timeout: Duration = of_seconds(600)
+
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        faults: list[str] = []
+        if self.filter_timeout < of_seconds(0):
+            faults.append(invalid(f"{path}.filterTimeout", self.filter_timeout, "must be zero or positive"))
+        if self.binding_timeout < of_seconds(1):
+            faults.append(invalid(f"{path}.bindingTimeout", self.binding_timeout, "must be at least 1 second"))
+        return faults
+
+
+DEFAULT_ARGS: Final = DynamicResourcesArgs()
 
 
 class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, Normalize, Reserve, PreBind, Requeue):
@@ -71,7 +89,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         Extended resources that a device class serves are asked of devices where the node has not got them itself.
     Scores: the better the alternatives of prioritized lists that a node can give; 0 for pods without claims.
     Preempts: nothing, but devices that were given to the pod, or to nobody, where they are of no use are given back.
-    Arguments: `filter_timeout`, how long allocating on a node may take (0: no limit); `binding_timeout`, how long
+    Arguments: `filterTimeout`, how long allocating on a node may take (0: no limit); `bindingTimeout`, how long
         devices may take to get ready.
     Requeued by: a node added, or with other labels or resources; a claim of the pod added or changed, or any that gave
         back its devices; a device class or resource slice added or changed; the names of the pod's claims made known.
@@ -79,18 +97,16 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         the cycle. If the attempt ended before the plugin was prepared, PostFilter fails with "not found".
     """
 
-    def __init__(
-        self,
-        handle: DevicesHandle,
-        *,
-        filter_timeout: Duration = TEN_SECONDS,
-        binding_timeout: Duration = TEN_MINUTES,
-    ) -> None:
+    args_type = DynamicResourcesArgs
+    default_weight = 2
+    lists = ("ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule")
+
+    def __init__(self, handle: DevicesHandle, args: DynamicResourcesArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
         self._claims = handle.claims
-        self._state = DRAState(handle, filter_timeout)
+        self._state = DRAState(handle, args.filter_timeout)
         self._writes = ClaimWrites(handle)
-        self._binding_timeout = binding_timeout if self._state.features.binding_conditions else None
+        self._binding_timeout = args.binding_timeout if self._state.features.binding_conditions else None
         self._binding = ClaimBinding(handle, self._writes, self._binding_timeout)
         self._reserved: dict[str, Reservation] = {}
 

@@ -1,4 +1,4 @@
-"""InterPodAffinity: keep a pod near the pods it wants as neighbours and away from those it, or they, cannot stand.
+"""InterPodAffinity: keep a pod near the pods it asks for and away from those that it, or they, must not be near.
 
 All counting is done in `domains.py`: pods that match the terms of the incoming pod and pods that carry terms which
 match it (`table.terms`), summed over topology domains.
@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
+from stowplan.config.declarations import PluginArgs
+from stowplan.config.errors import invalid
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
@@ -29,7 +33,10 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.handle import Handle
 from stowplan.framework.kept.incremental import Successive
+from stowplan.framework.remedies import Need, RejectedRows, Remedy
 from stowplan.framework.verdict import Rejection, WordedError
+from stowplan.model.affinity import Affinity, PodAffinity
+from stowplan.model.meta import Int32
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.plugins.interpodaffinity.domains import (
@@ -52,67 +59,49 @@ EXISTING_REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
 UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
 
 
-@dataclass(frozen=True, slots=True)
-class _Required(Successive):
-    """What filtering needs to know: the pods that matter, by topology domain."""
+class InterPodAffinityArgs(PluginArgs, frozen=True):
+    hard_pod_affinity_weight: Int32 = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
 
-    affinity: tuple[PodsByDomain, ...]
-    anti_affinity: tuple[PodsByDomain, ...]
-    existing: tuple[PodsByDomain, ...]
-    # Pods that match all affinity terms, where any of the topology keys is known.
-    companions: int
-    companion: MatchedPods | None
-    is_own_companion: bool
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        weight = self.hard_pod_affinity_weight
+        if 0 <= weight <= 100:
+            return []
+        return [invalid(f"{path}.hardPodAffinityWeight", weight, "not in valid range [0, 100]")]
 
-    def changed_rows(self, before: _Required, nodes: Nodes) -> Rows | None:
-        if self._outline() != before._outline():
-            return None
-        pairs = zip(self._domains(), before._domains(), strict=True)
-        return np.concatenate([now.where_others_are(then, nodes) for now, then in pairs])
 
-    def _domains(self) -> tuple[PodsByDomain, ...]:
-        return self.affinity + self.anti_affinity + self.existing
-
-    def _outline(self) -> tuple[object, ...]:
-        groups = (self.affinity, self.anti_affinity, self.existing)
-        return self.companions > 0, [[(domains.key, len(domains.sums)) for domains in group] for group in groups]
+DEFAULT_ARGS = InterPodAffinityArgs()
 
 
 class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     """Place pods near or away from other pods, by the labels of the pods and the topology of the nodes.
 
-    Rejects
-        A node is refused when one of the pod's required affinity terms finds no pod in the node's topology domain
-        (unresolvable: evicting pods could not help), unless the pod matches all its own terms and would be the first of
-        its kind; when a required anti-affinity term of the pod finds one; and when a pod in the domain has a required
-        anti-affinity term that matches the pod. Only pods that match all affinity terms at once count for affinity.
-    Scores
-        The sum of weights, in the node's domains, of the pod's preferred terms for each pod they match, of the
+    Rejects: nodes in whose topology domain one of the pod's required affinity terms finds no pod (unresolvable:
+        evicting pods could not help), unless the pod matches all its own terms and would be the first of its kind;
+        nodes where a required anti-affinity term of the pod finds one; and nodes where a pod in the domain has a
+        required anti-affinity term that matches the pod. Only pods that match all affinity terms at once count for
+        affinity.
+    Scores: the sum of weights, in the node's domains, of the pod's preferred terms for each pod they match, of the
         preferred terms of each pod there that match this pod, and of `hardPodAffinityWeight` for each required affinity
         term of a pod there that does. Anti-affinity counts as negative. The lowest sum becomes 0, the highest 100.
-    Arguments
-        hardPodAffinityWeight: weight of other pods' required affinity terms in the score, 0 to 100; 1 if not given.
-        ignorePreferredTermsOfExistingPods: do not score pods that have no preferred terms themselves.
-    Requeued by
-        A pod assigned, relabelled or deleted; a node added or relabelled.
-    Upstream
-        pkg/scheduler/framework/plugins/interpodaffinity, with the default feature gates.
+    Arguments: `hardPodAffinityWeight`, the weight of other pods' required affinity terms in the score, 0 to 100;
+        `ignorePreferredTermsOfExistingPods`, not to score pods that have no preferred terms themselves.
+    Requeued by: a pod assigned, relabelled or deleted; a node added or relabelled.
+    Remedies: to do without required affinity to other pods, anti-affinity, or both.
+    Upstream: pkg/scheduler/framework/plugins/interpodaffinity, with the default feature gates.
     """
 
-    def __init__(
-        self,
-        *,
-        handle: Handle,
-        hard_pod_affinity_weight: int = 1,
-        ignore_preferred_terms_of_existing_pods: bool = False,
-    ) -> None:
+    args_type = InterPodAffinityArgs
+    default_weight = 2
+
+    def __init__(self, handle: Handle, args: InterPodAffinityArgs = DEFAULT_ARGS) -> None:
         self._listers = handle.listers
-        self._hard_weight = hard_pod_affinity_weight
-        self._ignores_others = ignore_preferred_terms_of_existing_pods
+        self._hard_weight = args.hard_pod_affinity_weight
+        self._ignores_others = args.ignore_preferred_terms_of_existing_pods
 
     # Filter
 
-    def pre_filter(self, pod: Pod, nodes: Nodes) -> _Required | Skip | Rejection:
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> _RequiredTerms | Skip | Rejection:
         terms, problem = nodes.terms_of(pod)
         if problem:
             return refuse(f"parsing pod: {problem}")
@@ -124,7 +113,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         companion = MatchedPods(tuple(map(self._selection, affinity))) if affinity else None
         keys = dict.fromkeys(term.topology_key for term in affinity)
         near = by_key(nodes, [(key, 1, companion) for key in keys if companion is not None])
-        return _Required(
+        return _RequiredTerms(
             affinity=near,
             anti_affinity=by_key(nodes, [(term.topology_key, 1, self._rule(term)) for term in anti_affinity]),
             existing=existing,
@@ -133,21 +122,21 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             is_own_companion=companion is not None and companion.matches(pod),
         )
 
-    def filter(self, pod: Pod, nodes: Nodes, state: _Required | None) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: _RequiredTerms | None) -> Iterator[Reject]:
         if state is None:
             raise WordedError('error reading "PreFilterInterPodAffinity" from cycleState: not found')
         existing = state.existing
         if nodes.is_hypothetical:
             existing += by_key(nodes, self._terms_against(pod, nodes, placed=False))
-        refused: Mask | None = None
+        rejected: Mask | None = None
         if state.companion is not None:
-            refused = ~_has_company(nodes, state, state.companion)
-            yield reject(refused, AFFINITY_REASON, unresolvable=True)
+            rejected = ~_has_company(nodes, state, state.companion)
+            yield reject(rejected, AFFINITY_REASON, unresolvable=True)
         for domains, reason in ((state.anti_affinity, ANTI_AFFINITY_REASON), (existing, EXISTING_REASON)):
             if domains:
                 occupied = _any_pods(nodes, domains)
-                mask = occupied if refused is None else occupied & ~refused
-                refused = mask if refused is None else refused | mask
+                mask = occupied if rejected is None else occupied & ~rejected
+                rejected = mask if rejected is None else rejected | mask
                 yield reject(mask, reason)
 
     # Score
@@ -184,7 +173,15 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     # Requeue
 
     def events(self) -> tuple[Awaited, ...]:
-        return awaited()
+        of_pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
+        return (
+            Awaited(changes.POD, of_pods, is_schedulable_after_pod_change),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, is_schedulable_after_node_change),
+        )
+
+    def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
+        kinds = (("pod_affinity",), ("pod_anti_affinity",), ("pod_affinity", "pod_anti_affinity"))
+        return rejected.first_that_helps(map(DropPodAffinity, kinds))
 
     # The terms of other pods
 
@@ -215,7 +212,33 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         return selection(term, self._listers.namespaces)
 
 
-def _has_company(nodes: Nodes, state: _Required, companion: MatchedPods) -> Mask:
+@dataclass(frozen=True, slots=True)
+class _RequiredTerms(Successive):
+    """What filtering needs to know: the pods that matter, by topology domain."""
+
+    affinity: tuple[PodsByDomain, ...]
+    anti_affinity: tuple[PodsByDomain, ...]
+    existing: tuple[PodsByDomain, ...]
+    # Pods that match all affinity terms, where any of the topology keys is known.
+    companions: int
+    companion: MatchedPods | None
+    is_own_companion: bool
+
+    def changed_rows(self, before: _RequiredTerms, nodes: Nodes) -> Rows | None:
+        if self._outline() != before._outline():
+            return None
+        pairs = zip(self._domains(), before._domains(), strict=True)
+        return np.concatenate([now.where_others_are(then, nodes) for now, then in pairs])
+
+    def _domains(self) -> tuple[PodsByDomain, ...]:
+        return self.affinity + self.anti_affinity + self.existing
+
+    def _outline(self) -> tuple[object, ...]:
+        groups = (self.affinity, self.anti_affinity, self.existing)
+        return self.companions > 0, [[(domains.key, len(domains.sums)) for domains in group] for group in groups]
+
+
+def _has_company(nodes: Nodes, state: _RequiredTerms, companion: MatchedPods) -> Mask:
     """Say which rows have a companion of the pod in the domain of every term, or may take the first of its kind."""
     counts = [domains.at_rows(nodes) for domains in state.affinity]
     has_company: Mask = np.logical_and.reduce([count > 0 for count in counts])
@@ -242,15 +265,23 @@ def _has_preferred_terms(pod: Pod) -> bool:
     return any(one is not None and one.preferred_during_scheduling_ignored_during_execution for one in lists)
 
 
-def awaited() -> tuple[Awaited, ...]:
-    """Return the changes that a pod with the wrong neighbours waits for."""
-    return (
-        Awaited(changes.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, is_company_better),
-        Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, is_place_better),
-    )
+@dataclass(frozen=True, slots=True)
+class DropPodAffinity(Remedy):
+    """Do without required affinity to other pods, anti-affinity, or both."""
+
+    kinds: tuple[str, ...]
+
+    def relax(self, pod: Pod) -> Pod:
+        # Only what is required of a node matters to filters, so preferences may go too.
+        affinity = replace(pod.spec.affinity or Affinity(), **dict.fromkeys(self.kinds, PodAffinity()))
+        return replace(pod, spec=replace(pod.spec, affinity=affinity))
+
+    def __str__(self) -> str:
+        words = {"pod_affinity": "pod affinity", "pod_anti_affinity": "pod anti-affinity"}
+        return f"without the pod's required {' and '.join(words[kind] for kind in self.kinds)}"
 
 
-def is_company_better(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+def is_schedulable_after_pod_change(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     """Say whether a pod that came, changed or went has become a companion or is no longer a nuisance.
 
     New labels of `pod` itself always may: others may want it now, or stand it. Of another's own terms only those of a
@@ -269,7 +300,7 @@ def is_company_better(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     return is_companion_now or (_is_about(unwanted, old) and not _is_about(unwanted, new))
 
 
-def is_place_better(pod: Pod, old: Node | None, new: Node) -> bool:
+def is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> bool:
     """Say whether a node that came or was relabelled may now be near those wanted, or away from those unwanted."""
     for term in _terms(pod, "affinity"):
         value = new.labels.get(term.topology_key)

@@ -16,15 +16,13 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from stowplan.config.arguments import ResourceSpec
 from stowplan.framework.contract import MAX_SCORE
 from stowplan.framework.kept.incremental import FEW_ROWS
 from stowplan.model.requests import Requests
+from stowplan.plugins.noderesources.arguments import ResourceSpec
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NON_ZERO_CPU, NON_ZERO_MEMORY
-
-CPU_AND_MEMORY: Final = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
 
 #: How many scores of nodes in different conditions are kept per kind of pod.
 MOST_KNOWN: Final = 4096

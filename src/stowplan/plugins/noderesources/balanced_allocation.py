@@ -9,14 +9,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.config.arguments import ResourceSpec
 from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
 from stowplan.framework.kept.incremental import ScoresAmounts
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
 from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
 from stowplan.plugins.noderesources.allocation import (
-    CPU_AND_MEMORY,
     EXACT,
     MANY_ROWS,
     ONE_ROW,
@@ -31,12 +29,14 @@ from stowplan.plugins.noderesources.allocation import (
     score_rows,
     score_served,
 )
+from stowplan.plugins.noderesources.arguments import NodeResourcesBalancedAllocationArgs
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 from stowplan.table.resources import DerivedLines
 
 # Half of the range is for nodes that the pod tilts, half for those that it evens out, from 50 to 100.
 NEUTRAL = 75
+DEFAULT_ARGS = NodeResourcesBalancedAllocationArgs()
 
 
 class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
@@ -51,11 +51,14 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
     Upstream: `pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go`.
     """
 
+    args_type = NodeResourcesBalancedAllocationArgs
+    default_weight = 1
+
     def __init__(
-        self, *, resources: tuple[ResourceSpec, ...] = CPU_AND_MEMORY, handle: ClaimsHandle | None = None
+        self, args: NodeResourcesBalancedAllocationArgs = DEFAULT_ARGS, *, handle: ClaimsHandle | None = None
     ) -> None:
         """Without a handle no device class is known."""
-        self._resources = resources
+        self._resources = args.resources
         self._served = ExtendedResourceAmounts(handle) if handle is not None else None
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> CountedResources | Skip:

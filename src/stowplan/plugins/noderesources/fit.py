@@ -1,6 +1,7 @@
-"""Refuse nodes without room for a pod's requests, and prefer the emptiest or the fullest of the others.
+"""Reject nodes without room for a pod's requests, and prefer the emptiest or the fullest of the others.
 
-What a score counts is in `plugins.noderesources.allocation`; what a pod requests, in `model.requests`.
+What a score counts is in `allocation.py`; which changes may make room, in `hints.py`; what a pod requests, in
+`model/requests.py`.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from stowplan.config.arguments import ScoringStrategy, UtilizationShapePoint
 from stowplan.config.feature_gates import rules_of
 from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
 from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, ScoresAmounts, Successive
+from stowplan.framework.remedies import Need, RejectedRows
 from stowplan.framework.verdict import WordedError
 from stowplan.model import requests
 from stowplan.model.pod import Pod
 from stowplan.model.requests import USUAL, Requests, is_extended
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
 from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
-from stowplan.plugins.noderesources import hints
+from stowplan.plugins.noderesources import arguments, hints
+from stowplan.plugins.noderesources import remedies as fit_remedies
 from stowplan.plugins.noderesources.allocation import (
-    CPU_AND_MEMORY,
     EXACT,
     Arithmetic,
     CountedResources,
@@ -39,45 +40,17 @@ from stowplan.plugins.noderesources.allocation import (
     score_rows,
     score_served,
 )
-from stowplan.plugins.shape_score import MAX_UTILIZATION, curve_of
+from stowplan.plugins.noderesources.arguments import LEAST_ALLOCATED, NodeResourcesFitArgs, ScoringStrategy
+from stowplan.plugins.shape_score import MAX_UTILIZATION, UtilizationShapePoint, curve_of
 from stowplan.table.columns import NO_ROWS, Rows, Scores
 from stowplan.table.nodes import Nodes
 from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS, DerivedLines
 
-LEAST_ALLOCATED = ScoringStrategy("LeastAllocated", CPU_AND_MEMORY)
-
-
-class Demand(msgspec.Struct, frozen=True, gc=False):
-    """What a node must have free of one resource, and the reason to give if it has not."""
-
-    row: int
-    amount: int
-    reason: str
-    #: Whether devices serve the resource, so that a node without any is for DynamicResources to judge.
-    is_served: bool = False
-
-
-class Demands(tuple[Demand, ...], Successive):
-    """Everything that a node must have free for a pod."""
-
-    __slots__ = ()
-
-    def changed_rows(self, before: Demands, nodes: Nodes) -> Rows | None:
-        if len(self) != len(before):
-            return None
-        others = NO_ROWS
-        for now, then in zip(self, before, strict=True):
-            is_other = now.row != then.row or now.reason != then.reason or now.is_served != then.is_served
-            if is_other or max(now.amount, then.amount) > LARGEST:
-                return None
-            if now.amount != then.amount:
-                rows = _rows_between(then.amount, now.amount, now.row, nodes)
-                others = np.append(others, rows) if len(rows) else others
-        return others
+DEFAULT_ARGS = NodeResourcesFitArgs()
 
 
 class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts, ScoresAmounts):
-    """Refuse nodes without room for the pod; of the others prefer the emptiest, or the fullest.
+    """Reject nodes without room for the pod; of the others prefer the emptiest, or the fullest.
 
     Rejects: `Too many pods`, and `Insufficient <resource>` for every resource of which the pod requests more than the
         node has left. Unresolvable if the pod requests more of a resource than the node has in all. Where the node has
@@ -87,31 +60,30 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         nothing about cpu or memory counts 100m and 200Mi; pod-level requests of the pod itself do not count. A resource
         that the node does not have is left out, and so is an extended resource that the pod does not request. Of a
         resource that a device class serves, a node that has none itself has the devices of the class it can reach.
-    Arguments: `scoring_strategy`, type, weighted resources and curve; default LeastAllocated over cpu and memory.
-        `ignored_resources` and `ignored_resource_groups`: extended resources, by name or by the part before the slash,
+    Arguments: `scoringStrategy`, type, weighted resources and curve; default LeastAllocated over cpu and memory.
+        `ignoredResources` and `ignoredResourceGroups`: extended resources, by name or by the part before the slash,
         that are not checked.
     Requeued by: a pod deleted or scaled down, a node added or grown, a device class that serves a requested resource.
+    Remedies: to request less, or nothing, of what is short; fewer pods on the node.
     Upstream: `pkg/scheduler/framework/plugins/noderesources/fit.go`.
     """
 
-    def __init__(
-        self,
-        *,
-        scoring_strategy: ScoringStrategy = LEAST_ALLOCATED,
-        ignored_resources: tuple[str, ...] = (),
-        ignored_resource_groups: tuple[str, ...] = (),
-        handle: ClaimsHandle | None = None,
-    ) -> None:
+    args_type = NodeResourcesFitArgs
+    default_weight = 1
+    lists = ("DeviceClass",)
+    idle_points = frozenset({"placement_score"})
+
+    def __init__(self, args: NodeResourcesFitArgs = DEFAULT_ARGS, *, handle: ClaimsHandle | None = None) -> None:
         """Without a handle no device class is known."""
         self._served = ExtendedResourceAmounts(handle) if handle is not None else None
         is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
         self._device_classes = handle.listers.device_classes if handle is not None and is_served else None
         self._rules = rules_of(handle.feature_gates) if handle is not None else USUAL
-        self._resources = scoring_strategy.resources
-        self._rule = _rule_of(scoring_strategy)
-        self._is_least_allocated = scoring_strategy.type == "LeastAllocated"
-        self._ignored = frozenset(ignored_resources)
-        self._ignored_groups = frozenset(ignored_resource_groups)
+        self._resources = args.scoring_strategy.resources
+        self._rule = _rule_of(args.scoring_strategy)
+        self._is_least_allocated = args.scoring_strategy.type == LEAST_ALLOCATED
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> Demands:
         wanted = nodes.incoming(pod)
@@ -175,6 +147,38 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
     def events(self) -> tuple[Awaited, ...]:
         return hints.awaited(self._device_classes, self._rules)
 
+    def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
+        return fit_remedies.remedies(rejected)
+
+
+class Demand(msgspec.Struct, frozen=True, gc=False):
+    """What a node must have free of one resource, and the reason to give if it has not."""
+
+    row: int
+    amount: int
+    reason: str
+    #: Whether devices serve the resource, so that a node without any is for DynamicResources to judge.
+    is_served: bool = False
+
+
+class Demands(tuple[Demand, ...], Successive):
+    """Everything that a node must have free for a pod."""
+
+    __slots__ = ()
+
+    def changed_rows(self, before: Demands, nodes: Nodes) -> Rows | None:
+        if len(self) != len(before):
+            return None
+        others = NO_ROWS
+        for now, then in zip(self, before, strict=True):
+            is_other = now.row != then.row or now.reason != then.reason or now.is_served != then.is_served
+            if is_other or max(now.amount, then.amount) > LARGEST:
+                return None
+            if now.amount != then.amount:
+                rows = _rows_between(then.amount, now.amount, now.row, nodes)
+                others = np.append(others, rows) if len(rows) else others
+        return others
+
 
 def _rows_between(one: int, other: int, resource: int, nodes: Nodes) -> Rows:
     """Return the rows that have enough of a resource, free or in all, for one amount and too little for another."""
@@ -198,11 +202,11 @@ def _container_requests(pod: Pod, nodes: Nodes) -> Requests:
 
 def _rule_of(strategy: ScoringStrategy) -> ScoreRule:
     match strategy.type:
-        case "LeastAllocated":
+        case arguments.LEAST_ALLOCATED:
             return _average_of(lambda has, used: has - used)
-        case "MostAllocated":
+        case arguments.MOST_ALLOCATED:
             return _average_of(lambda _, used: used)
-        case "RequestedToCapacityRatio" if strategy.requested_to_capacity_ratio is not None:
+        case arguments.REQUESTED_TO_CAPACITY_RATIO if strategy.requested_to_capacity_ratio is not None:
             return _curve_of(strategy.requested_to_capacity_ratio.shape)
     known = "LeastAllocated, MostAllocated, or RequestedToCapacityRatio with a shape"
     raise ValueError(f"NodeResourcesFit: scoringStrategy of type {strategy.type!r} is not usable; use {known}")

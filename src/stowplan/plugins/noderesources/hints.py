@@ -27,18 +27,18 @@ def awaited(device_classes: List | None, rules: RequestRules = USUAL) -> tuple[A
 
     Without a list of device classes, none serves an extended resource.
     """
-    given_back = partial(is_room_given_back, rules=rules)
-    grown = partial(has_room, device_classes or tuple, rules=rules)
+    given_back = partial(is_schedulable_after_pod_event, rules=rules)
+    grown = partial(is_schedulable_after_node_change, device_classes or tuple, rules=rules)
     room = (
         Awaited(changes.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, given_back),
         Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, grown),
     )
     if device_classes is None:
         return room
-    return (*room, Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE, is_served_by))
+    return (*room, Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE, is_schedulable_after_device_class_event))
 
 
-def is_room_given_back(pod: Pod, old: Pod, new: Pod | None, rules: RequestRules = USUAL) -> bool:
+def is_schedulable_after_pod_event(pod: Pod, old: Pod, new: Pod | None, rules: RequestRules = USUAL) -> bool:
     """Any pod that leaves its node helps; one that shrinks, if it shrinks in something that `pod` requests."""
     # Here upstream counts what is set on the pod itself, whether that counts otherwise or not.
     rules = RequestRules(pod_level_resize=rules.pod_level_resize)
@@ -53,7 +53,9 @@ def is_room_given_back(pod: Pod, old: Pod, new: Pod | None, rules: RequestRules 
     return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in wanted.items())
 
 
-def has_room(device_classes: List, pod: Pod, old: Node | None, new: Node, rules: RequestRules = USUAL) -> bool:
+def is_schedulable_after_node_change(
+    device_classes: List, pod: Pod, old: Node | None, new: Node, rules: RequestRules = USUAL
+) -> bool:
     """A node helps if it could take the pod when empty and, where it was there before, now has more of what counts.
 
     What a node does not have but a device class stands for is not the node's to have: it never stops a pod, and may
@@ -71,7 +73,7 @@ def has_room(device_classes: List, pod: Pod, old: Node | None, new: Node, rules:
     return any(has.get(name, 0) > had.get(name, 0) for name in (PODS, *wanted))
 
 
-def is_served_by(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> bool:
+def is_schedulable_after_device_class_event(pod: Pod, old: DeviceClass | None, new: DeviceClass) -> bool:
     """A device class helps if it newly stands for a resource that the pod requests."""
     wanted = requests.request_list(pod)
     if old is None and DEVICE_CLASS_PREFIX + new.name in wanted:

@@ -50,6 +50,15 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
         malformed disk id.
     """
 
+    lists = (
+        "CSINode",
+        "CSIDriver",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "StorageClass",
+        "VolumeAttachment",
+    )
+
     def __init__(self, handle: Handle) -> None:
         self._listers = handle.listers
         self._wants_drivers = handle.feature_gates.enabled("VolumeLimitScaling")

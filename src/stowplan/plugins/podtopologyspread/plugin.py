@@ -1,18 +1,21 @@
 """PodTopologySpread: keep the siblings of a pod evenly spread over zones, hosts or any other node label.
 
 Hard constraints are counted once for the cluster (`pre_filter`) and looked up by domain (`filter`); soft ones likewise
-in `pre_score` and `score`. What a constraint is, whom it counts, and how the siblings of a pod without constraints of
-its own are found is in `spread_constraints.py`.
+in `pre_score` and `score`. What a constraint is and whom it counts, also where a pod has none of its own, is in
+`constraints.py`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from stowplan.framework import changes
@@ -32,14 +35,15 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.handle import Handle
 from stowplan.framework.kept.incremental import Successive
+from stowplan.framework.remedies import Need, RejectedRows, Remedy
 from stowplan.framework.verdict import WordedError
 from stowplan.model.affinity import TopologySpreadConstraint
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import SelectorError
-from stowplan.plugins.podtopologyspread import spread_constraints
-from stowplan.plugins.podtopologyspread import spread_constraints as rules
-from stowplan.plugins.podtopologyspread.spread_constraints import SpreadConstraint, controller_of, default_selector
+from stowplan.plugins.podtopologyspread import constraints as rules
+from stowplan.plugins.podtopologyspread.arguments import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SYSTEM, PodTopologySpreadArgs
+from stowplan.plugins.podtopologyspread.constraints import SpreadConstraint, controller_of, default_selector
 from stowplan.table.columns import NO_ROWS, Codes, Mask, Rows, Scores
 from stowplan.table.nodes import Nodes
 
@@ -47,13 +51,16 @@ REASON: Final = "node(s) didn't match pod topology spread constraints"
 REASON_NO_LABEL: Final = f"{REASON} (missing required label)"
 #: A profile may leave PreScore out and keep Score.
 UNPREPARED: Final = 'error reading "PreScorePodTopologySpread" from cycleState: not found'
+#: Of so many spread constraints, one, two or three are tried as a remedy.
+_MOST_TRIED: Final = 12
 HOSTNAME: Final = "kubernetes.io/hostname"
 SYSTEM_CONSTRAINTS: Final = (
-    TopologySpreadConstraint(topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway", max_skew=3),
+    TopologySpreadConstraint(topology_key=HOSTNAME, when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=3),
     TopologySpreadConstraint(
-        topology_key="topology.kubernetes.io/zone", when_unsatisfiable="ScheduleAnyway", max_skew=5
+        topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=5
     ),
 )
+DEFAULT_ARGS: Final = PodTopologySpreadArgs()
 # What counts as the lowest domain where there is none at all.
 NO_DOMAIN: Final = np.iinfo(np.int32).max
 FITS, FULL, NO_LABEL = 0, 1, 2
@@ -74,22 +81,21 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         `defaultConstraints`. Whom they count is taken from the services and the controller of the pod.
     Requeued by: a pod with matching labels that comes, goes, changes labels, or gains a toleration; a node that comes,
         goes, or changes labels or taints.
+    Remedies: to do without the hard constraints over one, two or three topology keys.
     Upstream: podtopologyspread. Nodes that the inclusion policies leave out are not counted but may still take the pod.
         Pods supposed to come or go count even while terminating, and even under an empty selector.
     """
 
-    def __init__(
-        self,
-        handle: Handle,
-        *,
-        default_constraints: tuple[TopologySpreadConstraint, ...] = (),
-        defaulting_type: str = "System",
-    ) -> None:
+    args_type = PodTopologySpreadArgs
+    default_weight = 2
+    lists = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
+
+    def __init__(self, handle: Handle, args: PodTopologySpreadArgs = DEFAULT_ARGS) -> None:
         self._listers = handle.listers
         self._comparison_operators = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
         self._merges_keys = handle.feature_gates.enabled("MatchLabelKeysInPodTopologySpread")
-        self._is_system_default = defaulting_type == "System"
-        self._defaults = SYSTEM_CONSTRAINTS if self._is_system_default else default_constraints
+        self._is_system_default = args.defaulting_type == SYSTEM
+        self._defaults = SYSTEM_CONSTRAINTS if self._is_system_default else args.default_constraints
 
     def sign(self, pod: Pod) -> Hashable:
         owner = controller_of(pod)
@@ -97,7 +103,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> HardConstraints | Skip:
         try:
-            constraints = self._constraints(pod, "DoNotSchedule")
+            constraints = self._constraints(pod, DO_NOT_SCHEDULE)
         except SelectorError as error:
             where = "get constraints from pod: obtaining pod's hard topology spread constraints"
             raise WordedError(f"{where}: {error}") from error
@@ -116,7 +122,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> Preferences | Skip:
         try:
-            constraints = self._constraints(pod, "ScheduleAnyway")
+            constraints = self._constraints(pod, SCHEDULE_ANYWAY)
         except SelectorError as error:
             where = "calculating preScoreState: obtaining pod's soft topology spread constraints"
             raise WordedError(f"{where}: {error}") from error
@@ -146,13 +152,24 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
     def events(self) -> tuple[Awaited, ...]:
         of_pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
         of_nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
-        return Awaited(changes.POD, of_pods, self._is_sibling), Awaited(changes.NODE, of_nodes, self._is_domain)
+        return Awaited(changes.POD, of_pods, self._is_schedulable_after_pod_change), Awaited(
+            changes.NODE, of_nodes, self._is_schedulable_after_node_change
+        )
 
-    def _is_sibling(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-        return spread_constraints.is_sibling(self._constraints(pod, "DoNotSchedule"), pod, old, new)
+    def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
+        hard = (
+            one for one in rejected.pod.spec.topology_spread_constraints if one.when_unsatisfiable == DO_NOT_SCHEDULE
+        )
+        keys = tuple(dict.fromkeys(constraint.topology_key for constraint in hard))
+        if len(keys) > _MOST_TRIED:
+            return rejected.first_that_helps([DropSpread(keys)])
+        return rejected.first_that_helps(DropSpread(some) for size in (1, 2, 3) for some in combinations(keys, size))
 
-    def _is_domain(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
-        return spread_constraints.is_domain(self._constraints(pod, "DoNotSchedule"), old, new)
+    def _is_schedulable_after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        return rules.is_schedulable_after_pod_change(self._constraints(pod, DO_NOT_SCHEDULE), pod, old, new)
+
+    def _is_schedulable_after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        return rules.is_schedulable_after_node_change(self._constraints(pod, DO_NOT_SCHEDULE), old, new)
 
     def _constraints(self, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
         own = pod.spec.topology_spread_constraints
@@ -163,6 +180,24 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         if selector is None or selector.is_everything:
             return ()
         return tuple(rules.compile_constraint(constraint, pod, selector) for constraint in wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class DropSpread(Remedy):
+    """Do without the hard spread constraints over some topology keys."""
+
+    keys: tuple[str, ...]
+
+    def relax(self, pod: Pod) -> Pod:
+        kept = tuple(
+            constraint
+            for constraint in pod.spec.topology_spread_constraints
+            if constraint.topology_key not in self.keys or constraint.when_unsatisfiable != DO_NOT_SCHEDULE
+        )
+        return replace(pod, spec=replace(pod.spec, topology_spread_constraints=kept))
+
+    def __str__(self) -> str:
+        return f"without spreading over {' and '.join(self.keys)}"
 
 
 class HardConstraints(Successive):
@@ -216,7 +251,7 @@ class ConstraintDomains:
         if len(self._words) != len(before._words):
             return None
         differ = self._words != before._words
-        # The last is for rows without the label, which are refused in any case.
+        # The last is for rows without the label, which are rejected in any case.
         codes = differ[:-1].nonzero()[0].tolist()
         return nodes.rows_with(self._constraint.key, codes) if codes else NO_ROWS
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
+from msgspec.structs import replace
 
-from stowplan.config.arguments import UtilizationShapePoint
+from stowplan.config.declarations import PluginArgs
+from stowplan.config.errors import invalid
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
@@ -30,7 +33,7 @@ from stowplan.framework.handle import PreparingHandle
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
-from stowplan.plugins.shape_score import curve_of
+from stowplan.plugins.shape_score import UtilizationShapePoint, curve_of, shape_faults
 from stowplan.plugins.volumebinding import binder
 from stowplan.plugins.volumebinding.binder import FoundVolumes, VolumeBinder, VolumeNeeds
 from stowplan.plugins.volumebinding.node_affinity import MIGRATED_PLUGINS
@@ -55,9 +58,36 @@ NO_SPACE_REASON: Final = "node(s) did not have enough free storage"
 MISSING_REASON: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 STAGE_ERRORS: Final = "scheduler_volume_scheduling_stage_error_total"
 TOO_LATE: Final = "context deadline exceeded"
+# The emptier the storage, the better.
 DEFAULT_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
 
 _ADD_OR_UPDATE: Final = Action.ADD | Action.UPDATE
+
+
+class VolumeBindingArgs(PluginArgs, frozen=True):
+    """`shape` is None unless StorageCapacityScoring is on: the file may have none while it is off."""
+
+    bind_timeout_seconds: int = 600
+    shape: tuple[UtilizationShapePoint, ...] | None = None
+
+    def defaulted(self, gates: FeatureGates) -> Self:
+        is_scoring = gates.enabled("StorageCapacityScoring")
+        return replace(self, shape=self.shape or DEFAULT_SHAPE) if is_scoring else self
+
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        faults: list[str] = []
+        if self.bind_timeout_seconds < 0:
+            why = "invalid BindTimeoutSeconds, should not be a negative value"
+            faults.append(invalid(f"{path}.bindTimeoutSeconds", self.bind_timeout_seconds, why))
+        if gates.enabled("StorageCapacityScoring"):
+            faults += shape_faults(f"{path}.shape", self.shape or ())
+        elif self.shape is not None:
+            why = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
+            faults.append(invalid(f"{path}.shape", self.shape, why))
+        return faults
+
+
+DEFAULT_ARGS: Final = VolumeBindingArgs()
 
 
 class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeue):
@@ -71,26 +101,30 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
     Scores: with the feature gate StorageCapacityScoring, how well a node's volumes or free space would be used.
     Reserves: the volumes for the claims, and the node where volumes are to be made; both are written before the pod is
         bound, which waits until all claims are bound.
-    Arguments: bindTimeoutSeconds, how long that may take; shape, the curve of the scores.
+    Arguments: `bindTimeoutSeconds`, how long that may take; `shape`, the curve of the scores.
     Requeued by: a claim of the pod, a volume, a class, a node, a CSINode, a CSIDriver or a report of free space that
         has come or changed so that it may help.
     Upstream: pkg/scheduler/framework/plugins/volumebinding. Of volumes, or reports of space, that serve equally well it
         takes any; here it is the first by name, or by age.
     """
 
-    def __init__(
-        self,
-        handle: PreparingHandle,
-        *,
-        bind_timeout_seconds: int = 600,
-        shape: tuple[UtilizationShapePoint, ...] | None = None,
-    ) -> None:
+    args_type = VolumeBindingArgs
+    lists = (
+        "CSINode",
+        "CSIDriver",
+        "CSIStorageCapacity",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "StorageClass",
+    )
+
+    def __init__(self, handle: PreparingHandle, args: VolumeBindingArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
         self._listers = handle.listers
         self._binder = VolumeBinder(handle.listers)
-        self._timeout_seconds = bind_timeout_seconds
+        self._timeout_seconds = args.bind_timeout_seconds
         is_scoring = handle.feature_gates.enabled("StorageCapacityScoring")
-        self._curve = curve_of(shape or DEFAULT_SHAPE) if is_scoring else None
+        self._curve = curve_of(args.shape or DEFAULT_SHAPE) if is_scoring else None
         # By pod, from Reserve until the claims are bound or the pod is given up.
         self._pod_volumes: dict[str, PodVolumes] = {}
 

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
-from stowplan.config.load import from_mapping
 from stowplan.framework.contract import Nominated, Preemption
 from stowplan.framework.post_filter import settled
 from stowplan.framework.verdict import Code, Rejection
+from tests.known_plugins import from_mapping
 from tests.unit.plugins.defaultpreemption import crowded
 from tests.unit.plugins.defaultpreemption.crowded import node, placed, urgent
 

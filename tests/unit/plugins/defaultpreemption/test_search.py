@@ -9,7 +9,8 @@ import pytest
 from stowplan.framework.contract import refuse
 from stowplan.model.meta import ApiObject
 from stowplan.model.pod import Pod
-from stowplan.plugins.defaultpreemption.search import CandidateLimits, VictimSearch
+from stowplan.plugins.defaultpreemption.plugin import DefaultPreemptionArgs
+from stowplan.plugins.defaultpreemption.search import VictimSearch
 from stowplan.testing import make_node, make_pod
 from tests.unit.plugins.defaultpreemption import crowded
 from tests.unit.plugins.defaultpreemption.crowded import Summary, budget, node, placed, urgent
@@ -126,13 +127,13 @@ def test_what_is_said_when_nothing_helps() -> None:
 @pytest.mark.parametrize(
     ("limits", "nodes", "expected"),
     [
-        pytest.param(CandidateLimits(), 5000, 500, id="a tenth of many"),
-        pytest.param(CandidateLimits(), 300, 100, id="at least a hundred"),
-        pytest.param(CandidateLimits(), 50, 50, id="never more than there are"),
-        pytest.param(CandidateLimits(50, 0), 5, 2, id="cut off"),
+        pytest.param(DefaultPreemptionArgs(), 5000, 500, id="a tenth of many"),
+        pytest.param(DefaultPreemptionArgs(), 300, 100, id="at least a hundred"),
+        pytest.param(DefaultPreemptionArgs(), 50, 50, id="never more than there are"),
+        pytest.param(DefaultPreemptionArgs(50, 0), 5, 2, id="cut off"),
     ],
 )
-def test_how_many_candidates_are_enough(limits: CandidateLimits, nodes: int, expected: int) -> None:
+def test_how_many_candidates_are_enough(limits: DefaultPreemptionArgs, nodes: int, expected: int) -> None:
     assert limits.enough(nodes) == expected
 
 

@@ -22,7 +22,7 @@ from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources.claim_requests import AllocationError
-from stowplan.plugins.dynamicresources.plugin import DynamicResources
+from stowplan.plugins.dynamicresources.plugin import DynamicResources, DynamicResourcesArgs
 from stowplan.plugins.dynamicresources.pre_bind import BindingError
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle, check_plugin
@@ -309,7 +309,7 @@ def test_a_search_that_takes_too_long_ends_the_attempt(timeout: Duration, gates:
     stage = Stage(claim("claim", exactly(3)), gates=gates)
     seconds = count()
     stage.handle.monotonic_ns = lambda: next(seconds) * SECOND_NS
-    stage.plugin = DynamicResources(stage.handle, filter_timeout=timeout)
+    stage.plugin = DynamicResources(stage.handle, DynamicResourcesArgs(filter_timeout=timeout))
     if is_given_up:
         with pytest.raises(AllocationError, match="node one: timed out trying to allocate devices"):
             stage.refusals(user_of("claim"))

@@ -49,18 +49,18 @@ def test_pods_that_come_change_or_go(
     waiting: PodBuilder, old: PodBuilder | None, new: PodBuilder | None, helps: bool
 ) -> None:
     before, after = (None if version is None else version.build() for version in (old, new))
-    assert plugin.is_company_better(waiting.build(), before, after) is helps
+    assert plugin.is_schedulable_after_pod_change(waiting.build(), before, after) is helps
 
 
 def test_only_a_pod_that_all_terms_are_about_is_a_companion() -> None:
     waiting = FRIENDLY.affinity("tier", "one", ZONE).build()
-    assert plugin.is_company_better(waiting, None, DB.on("n").build()) is False
-    assert plugin.is_company_better(waiting, None, DB.label("tier", "one").on("n").build()) is True
+    assert plugin.is_schedulable_after_pod_change(waiting, None, DB.on("n").build()) is False
+    assert plugin.is_schedulable_after_pod_change(waiting, None, DB.label("tier", "one").on("n").build()) is True
 
 
 def test_a_pod_of_another_namespace_is_no_companion() -> None:
     stranger = make_pod("other", "elsewhere").label("app", "db").on("n").build()
-    assert plugin.is_company_better(FRIENDLY.build(), None, stranger) is False
+    assert plugin.is_schedulable_after_pod_change(FRIENDLY.build(), None, stranger) is False
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_a_pod_of_another_namespace_is_no_companion() -> None:
     ],
 )
 def test_nodes_that_come_or_move(waiting: Pod, old: Node | None, new: Node, helps: bool) -> None:
-    assert plugin.is_place_better(waiting, old, new) is helps
+    assert plugin.is_schedulable_after_node_change(waiting, old, new) is helps

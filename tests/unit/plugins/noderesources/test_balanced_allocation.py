@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.config.arguments import ResourceSpec
 from stowplan.framework.contract import SKIP
 from stowplan.model.pod import Pod
+from stowplan.plugins.noderesources.arguments import NodeResourcesBalancedAllocationArgs, ResourceSpec
 from stowplan.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
 from tests.unit.plugins.noderesources.resource_cluster import GPU, ResourceCluster, node_of, pod_of
 from tests.unit.plugins.small_cluster import make_pod
 
 
 def balancing(*names: str) -> NodeResourcesBalancedAllocation:
-    return NodeResourcesBalancedAllocation(resources=tuple(ResourceSpec(name, 1) for name in names))
+    return NodeResourcesBalancedAllocation(
+        NodeResourcesBalancedAllocationArgs(tuple(ResourceSpec(name, 1) for name in names))
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from stowplan.config import feature_gates
 from stowplan.model.pod import Pod
+from stowplan.plugins.noderesources.arguments import NodeResourcesFitArgs
 from stowplan.plugins.noderesources.fit import NodeResourcesFit
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.dynamicresources.claim_objects import device_class
@@ -92,17 +93,21 @@ def test_an_overcommitted_node_takes_a_pod_that_requests_nothing_of_what_it_lack
 @pytest.mark.parametrize(
     ("plugin", "said"),
     [
-        pytest.param(NodeResourcesFit(ignored_resources=(GPU,)), (f"Insufficient {HUGE}",), id="by name"),
         pytest.param(
-            NodeResourcesFit(ignored_resource_groups=("example.com",)), (f"Insufficient {HUGE}",), id="by group"
+            NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=(GPU,))), (f"Insufficient {HUGE}",), id="by name"
         ),
         pytest.param(
-            NodeResourcesFit(ignored_resources=("example.com",), ignored_resource_groups=(GPU,)),
+            NodeResourcesFit(NodeResourcesFitArgs(ignored_resource_groups=("example.com",))),
+            (f"Insufficient {HUGE}",),
+            id="by group",
+        ),
+        pytest.param(
+            NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=("example.com",), ignored_resource_groups=(GPU,))),
             (f"Insufficient {GPU}", f"Insufficient {HUGE}"),
             id="a name is no group and a group no name",
         ),
         pytest.param(
-            NodeResourcesFit(ignored_resources=(HUGE,), ignored_resource_groups=(HUGE,)),
+            NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=(HUGE,), ignored_resource_groups=(HUGE,))),
             (f"Insufficient {GPU}", f"Insufficient {HUGE}"),
             id="only extended resources can be ignored",
         ),

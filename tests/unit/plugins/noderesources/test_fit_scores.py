@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.config.arguments import (
+from stowplan.model.pod import Pod
+from stowplan.plugins.noderesources.arguments import (
+    NodeResourcesFitArgs,
     RequestedToCapacityRatioParam,
     ResourceSpec,
     ScoringStrategy,
-    UtilizationShapePoint,
 )
-from stowplan.model.pod import Pod
 from stowplan.plugins.noderesources.fit import NodeResourcesFit
+from stowplan.plugins.shape_score import UtilizationShapePoint
 from tests.unit.plugins.noderesources.resource_cluster import GPU, ResourceCluster, node_of, pod_of
 from tests.unit.plugins.small_cluster import make_pod
 
@@ -22,7 +23,7 @@ def scoring(strategy: str, weights: dict[str, int], *shape: tuple[int, int]) -> 
     """Make the plugin with a strategy; `shape` is made of (utilization, score)."""
     resources = tuple(ResourceSpec(name, weight) for name, weight in weights.items())
     ratio = RequestedToCapacityRatioParam(tuple(UtilizationShapePoint(*point) for point in shape)) if shape else None
-    return NodeResourcesFit(scoring_strategy=ScoringStrategy(strategy, resources, ratio))
+    return NodeResourcesFit(NodeResourcesFitArgs(ScoringStrategy(strategy, resources, ratio)))
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def make_class(name: str = "gpu", extended: str | None = None) -> DeviceClass:
     ],
 )
 def test_pods_that_give_room_back(old: Pod, new: Pod | None, helps: bool) -> None:
-    assert hints.is_room_given_back(WAITING, old, new) is helps
+    assert hints.is_schedulable_after_pod_event(WAITING, old, new) is helps
 
 
 NODE = make_node("n").capacity(cpu="4", memory="8Gi")
@@ -46,14 +46,17 @@ SET_ON_POD = decode.convert(Pod, {"spec": {"containers": [{"name": "c"}], "resou
 
 
 def test_what_is_set_on_the_pod_itself_counts_by_the_rules() -> None:
-    assert hints.has_room(tuple, SET_ON_POD, None, NODE.build()) is False
-    assert hints.has_room(tuple, SET_ON_POD, None, NODE.build(), RequestRules(pod_level=False)) is True
+    assert hints.is_schedulable_after_node_change(tuple, SET_ON_POD, None, NODE.build()) is False
+    assert (
+        hints.is_schedulable_after_node_change(tuple, SET_ON_POD, None, NODE.build(), RequestRules(pod_level=False))
+        is True
+    )
 
 
 def test_a_neighbour_that_shrinks_is_weighed_with_what_is_set_on_it_whatever_the_rules() -> None:
     shrunk = replace(SET_ON_POD, spec=replace(SET_ON_POD.spec, resources=None, node_name="n"))
     neighbour = replace(SET_ON_POD, spec=replace(SET_ON_POD.spec, node_name="n"))
-    assert hints.is_room_given_back(WAITING, neighbour, shrunk, RequestRules(pod_level=False)) is True
+    assert hints.is_schedulable_after_pod_event(WAITING, neighbour, shrunk, RequestRules(pod_level=False)) is True
 
 
 @pytest.mark.parametrize(
@@ -70,7 +73,7 @@ def test_a_neighbour_that_shrinks_is_weighed_with_what_is_set_on_it_whatever_the
     ],
 )
 def test_nodes_that_come_or_grow(old: Node | None, new: Node, helps: bool) -> None:
-    assert hints.has_room(tuple, WAITING, old, new) is helps
+    assert hints.is_schedulable_after_node_change(tuple, WAITING, old, new) is helps
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,10 @@ def test_nodes_that_come_or_grow(old: Node | None, new: Node, helps: bool) -> No
 )
 def test_what_devices_serve_is_not_the_nodes_to_have(requested: str, classes: list[DeviceClass], helps: bool) -> None:
     pod = make_pod().requests({requested: 1}).build()
-    assert hints.has_room(lambda: classes, pod, NODE.build(), NODE.label("a", "b").build()) is helps
+    assert (
+        hints.is_schedulable_after_node_change(lambda: classes, pod, NODE.build(), NODE.label("a", "b").build())
+        is helps
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,10 +105,10 @@ def test_what_devices_serve_is_not_the_nodes_to_have(requested: str, classes: li
 )
 def test_device_classes(old: DeviceClass | None, new: DeviceClass, helps: bool) -> None:
     pod = make_pod().requests({GPU: 1}).build()
-    assert hints.is_served_by(pod, old, new) is helps
+    assert hints.is_schedulable_after_device_class_event(pod, old, new) is helps
 
 
 def test_a_new_class_serves_requests_for_it_by_name() -> None:
     pod = make_pod().requests({"deviceclass.resource.kubernetes.io/gpu": 1}).build()
-    assert hints.is_served_by(pod, None, make_class("gpu")) is True
-    assert hints.is_served_by(pod, make_class("gpu"), make_class("gpu", GPU)) is False
+    assert hints.is_schedulable_after_device_class_event(pod, None, make_class("gpu")) is True
+    assert hints.is_schedulable_after_device_class_event(pod, make_class("gpu"), make_class("gpu", GPU)) is False

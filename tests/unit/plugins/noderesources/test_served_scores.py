@@ -8,13 +8,6 @@ import pytest
 
 from stowplan.app.cluster import Cluster
 from stowplan.config import feature_gates
-from stowplan.config.arguments import (
-    RequestedToCapacityRatioParam,
-    ResourceSpec,
-    ScoringStrategy,
-    UtilizationShapePoint,
-)
-from stowplan.config.load import load
 from stowplan.engine.results import Chosen
 from stowplan.framework.contract import SKIP
 from stowplan.model import decode
@@ -22,12 +15,21 @@ from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.dra import DeviceClass
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.plugins.noderesources.arguments import (
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    RequestedToCapacityRatioParam,
+    ResourceSpec,
+    ScoringStrategy,
+)
 from stowplan.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
 from stowplan.plugins.noderesources.fit import NodeResourcesFit
+from stowplan.plugins.shape_score import UtilizationShapePoint
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
 from tests.conformance import cycle
 from tests.conformance.answers import Question, answer
+from tests.known_plugins import load
 from tests.unit.plugins.dynamicresources.claim_objects import DRIVER, claim, device_class, given, slice_of
 
 GPU = "example.com/gpu"
@@ -51,7 +53,7 @@ def fit(handle: LocalHandle, strategy: str = "LeastAllocated", resource: str = G
     shape = (UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10))
     ratio = RequestedToCapacityRatioParam(shape) if strategy == "RequestedToCapacityRatio" else None
     resources = (ResourceSpec(resource, 1),)
-    return NodeResourcesFit(scoring_strategy=ScoringStrategy(strategy, resources, ratio), handle=handle)
+    return NodeResourcesFit(NodeResourcesFitArgs(ScoringStrategy(strategy, resources, ratio)), handle=handle)
 
 
 def scores(plugin: Any, handle: LocalHandle, pod: Pod) -> list[int]:
@@ -181,7 +183,9 @@ def test_shared_slices_count_wherever_they_reach_even_of_incomplete_pools(
 
 def test_balance_is_between_devices_and_the_rest() -> None:
     handle = stage(claim("other", allocation=given("three", "d1")))
-    plugin = NodeResourcesBalancedAllocation(resources=(ResourceSpec("cpu", 1), ResourceSpec(GPU, 1)), handle=handle)
+    plugin = NodeResourcesBalancedAllocation(
+        NodeResourcesBalancedAllocationArgs((ResourceSpec("cpu", 1), ResourceSpec(GPU, 1))), handle=handle
+    )
     # With the pod 1/4 of the cpu and 2/3 of the devices are used, without it 0 and 1/3: deviations 20.8 and 16.6.
     # On the second node 1/4 and 1/2 against 0 and 0: deviations 12.5 and 0. On the third, only the cpu is there.
     assert scores(plugin, handle, asking(cpu="1", **{GPU: "1"})) == [73, 68, 75]

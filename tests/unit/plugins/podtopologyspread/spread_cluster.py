@@ -20,6 +20,7 @@ from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
 from stowplan.model.node import Node, NodeSpec, Taint
 from stowplan.model.pod import Pod, PodSpec
 from stowplan.model.workload import Service
+from stowplan.plugins.podtopologyspread.arguments import PodTopologySpreadArgs
 from stowplan.plugins.podtopologyspread.plugin import (
     HOSTNAME,
     REASON,
@@ -88,7 +89,7 @@ class Cluster:
         objects = Objects(self.table.reads)
         for service in self.services:
             objects.put(service)
-        self.plugin = PodTopologySpread(Handle(objects), **self.arguments)
+        self.plugin = PodTopologySpread(Handle(objects), PodTopologySpreadArgs(**self.arguments))
         for name, labels in self.labels.items():
             taints = (Taint(key="gpu", effect="NoSchedule"),) if name in self.tainted else ()
             row = self.table.add_node(Node(metadata=ObjectMeta(name=name, labels=labels), spec=NodeSpec(taints=taints)))

@@ -18,7 +18,7 @@ from stowplan.model.workload import (
     SetSpec,
     StatefulSet,
 )
-from stowplan.plugins.podtopologyspread.spread_constraints import default_selector
+from stowplan.plugins.podtopologyspread.constraints import default_selector
 from stowplan.table.journal import Reads
 
 

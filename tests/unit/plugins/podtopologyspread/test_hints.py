@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stowplan.model import selectors
-from stowplan.plugins.podtopologyspread import spread_constraints
-from stowplan.plugins.podtopologyspread.spread_constraints import SpreadConstraint
+from stowplan.plugins.podtopologyspread import constraints
+from stowplan.plugins.podtopologyspread.constraints import SpreadConstraint
 from stowplan.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 ZONE = "topology.kubernetes.io/zone"
@@ -46,20 +46,20 @@ def constraint(key: str = ZONE, *, honors_taints: bool = False) -> SpreadConstra
 )
 def test_pods_that_come_change_or_go(old: PodBuilder | None, new: PodBuilder | None, helps: bool) -> None:
     before, after = (None if version is None else version.build() for version in (old, new))
-    assert spread_constraints.is_sibling([constraint()], WAITING.build(), before, after) is helps
+    assert constraints.is_schedulable_after_pod_change([constraint()], WAITING.build(), before, after) is helps
 
 
 def test_a_pod_of_another_namespace_is_no_sibling() -> None:
     stranger = make_pod("other", "elsewhere").label("app", "web").on("n").build()
-    assert spread_constraints.is_sibling([constraint()], WAITING.build(), None, stranger) is False
+    assert constraints.is_schedulable_after_pod_change([constraint()], WAITING.build(), None, stranger) is False
 
 
 def test_a_pod_that_tolerates_more_helps_itself_where_taints_count() -> None:
     old, new = WAITING.build(), WAITING.tolerate("x").build()
     honoring = [constraint(honors_taints=True)]
-    assert spread_constraints.is_sibling(honoring, new, old, new) is True
+    assert constraints.is_schedulable_after_pod_change(honoring, new, old, new) is True
     placed, tolerant = SIBLING.on("n").build(), SIBLING.on("n").tolerate("x").build()
-    assert spread_constraints.is_sibling(honoring, new, placed, tolerant) is False
+    assert constraints.is_schedulable_after_pod_change(honoring, new, placed, tolerant) is False
 
 
 IN_A = make_node("n").zone("a")
@@ -82,10 +82,10 @@ IN_A = make_node("n").zone("a")
 )
 def test_nodes_that_come_change_or_go(old: NodeBuilder | None, new: NodeBuilder | None, helps: bool) -> None:
     before, after = (None if version is None else version.build() for version in (old, new))
-    assert spread_constraints.is_domain([constraint()], before, after) is helps
+    assert constraints.is_schedulable_after_node_change([constraint()], before, after) is helps
 
 
 def test_a_node_counts_only_with_the_keys_of_all_constraints() -> None:
     both = [constraint(ZONE), constraint(RACK)]
-    assert spread_constraints.is_domain(both, None, IN_A.build()) is False
-    assert spread_constraints.is_domain(both, None, IN_A.label(RACK, "1").build()) is True
+    assert constraints.is_schedulable_after_node_change(both, None, IN_A.build()) is False
+    assert constraints.is_schedulable_after_node_change(both, None, IN_A.label(RACK, "1").build()) is True

@@ -12,7 +12,7 @@ from stowplan.framework.contract import SKIP, refuse
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
-from stowplan.plugins.volumebinding.plugin import VolumeBinding
+from stowplan.plugins.volumebinding.plugin import VolumeBinding, VolumeBindingArgs
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.volumes.asking import NO_VOLUME, NODES, OUT_OF_REACH
 from tests.unit.plugins.volumes.stored import (
@@ -76,7 +76,7 @@ def listed_claim(handle: LocalHandle, name: str = "data") -> PersistentVolumeCla
 
 
 def reserved(handle: LocalHandle, pod: Pod = POD, node_name: str = "a", **arguments: Any) -> VolumeBinding:
-    plugin = VolumeBinding(handle, **arguments)
+    plugin = VolumeBinding(handle, VolumeBindingArgs(**arguments))
     assert plugin.reserve(pod, node_name) is None
     return plugin
 

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from stowplan.config import feature_gates
-from stowplan.config.arguments import UtilizationShapePoint
 from stowplan.framework.contract import SKIP
 from stowplan.model.pod import Pod
-from stowplan.plugins.shape_score import curve_of
+from stowplan.plugins.shape_score import UtilizationShapePoint, curve_of
 from stowplan.plugins.volumebinding.binder import VolumeNeeds
-from stowplan.plugins.volumebinding.plugin import VolumeBinding
+from stowplan.plugins.volumebinding.plugin import VolumeBinding, VolumeBindingArgs
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.volumes.asking import NODES
@@ -37,7 +36,7 @@ CLASSES: list[Any] = [storage_class(), storage_class(FAST, DRIVER), driver()]
 def scores(pod: Pod, *objects: Any, shape: tuple[UtilizationShapePoint, ...] | None = RISING) -> dict[str, int]:
     handle = LocalHandle(*NODES, *CLASSES, *objects)
     handle.feature_gates = feature_gates.parse("StorageCapacityScoring=true")
-    plugin = VolumeBinding(handle, shape=shape)
+    plugin = VolumeBinding(handle, VolumeBindingArgs(shape=shape))
     state = plugin.pre_score(pod, Nodes(handle.table))
     assert isinstance(state, VolumeNeeds)
     told = plugin.score(pod, Nodes(handle.table), state)

@@ -193,7 +193,9 @@ def _requirements(workload: ReplicaSet | StatefulSet | None) -> tuple[Requiremen
         return ()
 
 
-def is_sibling(constraints: Sequence[SpreadConstraint], pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+def is_schedulable_after_pod_change(
+    constraints: Sequence[SpreadConstraint], pod: Pod, old: Pod | None, new: Pod | None
+) -> bool:
     """Say whether a pod that came, changed or went, maybe `pod` itself, now counts otherwise for a constraint."""
     for version in (old, new):
         if version is not None and not changes.is_same(pod, version) and not _is_counted(version, pod):
@@ -208,7 +210,9 @@ def is_sibling(constraints: Sequence[SpreadConstraint], pod: Pod, old: Pod | Non
     return any(one.selector.matches(old.labels) != one.selector.matches(new.labels) for one in constraints)
 
 
-def is_domain(constraints: Sequence[SpreadConstraint], old: Node | None, new: Node | None) -> bool:
+def is_schedulable_after_node_change(
+    constraints: Sequence[SpreadConstraint], old: Node | None, new: Node | None
+) -> bool:
     """Say whether a node that came, changed or went makes the domains, or who counts in them, different."""
     was_counted, is_counted = _has_keys(constraints, old), _has_keys(constraints, new)
     if old is None or new is None or was_counted != is_counted:

@@ -1,0 +1,147 @@
+"""What the in-tree plugins declare of themselves is what kube-scheduler's tables say of its plugins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from stowplan.config.construct import resolve
+from stowplan.config.declarations import POINTS, Declarations
+from stowplan.config.external import to_external
+from stowplan.framework.registry import Registry
+from stowplan.plugins import NOT_BUILT, in_tree
+from tests.known_plugins import IN_TREE, KNOWN, default_configuration
+
+#: In the order of kube-scheduler's defaults: weight, feature gate, extension points.
+UPSTREAM = {
+    "SchedulingGates": (0, "", "pre_enqueue"),
+    "PrioritySort": (0, "", "queue_sort"),
+    "NodeUnschedulable": (0, "", "filter"),
+    "NodeName": (0, "", "filter"),
+    "TaintToleration": (3, "", "filter pre_score score"),
+    "NodeAffinity": (2, "", "pre_filter filter pre_score score"),
+    "NodePorts": (0, "", "pre_filter filter"),
+    "NodeResourcesFit": (1, "", "pre_filter filter pre_score score placement_score"),
+    "VolumeRestrictions": (0, "", "pre_filter filter"),
+    "NodeVolumeLimits": (0, "", "pre_filter filter"),
+    "VolumeBinding": (0, "", "pre_filter filter pre_score score reserve pre_bind"),
+    "VolumeZone": (0, "", "pre_filter filter"),
+    "PodTopologySpread": (2, "", "pre_filter filter pre_score score"),
+    "InterPodAffinity": (2, "", "pre_filter filter pre_score score"),
+    "DynamicResources": (2, "", "pre_enqueue pre_filter filter post_filter score reserve pre_bind"),
+    "DefaultPreemption": (0, "", "pre_enqueue post_filter"),
+    "NodeResourcesBalancedAllocation": (1, "", "pre_score score"),
+    "ImageLocality": (1, "", "score"),
+    "DefaultBinder": (0, "", "bind"),
+    "NodeDeclaredFeatures": (0, "NodeDeclaredFeatures", "pre_filter filter"),
+    "GangScheduling": (0, "GangScheduling", "pre_enqueue permit"),
+    "TopologyPlacementGenerator": (0, "TopologyAwareWorkloadScheduling", "placement_generate"),
+    "PodGroupPodsCount": (1, "TopologyAwareWorkloadScheduling", "placement_score"),
+}
+SHARED_VOLUME_KINDS = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
+#: Beyond nodes, pods and namespaces.
+LISTED = {
+    "PodTopologySpread": ("Service", "ReplicationController", "ReplicaSet", "StatefulSet"),
+    "DefaultPreemption": ("PodDisruptionBudget",),
+    "NodeResourcesFit": ("DeviceClass",),
+    "VolumeRestrictions": ("PersistentVolumeClaim",),
+    "NodeVolumeLimits": ("CSINode", "CSIDriver", *SHARED_VOLUME_KINDS, "VolumeAttachment"),
+    "VolumeBinding": ("CSINode", "CSIDriver", "CSIStorageCapacity", *SHARED_VOLUME_KINDS),
+    "VolumeZone": SHARED_VOLUME_KINDS,
+    "DynamicResources": ("ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule"),
+    "GangScheduling": ("PodGroup",),
+    "Coscheduling": ("CommunityPodGroup",),
+}
+HALF_AND_HALF = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
+DEFAULT_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "DefaultPreemption": {"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 100},
+    "DynamicResources": {"filterTimeout": "10s", "bindingTimeout": "10m0s"},
+    "InterPodAffinity": {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False},
+    "NodeAffinity": {},
+    "NodeResourcesBalancedAllocation": {"resources": HALF_AND_HALF},
+    "NodeResourcesFit": {"scoringStrategy": {"type": "LeastAllocated", "resources": HALF_AND_HALF}},
+    "PodTopologySpread": {"defaultingType": "System"},
+    "VolumeBinding": {"bindTimeoutSeconds": 600},
+}
+
+
+def defaults(declared: Declarations) -> dict[str, tuple[int, str, frozenset[str]]]:
+    return {name: (one.weight, one.gate, one.points) for name, one in declared.items() if one.is_default}
+
+
+def test_the_default_plugins_are_upstreams_in_its_order() -> None:
+    expected = {name: (weight, gate, frozenset(points.split())) for name, (weight, gate, points) in UPSTREAM.items()}
+    assert defaults(IN_TREE) == expected
+    assert list(defaults(IN_TREE)) == list(UPSTREAM)
+
+
+def test_coscheduling_is_there_for_those_who_list_it() -> None:
+    assert [name for name, one in IN_TREE.items() if not one.is_default] == ["Coscheduling"]
+
+
+def test_plugins_that_are_not_built_have_no_class() -> None:
+    assert set(NOT_BUILT) == {"TopologyPlacementGenerator", "PodGroupPodsCount"}
+    assert set(NOT_BUILT).isdisjoint(cls.__name__ for cls in in_tree())
+    assert all(name == one.name for name, one in NOT_BUILT.items())
+
+
+@pytest.mark.parametrize("cls", in_tree(), ids=lambda cls: cls.__name__)
+def test_a_plugin_names_the_kinds_that_it_lists(cls: Any) -> None:
+    assert cls.lists == LISTED.get(cls.__name__, ())
+
+
+def test_arguments_have_upstreams_defaults() -> None:
+    [profile] = to_external(default_configuration())["profiles"]
+    version = "kubescheduler.config.k8s.io/v1"
+    assert {each["name"]: each["args"] for each in profile["pluginConfig"]} == {
+        name: {"apiVersion": version, "kind": f"{name}Args", **args} for name, args in DEFAULT_ARGUMENTS.items()
+    }
+
+
+def test_arguments_that_nobody_gave_are_those_of_the_default_configuration() -> None:
+    given = default_configuration().profiles[0].plugin_config
+    assert {name: one.args_type() for name, one in KNOWN.items() if one.args_type is not None} == given
+    assert all(isinstance(args, msgspec.Struct) for args in given.values())
+
+
+def test_only_in_tree_plugins_are_default_ones() -> None:
+    registry = Registry((), {})
+    registry.add(next(cls for cls in in_tree() if cls.__name__ == "TaintToleration"))
+    assert defaults(registry.declarations()) == {}
+
+
+def test_the_default_profile_runs_the_plugins_of_upstreams() -> None:
+    [default] = default_configuration().profiles
+    resolved = resolve(default, KNOWN)
+    assert set(resolved) == set(POINTS)
+    assert resolved["score"] == (
+        ("TaintToleration", 3),
+        ("NodeAffinity", 2),
+        ("NodeResourcesFit", 1),
+        ("VolumeBinding", 1),
+        ("PodTopologySpread", 2),
+        ("InterPodAffinity", 2),
+        ("DynamicResources", 2),
+        ("NodeResourcesBalancedAllocation", 1),
+        ("ImageLocality", 1),
+    )
+    assert [name for name, _ in resolved["filter"]] == [
+        "NodeUnschedulable",
+        "NodeName",
+        "TaintToleration",
+        "NodeAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "InterPodAffinity",
+        "DynamicResources",
+        "NodeDeclaredFeatures",
+    ]
+    assert [name for name, _ in resolved["post_filter"]] == ["DynamicResources", "DefaultPreemption"]
+    assert resolved["permit"] == ()
