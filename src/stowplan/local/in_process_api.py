@@ -26,7 +26,7 @@ from stowplan.embedded.http.answers import Respond, respond_safely, wait_safely
 from stowplan.embedded.http.requests import Request as Asked
 from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.registry import pod_subresources as bindings
+from stowplan.embedded.registry import pod_subresources
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.requests.incoming import Answer as Given
 from stowplan.embedded.requests.incoming import Later
@@ -133,7 +133,7 @@ class InProcessWriter:
         meta, node = binding.metadata, binding.target
         wanted = {"metadata": {"uid": meta.uid} if meta.uid else {}, "target": {"kind": node.kind, "name": node.name}}
         try:
-            bindings.bind(self._api, Target(self._pods, meta.namespace, meta.name), wanted, TRUSTED)
+            pod_subresources.bind(self._api, Target(self._pods, meta.namespace, meta.name), wanted, TRUSTED)
         except StatusError:
             # What a refusal means is known there.
             await self._others.bind(binding)

@@ -51,7 +51,7 @@ class AccessRequest(msgspec.Struct, frozen=True):
     path: str
 
 
-class AccessDecision(msgspec.Struct, frozen=True):
+class ReviewDecision(msgspec.Struct, frozen=True):
     """Whether a request is allowed, and what the API server said about it."""
 
     is_allowed: bool
@@ -64,7 +64,7 @@ class Reviewer(Protocol):
     async def review_token(self, token: str) -> UserInfo | None:
         """Return whose token it is (a TokenReview); None if it is nobody's."""
 
-    async def review_access(self, request: AccessRequest) -> AccessDecision:
+    async def review_access(self, request: AccessRequest) -> ReviewDecision:
         """Say whether a request is allowed (a SubjectAccessReview)."""
 
     async def authentication_config(self) -> Mapping[str, str]:

@@ -17,11 +17,11 @@ from stowplan.observe.logs import log_for
 from stowplan.serving import responses
 from stowplan.serving.authentication import (
     MASTERS,
-    AccessDecision,
     AccessRequest,
     DelegatedAuthenticator,
     RequestCredentials,
     ReviewCache,
+    ReviewDecision,
     Reviewer,
     UnknownUserError,
 )
@@ -97,20 +97,20 @@ class DelegatedAuthorizer:
     now_seconds: Callable[[], float]
     settings: AccessSettings = field(default_factory=AccessSettings)
     reviewer: Reviewer | None = None
-    _decisions: ReviewCache[tuple[object, ...], AccessDecision] = field(init=False)
+    _decisions: ReviewCache[tuple[object, ...], ReviewDecision] = field(init=False)
 
     def __post_init__(self) -> None:
         self._decisions = ReviewCache(self.now_seconds)
 
-    async def decide(self, request: AccessRequest) -> AccessDecision:
+    async def decide(self, request: AccessRequest) -> ReviewDecision:
         """Decide about a request; raises if the API server cannot be asked."""
         settings = self.settings
         if not set(settings.always_allowed_groups).isdisjoint(request.user.groups):
-            return AccessDecision(True)
+            return ReviewDecision(True)
         if is_listed(request.path, settings.always_allowed_paths):
-            return AccessDecision(True)
+            return ReviewDecision(True)
         if self.reviewer is None:
-            return AccessDecision(False)
+            return ReviewDecision(False)
         user = request.user
         key = (user.name, user.groups, user.uid, tuple(sorted(user.extra.items())), request.verb, request.path)
         known = self._decisions.get(key)
