@@ -89,7 +89,12 @@ class CronJobController(WorkloadController):
 
     def _start_due(self, workload: WorkloadObject, schedule: Schedule, jobs: Sequence[Object]) -> None:
         """Start the Job of the latest moment that has passed, if the policy lets it."""
-        due = self._latest_due(workload, schedule)
+        now, deadline = self._now(), workload.spec.get("startingDeadlineSeconds")
+        since = parse_time(workload.status.get("lastScheduleTime") or workload.obj["metadata"]["creationTimestamp"])
+        # A deadline of millions of years is none, and no date.
+        if deadline is not None and (now - since).total_seconds() > deadline:
+            since = now - timedelta(seconds=deadline)
+        due = latest_between(schedule, since, now)
         if due is None:
             return
         active, policy = workload.obj["status"]["active"], workload.spec.get("concurrencyPolicy", "Allow")
@@ -104,15 +109,6 @@ class CronJobController(WorkloadController):
                     self._delete(workload, job)
             active.clear()
         self._create(workload, due)
-
-    def _latest_due(self, workload: WorkloadObject, schedule: Schedule) -> datetime | None:
-        """Find the latest moment of the schedule since the last Job that is not too long ago."""
-        now, deadline = self._now(), workload.spec.get("startingDeadlineSeconds")
-        since = parse_time(workload.status.get("lastScheduleTime") or workload.obj["metadata"]["creationTimestamp"])
-        # A deadline of millions of years is none, and no date.
-        if deadline is not None and (now - since).total_seconds() > deadline:
-            since = now - timedelta(seconds=deadline)
-        return latest_between(schedule, since, now)
 
     def _create(self, workload: WorkloadObject, due: datetime) -> None:
         try:

@@ -251,17 +251,13 @@ def _share(deployment: Object, replica_set: Object, change: int, added: int) -> 
     if replicas(deployment) == 0:
         share = -replicas(replica_set)
     else:
-        maximum = annotated_maximum(replica_set) or replicas(deployment)
+        # How large the Deployment was at most, surge included, when this ReplicaSet was last scaled.
+        maximum = _annotated_number(replica_set, MAXIMUM) or replicas(deployment)
         now = replicas(deployment) + limits(deployment)[0]
         # Half away from zero, as the sizes are counted upstream.
         share = int(replicas(replica_set) * now / maximum + 0.5) - replicas(replica_set)
     left = change - added
     return min(share, left) if change > 0 else max(share, left)
-
-
-def annotated_maximum(replica_set: Object) -> int:
-    """How large the Deployment was at most, surge included, when this ReplicaSet was last scaled."""
-    return _annotated_number(replica_set, MAXIMUM)
 
 
 def _annotated_number(obj: Object, annotation: str) -> int:

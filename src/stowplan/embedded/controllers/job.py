@@ -57,7 +57,13 @@ class JobController(WorkloadController):
         if workload.spec.get("suspend"):
             self._suspend(workload, pods)
             return None
-        self._begin(workload)
+        # Start the clock of a Job that is new, or that was suspended.
+        status, moment = workload.obj["status"], self._moment()
+        if conditions.is_true(status, "Suspended"):
+            _put(status, ("Suspended", "False", "JobResumed", "Job resumed"), moment)
+            self._normal(workload.obj, "Resumed", "Job resumed")
+            status["startTime"] = moment
+        status.setdefault("startTime", moment)
         try:
             again_seconds = self._match(workload, pods)
         finally:
@@ -94,15 +100,6 @@ class JobController(WorkloadController):
         for pod in pods:
             self._let_go(pod)
             self._pods.delete(workload, pod)
-
-    def _begin(self, workload: WorkloadObject) -> None:
-        """Start the clock of a Job that is new, or that was suspended."""
-        status, moment = workload.obj["status"], self._moment()
-        if conditions.is_true(status, "Suspended"):
-            _put(status, ("Suspended", "False", "JobResumed", "Job resumed"), moment)
-            self._normal(workload.obj, "Resumed", "Job resumed")
-            status["startTime"] = moment
-        status.setdefault("startTime", moment)
 
     def _suspend(self, workload: WorkloadObject, pods: Sequence[KnownPod]) -> None:
         """End what runs; the clock stands still."""

@@ -48,19 +48,16 @@ class NamespaceController(Controller):
         for resource in self._namespaced():
             for stored in self._api.store.list(resource, namespace):
                 if left and b'"deletionTimestamp"' not in stored.body:
-                    self._delete(resource, stored)
+                    try:
+                        self._api.delete(resource, *stored.key, {"propagationPolicy": "Background"})
+                    except StatusError as error:
+                        if error.code != 404:
+                            raise
                     left -= 1
             listed = self._api.store.list(resource, namespace)
             if listed:
                 remaining[resource.qualified] = listed
         return remaining, left == 0
-
-    def _delete(self, resource: Resource, stored: Stored) -> None:
-        try:
-            self._api.delete(resource, *stored.key, {"propagationPolicy": "Background"})
-        except StatusError as error:
-            if error.code != 404:
-                raise
 
     def _namespaced(self) -> Iterable[Resource]:
         """Every resource that a namespace can hold, each storage once."""

@@ -108,7 +108,8 @@ class PodControl:
             created = self._api.create(self._informer.resource, workload.namespace, pod)
         except StatusError as error:
             # A namespace on its way out refuses everything, and everybody in it goes too.
-            if not _is_namespace_terminating(error):
+            causes = (error.details or {}).get("causes", [])
+            if not any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
                 message = f"Error creating: {error.message}"
                 self._recorder.warning(workload.resource, workload.obj, "FailedCreate", message)
             raise
@@ -141,12 +142,6 @@ class PodControl:
 def _adopt(pod: Object, workload: WorkloadObject) -> None:
     if controller_of(pod) is None:
         pod["metadata"].setdefault("ownerReferences", []).append(workload.reference)
-
-
-def _is_namespace_terminating(error: StatusError) -> bool:
-    """Whether the API refused because the namespace is being deleted."""
-    causes = (error.details or {}).get("causes", [])
-    return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
 @dataclass(slots=True)

@@ -133,7 +133,13 @@ class StatefulSetController(WorkloadController):
         """Make a pod and its claims; below the partition it is made as it was."""
         for volume_claim in claims_of(view.workload, ordinal):
             self._create_claim(view, volume_claim, ordinal)
-        pod = pod_at(view.workload, ordinal, self._revision_for(view, ordinal))
+        # Which template a missing pod is made from: during an update the first ones keep the current one.
+        rolling = view.strategy.get("rollingUpdate")
+        current_count = (
+            view.workload.status.get("currentReplicas") if rolling is None else rolling.get("partition")
+        ) or 0
+        is_current = view.is_rolling and ordinal - view.wanted.start < current_count
+        pod = pod_at(view.workload, ordinal, view.current if is_current else view.update)
         subject = f"create Pod {pod['metadata']['name']} in StatefulSet {view.workload.name}"
         try:
             self._api.create(self._context.pods.resource, view.workload.namespace, pod)
@@ -151,15 +157,6 @@ class StatefulSetController(WorkloadController):
         self._api.create(resource, view.workload.namespace, volume_claim)
         message = f"create Claim {name} Pod {owner}-{ordinal} in StatefulSet {owner} success"
         self._normal(view.workload.obj, "SuccessfulCreate", message)
-
-    def _revision_for(self, view: _StatefulView, ordinal: int) -> Object:
-        """Which template a missing pod is made from: during an update the first ones keep the current one."""
-        rolling = view.strategy.get("rollingUpdate")
-        current_count = (
-            view.workload.status.get("currentReplicas") if rolling is None else rolling.get("partition")
-        ) or 0
-        is_current = view.is_rolling and ordinal - view.wanted.start < current_count
-        return view.current if is_current else view.update
 
     def _delete(self, view: _StatefulView, pod: KnownPod) -> None:
         if not pod.is_terminating:

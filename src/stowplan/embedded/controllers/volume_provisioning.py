@@ -56,7 +56,13 @@ class ProvisioningController(Controller):
         node = self._context.nodes.named(claim.selected_node)
         class_obj = self._api.get(self._volumes.classes.resource, "", storage_class.name)
         if claim.selected_node and (node is None or not allows(class_obj, node.labels)):
-            self._let_choose_again(claim)
+            # The choice is taken back: the node is gone, or outside of what the class allows.
+            obj = self._api.get(self._resource, *claim.key)
+            del obj["metadata"]["annotations"][SELECTED_NODE]
+            self._update(self._resource, obj)
+            problem = f'the volume cannot be made for node "{claim.selected_node}"'
+            message = f'failed to provision volume with StorageClass "{claim.class_name}": {problem}'
+            self._warning(obj, "ProvisioningFailed", message)
         else:
             self._provide(claim, class_obj, node)
 
@@ -86,15 +92,6 @@ class ProvisioningController(Controller):
         stored = self._api.store.get(self._csi_nodes, "", node.name)
         drivers = reading.entries(stored.object, "spec", "drivers") if stored is not None else []
         return next((reading.texts(each, "topologyKeys") for each in drivers if each.get("name") == driver), [])
-
-    def _let_choose_again(self, claim: KnownClaim) -> None:
-        """Take back a choice that cannot be served: the node is gone, or outside of what the class allows."""
-        obj = self._api.get(self._resource, *claim.key)
-        del obj["metadata"]["annotations"][SELECTED_NODE]
-        self._update(self._resource, obj)
-        problem = f'the volume cannot be made for node "{claim.selected_node}"'
-        message = f'failed to provision volume with StorageClass "{claim.class_name}": {problem}'
-        self._warning(obj, "ProvisioningFailed", message)
 
     def _on_claim(self, _: KnownClaim | None, after: KnownClaim | None) -> None:
         if after is not None and _is_asked(after):

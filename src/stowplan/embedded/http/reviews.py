@@ -203,17 +203,14 @@ def _place(api: Api, reference: Object | None, account: Stored) -> Place:
     stored = api.store.get(resource, account.namespace if resource.is_namespaced else "", name)
     if stored is None:
         raise not_found(resource, name)
-    _check_bound(kind, stored, account, reference.get("uid") or "")
-    return Place(account.namespace, owner, **{kind.lower(): Bound(stored.name, stored.uid)})
-
-
-def _check_bound(kind: str, stored: Stored, account: Stored, uid: str) -> None:
+    uid = reference.get("uid") or ""
     if kind == "Pod" and (stored.object.get("spec") or {}).get("serviceAccountName") != account.name:
         problem = f'cannot bind token for serviceaccount "{account.name}" to pod running with different serviceaccount'
         raise bad_request(f"{problem} name.")
     if uid and uid != stored.uid:
         problem = f"the UID in the bound object reference ({uid}) does not match the UID in record. The object might"
         raise _conflict("", kind, stored.name, f"{problem} have been deleted and then recreated")
+    return Place(account.namespace, owner, **{kind.lower(): Bound(stored.name, stored.uid)})
 
 
 def _conflict(group: str, kind: str, name: str, problem: str) -> StatusError:

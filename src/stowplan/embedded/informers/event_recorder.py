@@ -115,7 +115,18 @@ class Failures:
     def tell(self, key: ObjectKey, error: Exception, does: str = "will be tried again") -> None:
         """Say that an object failed; the same again is counted by the event, and not logged another time."""
         try:
-            self._tell(key, error, does)
+            problem = error.message if isinstance(error, StatusError) else f"{type(error).__name__}: {error}"
+            resource, namespace, name = self._locate(key)
+            if self._told.get(key) != problem:
+                self._told[key] = problem
+                where = f"{resource.qualified} {namespace}/{name}" if namespace else f"{resource.qualified} {name}"
+                # Refusals explain themselves; what nobody thought of is to be found by where it happened.
+                trace = None if isinstance(error, StatusError) else error
+                _log.warning("%s: %s failed and %s: %s", self._recorder.component, where, does, problem, exc_info=trace)
+                _forget_oldest(self._told)
+            stored = self._recorder.api.store.get(resource, namespace, name)
+            if stored is not None:
+                self._recorder.warning(resource, stored.object, "FailedSync", problem[:_LONGEST_MESSAGE])
         except Exception:
             _log.exception("%s: %s/%s failed, which cannot be told in an event", self._recorder.component, *key)
 
@@ -123,20 +134,6 @@ class Failures:
         """Take note that an object does not fail any more."""
         if self._told:
             self._told.pop(key, None)
-
-    def _tell(self, key: ObjectKey, error: Exception, does: str) -> None:
-        problem = error.message if isinstance(error, StatusError) else f"{type(error).__name__}: {error}"
-        resource, namespace, name = self._locate(key)
-        if self._told.get(key) != problem:
-            self._told[key] = problem
-            where = f"{resource.qualified} {namespace}/{name}" if namespace else f"{resource.qualified} {name}"
-            # Refusals explain themselves; what nobody thought of is to be found by where it happened.
-            trace = None if isinstance(error, StatusError) else error
-            _log.warning("%s: %s failed and %s: %s", self._recorder.component, where, does, problem, exc_info=trace)
-            _forget_oldest(self._told)
-        stored = self._recorder.api.store.get(resource, namespace, name)
-        if stored is not None:
-            self._recorder.warning(resource, stored.object, "FailedSync", problem[:_LONGEST_MESSAGE])
 
 
 def _forget_oldest(remembered: dict[Any, Any]) -> None:

@@ -132,6 +132,8 @@ def _read_volume(stored: Stored) -> KnownVolume:
 def _read_claim(stored: Stored) -> KnownClaim:
     obj = stored.object
     spec, annotations = obj["spec"], reading.mapping(obj, "metadata", "annotations")
+    # Without a selector any volume will do.
+    written = spec.get("selector")
     return KnownClaim(
         namespace=stored.namespace,
         name=stored.name,
@@ -140,7 +142,7 @@ def _read_claim(stored: Stored) -> KnownClaim:
         modes=tuple(reading.texts(spec, "accessModes")),
         volume_mode=reading.text(spec, "volumeMode") or "Filesystem",
         size=_size(reading.mapping(spec, "resources", "requests")),
-        selector=_selector(spec),
+        selector=EVERYTHING if written is None else compile_label_selector(decode.convert(LabelSelector, written)),
         volume=reading.text(spec, "volumeName"),
         is_bind_completed=BIND_COMPLETED in annotations,
         selected_node=annotations.get(SELECTED_NODE, ""),
@@ -163,9 +165,3 @@ def _read_class(stored: Stored) -> KnownClass:
 
 def _size(amounts: Object) -> Quantity:
     return Quantity.parse(str(amounts.get("storage", "0")))
-
-
-def _selector(spec: Object) -> Selector:
-    """Compile the selector of a claim; without one any volume will do."""
-    written = spec.get("selector")
-    return EVERYTHING if written is None else compile_label_selector(decode.convert(LabelSelector, written))

@@ -97,7 +97,12 @@ def parse(text: str, zone_name: str = "") -> Schedule:
         raise ScheduleError("cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
     zone = _zone(zone_name)
     if text.startswith(_EVERY):
-        return _fixed(text, zone)
+        try:
+            # Shorter than a second, and parts of one, do not count.
+            seconds = max(1, int(duration.parse(text.removeprefix(_EVERY)).seconds))
+        except ValueError as problem:
+            raise ScheduleError(f"failed to parse duration {text}: {problem}") from None
+        return Schedule((), (), frozenset(), frozenset(), frozenset(), True, zone, timedelta(seconds=seconds))
     if text.startswith("@") and text not in _MACROS:
         raise ScheduleError(f"unrecognized descriptor: {text}")
     fields = _MACROS.get(text, text).split()
@@ -120,15 +125,6 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name or "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ScheduleError(f"unknown time zone {name}") from None
-
-
-def _fixed(text: str, zone: ZoneInfo) -> Schedule:
-    try:
-        # Shorter than a second, and parts of one, do not count.
-        seconds = max(1, int(duration.parse(text.removeprefix(_EVERY)).seconds))
-    except ValueError as problem:
-        raise ScheduleError(f"failed to parse duration {text}: {problem}") from None
-    return Schedule((), (), frozenset(), frozenset(), frozenset(), True, zone, timedelta(seconds=seconds))
 
 
 def _has_star(part: str) -> bool:

@@ -48,7 +48,15 @@ def changed(resource: Resource, obj: Object, before: Object, subresource: str) -
     """The object after a change to one part of it; the metadata is the new one where the part allows it."""
     if subresource == STATUS:
         if resource.qualified in _FIXED:
-            _check_undecided(resource, obj, before)
+            # Refuse a decision that does not come by the path for it.
+            kinds, old = (
+                [each.get("type") for each in (one.get(STATUS) or {}).get("conditions", ())] for one in (obj, before)
+            )
+            for kind in _DECISIONS:
+                if kinds.count(kind) > old.count(kind):
+                    problem = f'Forbidden: updates may not add a condition of type "{kind}"'
+                    cause = Cause("FieldValueForbidden", "status.conditions", problem)
+                    raise invalid(resource, before["metadata"]["name"], [cause])
         return _with_status(resource, obj, before)
     if subresource == FINALIZE:
         spec = {**before.get("spec", {}), "finalizers": (obj.get("spec") or {}).get("finalizers") or []}
@@ -64,16 +72,6 @@ def changed(resource: Resource, obj: Object, before: Object, subresource: str) -
         else:
             obj.pop(STATUS, None)
     return obj
-
-
-def _check_undecided(resource: Resource, obj: Object, before: Object) -> None:
-    """Refuse a decision that does not come by the path for it."""
-    kinds, old = ([each.get("type") for each in (one.get(STATUS) or {}).get("conditions", ())] for one in (obj, before))
-    for kind in _DECISIONS:
-        if kinds.count(kind) > old.count(kind):
-            problem = f'Forbidden: updates may not add a condition of type "{kind}"'
-            cause = Cause("FieldValueForbidden", "status.conditions", problem)
-            raise invalid(resource, before["metadata"]["name"], [cause])
 
 
 def count_generation(resource: Resource, obj: Object, before: Object | None) -> None:

@@ -55,7 +55,14 @@ def _put(api: Api, target: Target, found: Object, scale: Object, options: Option
     if replicas < 0:
         problem = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise invalid(SCALES, target.name, [Cause("FieldValueInvalid", "spec.replicas", problem)])
-    _set(found, _paths(target.resource).spec_replicas, replicas)
+    obj = found
+    *parents, last = _paths(target.resource).spec_replicas
+    for key in parents:
+        child = obj.get(key)
+        if not isinstance(child, dict):
+            child = obj[key] = {}
+        obj = child
+    obj[last] = replicas
     return _show(target.resource, api.replace(target, found, options))
 
 
@@ -99,13 +106,3 @@ def _selector_text(resource: Resource, obj: Object) -> str:
 
 def _number(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _set(obj: Any, path: tuple[str, ...], value: int) -> None:
-    *parents, last = path
-    for key in parents:
-        child = obj.get(key)
-        if not isinstance(child, dict):
-            child = obj[key] = {}
-        obj = child
-    obj[last] = value

@@ -103,22 +103,19 @@ class Incoming(msgspec.Struct, frozen=True):
 
     def content(self) -> Object:
         """The body as an object. Raise StatusError if it is none, or in a format that is not understood."""
-        content = self._decoded(self._media_type())
+        # What the body is. One that does not say so is what a web page can send without asking first.
+        named = self.content_type.partition(";")[0].strip().lower()
+        content = self._decoded(JSON if not named and _MEANS_JSON.match(self.user_agent) else named)
         if not isinstance(content, dict):
             raise bad_request("the body of the request is not an object: send one as JSON or YAML")
         return content
-
-    def _media_type(self) -> str:
-        """What the body is. One that does not say so is what a web page can send without asking first."""
-        named = self.content_type.partition(";")[0].strip().lower()
-        return JSON if not named and _MEANS_JSON.match(self.user_agent) else named
 
     def _decoded(self, media_type: str) -> Any:
         try:
             if media_type == JSON:
                 return json_values.read(self.body)
             if media_type in _YAML:
-                return _from_yaml(self.body)
+                return json_values.read(self.body if is_json(self.body) else yaml_worker.converted(self.body))
             if media_type == protobuf.MEDIA_TYPE:
                 return protobuf.read(self.body)
         except (ValueError, TypeError, RecursionError) as error:
@@ -177,10 +174,6 @@ class Later:
 
 def refusal(error: StatusError) -> Answer:
     return Answer(error.code, msgspec.json.encode(error.status()))
-
-
-def _from_yaml(body: bytes) -> Any:
-    return json_values.read(body if is_json(body) else yaml_worker.converted(body))
 
 
 def _invalid(problem: str) -> StatusError:

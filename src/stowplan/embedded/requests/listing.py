@@ -74,7 +74,7 @@ def read_page(store: Store, target: Target, request: Incoming) -> Page:
     items, is_more = _take(found, selection, limit)
     if not is_more:
         return Page(items, version)
-    remaining = _count(found) + 1 if selection.is_everything else None
+    remaining = sum(1 for _ in found) + 1 if selection.is_everything else None
     return Page(items, version, _token(target, version, items), remaining)
 
 
@@ -217,10 +217,6 @@ def _take(found: Iterator[Stored], selection: Selection, limit: int) -> tuple[li
                 return items, True
             items.append(stored)
     return items, False
-
-
-def _count(found: Iterator[Stored]) -> int:
-    return sum(1 for _ in found)
 
 
 def _encode(token: _Token) -> str:

@@ -35,7 +35,7 @@ class Selection:
     @classmethod
     def parse(cls, resource: Resource, label_selector: str, field_selector: str) -> Selection:
         """Read both selectors. Raise StatusError 400 if one is malformed or names a field that is not selectable."""
-        terms = tuple(_parse_terms(field_selector))
+        terms = tuple([_parse_term(part, field_selector) for part in _split(field_selector) if part])
         for term in terms:
             if term.path not in (_NAME, _NAMESPACE, *resource.fields):
                 raise bad_request(
@@ -73,10 +73,6 @@ def _parse_labels(text: str) -> Selector:
         return selectors.parse_selector(text)
     except SelectorError as error:
         raise bad_request(str(error)) from None
-
-
-def _parse_terms(text: str) -> list[Term]:
-    return [_parse_term(part, text) for part in _split(text) if part]
 
 
 def _split(text: str) -> list[str]:

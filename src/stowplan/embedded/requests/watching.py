@@ -98,6 +98,7 @@ def open_watch(store: Store, target: Target, request: Incoming, rendering: Rende
         # The server has lost its data since; whoever watches has to list again.
         raise expired(f"too large resource version: {version}, current: {store.version}")
     since = version if version and has_start else store.version
+    seconds = request.number("timeoutSeconds")
     return Watch(
         store.feed(target.resource, since, namespace),
         selection,
@@ -107,7 +108,7 @@ def open_watch(store: Store, target: Target, request: Incoming, rendering: Rende
         initial,
         bool(request.flag("allowWatchBookmarks")),
         bool(sends_initial) and bool(request.flag("allowWatchBookmarks")),
-        _timeout(request),
+        _DEFAULT_TIMEOUT_SECONDS if not seconds or seconds < 0 else min(seconds, _LONGEST_TIMEOUT_SECONDS),
     )
 
 
@@ -195,11 +196,6 @@ async def _wait(feed: Feed, seconds: float) -> None:
             await feed.wait()
     except TimeoutError:
         pass
-
-
-def _timeout(request: Incoming) -> float:
-    seconds = request.number("timeoutSeconds")
-    return _DEFAULT_TIMEOUT_SECONDS if not seconds or seconds < 0 else min(seconds, _LONGEST_TIMEOUT_SECONDS)
 
 
 def _check(request: Incoming) -> bool | None:

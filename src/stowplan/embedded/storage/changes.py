@@ -9,7 +9,7 @@ from bisect import bisect_right
 from operator import attrgetter
 from typing import Final
 
-from stowplan.embedded.objects.errors import StatusError, expired
+from stowplan.embedded.objects.errors import expired
 from stowplan.embedded.storage.notifier import Notifier
 from stowplan.embedded.storage.stored import Change
 
@@ -54,7 +54,7 @@ class ChangeLog:
     def position_after(self, version: int) -> int:
         """Where the changes after a version begin. Raise StatusError 410 if some of them are gone."""
         if version < self.floor:
-            raise too_old(version, self.last_version)
+            raise expired(f"too old resource version: {version} ({self.last_version})")
         return self._dropped + bisect_right(self._changes, version, key=attrgetter("version"))
 
     def read(self, position: int, end: int | None = None) -> list[Change]:
@@ -74,9 +74,6 @@ class ChangeLog:
             left -= _size(self._changes[count])
             count += 1
         self._bytes = left
-        self._drop(count)
-
-    def _drop(self, count: int) -> None:
         if count == 0:
             return
         self.floor = self._changes[count - 1].version
@@ -137,7 +134,3 @@ class Feed:
 
 def _size(change: Change) -> int:
     return len(change.stored.body) + _LABEL_BYTES * len(change.stored.labels)
-
-
-def too_old(version: int, current: int) -> StatusError:
-    return expired(f"too old resource version: {version} ({current})")
