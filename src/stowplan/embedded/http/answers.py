@@ -8,6 +8,8 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, Protocol
 
+import msgspec
+
 from stowplan.embedded.http.requests import Head, Request
 from stowplan.embedded.identity.users import Certificate, User
 from stowplan.embedded.objects.errors import StatusError
@@ -23,15 +25,11 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _log = logging.getLogger(__name__)
 
 
-class Admission(Protocol):
-    """What was found out about a request before its body came."""
+class Admission(msgspec.Struct, frozen=True):
+    """What was found out about a request before its body came: who asks, and why that is refused, if it is."""
 
-    @property
-    def user(self) -> User: ...
-
-    @property
-    def problem(self) -> StatusError | None:
-        """Why it is refused; None if it is not."""
+    user: User
+    problem: StatusError | None = None
 
 
 class Respond(Protocol):

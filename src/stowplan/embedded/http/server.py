@@ -13,8 +13,6 @@ from functools import partial
 from typing import Final, cast
 from urllib.parse import parse_qsl
 
-import msgspec
-
 from stowplan.embedded.authorization import impersonation
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.http import pages
@@ -27,7 +25,7 @@ from stowplan.embedded.http.origin import OwnOrigin, is_loopback
 from stowplan.embedded.http.requests import Head, Request
 from stowplan.embedded.http.verbs import Verbs
 from stowplan.embedded.identity import service_tokens
-from stowplan.embedded.identity.users import ANONYMOUS, UNKNOWN, Certificate, User
+from stowplan.embedded.identity.users import ANONYMOUS, UNKNOWN, Certificate
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.registry.precedence import Precedence
@@ -135,13 +133,6 @@ def check_address(options: ServerOptions) -> None:
         )
 
 
-class _Admission(msgspec.Struct, frozen=True):
-    """Who asks, and why that is refused, if it is."""
-
-    user: User
-    problem: StatusError | None = None
-
-
 class _Door:
     """Lets in whom the server knows; everybody may ask how it is."""
 
@@ -167,18 +158,18 @@ class _Door:
         try:
             self._origin.check(headers)
         except StatusError as error:
-            return _Admission(UNKNOWN, error)
+            return Admission(UNKNOWN, error)
         try:
             user = self._authenticator.asking(headers.get("authorization", ""), certificate)
         except StatusError as error:
             is_health = pages.is_health(split_path(head.target.partition("?")[0]))
-            return _Admission(ANONYMOUS) if is_health else _Admission(UNKNOWN, error)
+            return Admission(ANONYMOUS) if is_health else Admission(UNKNOWN, error)
         if not impersonation.is_wanted(headers):
-            return _Admission(user)
+            return Admission(user)
         try:
-            return _Admission(impersonation.stand_in(self._authorizer, user, headers))
+            return Admission(impersonation.stand_in(self._authorizer, user, headers))
         except StatusError as error:
-            return _Admission(user, error)
+            return Admission(user, error)
 
     def respond(
         self, request: Request, certificate: Certificate, admission: Admission | None = None

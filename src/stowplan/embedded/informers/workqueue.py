@@ -11,8 +11,9 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from stowplan.embedded.informers.event_recorder import Failures
 from stowplan.embedded.informers.informer import SharedInformer
 from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.objects.errors import StatusError
@@ -104,14 +105,6 @@ class WorkQueue:
 Reconcile = Callable[[ObjectKey], float | None]
 
 
-class Reporting(Protocol):
-    """Hears which keys fail, and which do not any more."""
-
-    def tell(self, key: ObjectKey, error: Exception) -> None: ...
-
-    def forget(self, key: ObjectKey) -> None: ...
-
-
 @dataclass(slots=True)
 class Worker:
     """Works off one queue, always with the informers it was given up to date; `failures` hears of what fails."""
@@ -119,7 +112,7 @@ class Worker:
     queue: WorkQueue
     reconcile: Reconcile
     informers: Sequence[SharedInformer[Any]]
-    failures: Reporting
+    failures: Failures
 
     async def run(self) -> None:
         """Work for ever; a key that fails comes back later."""

@@ -38,22 +38,6 @@ from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import Schema
 from stowplan.model import json_values
 
-__all__ = [
-    "APPLY_PATCH",
-    "JSON_PATCH",
-    "MAX_MANAGER_BYTES",
-    "MERGE_PATCH",
-    "STRATEGIC_MERGE_PATCH",
-    "Author",
-    "Patch",
-    "apply",
-    "check_options",
-    "is_tracked",
-    "manager_name",
-    "note_creation",
-    "note_update",
-]
-
 MAX_MANAGER_BYTES = 128
 
 

@@ -19,7 +19,7 @@ Path = tuple[str, ...]
 FieldSet = frozenset[Path]
 
 EMPTY: FieldSet = frozenset()
-_SELF = "."
+SELF = "."
 
 
 def field(name: str) -> str:
@@ -40,19 +40,24 @@ def index(position: int) -> str:
 
 def encode(fields: FieldSet) -> Object:
     """Write a set in the `fieldsV1` form."""
+    return _without_needless_marks(tree(fields))
+
+
+def tree(fields: FieldSet) -> Object:
+    """Paths by their elements; the key `SELF` marks one that ends there."""
     root: Object = {}
     for path in fields:
         node = root
         for element in path:
             node = node.setdefault(element, {})
-        node[_SELF] = {}
-    return _without_needless_marks(root)
+        node[SELF] = {}
+    return root
 
 
 def _without_needless_marks(node: Object) -> Object:
     """Keep the mark of a path that is owned only where it has children too; put what is there in order."""
-    children = {name: _without_needless_marks(node[name]) for name in sorted(node) if name != _SELF}
-    return {_SELF: {}, **children} if children and _SELF in node else children
+    children = {name: _without_needless_marks(node[name]) for name in sorted(node) if name != SELF}
+    return {SELF: {}, **children} if children and SELF in node else children
 
 
 def decode(fields: Any) -> FieldSet:
@@ -63,8 +68,8 @@ def decode(fields: Any) -> FieldSet:
 def _read(node: Any, path: Path) -> Iterator[Path]:
     if not isinstance(node, dict):
         raise ValueError(f"the fields under {spell(path) or 'the root'} are not an object")
-    children = [name for name in node if name != _SELF]
-    if path and (_SELF in node or not children):
+    children = [name for name in node if name != SELF]
+    if path and (SELF in node or not children):
         yield path
     for name in children:
         yield from _read(node[name], (*path, _normal(name)))
@@ -122,7 +127,11 @@ def _ways(fields: Iterable[Path], schema: Schema) -> Iterator[Path]:
     for path in fields:
         at = schema
         for depth, element in enumerate(path[:-1], start=1):
-            is_field = element.startswith("f:")
-            if is_field and (not at.is_free or element[2:] in at.fields):
+            if element.startswith("f:") and (not at.is_free or element[2:] in at.fields):
                 yield path[:depth]
-            at = at.at(element[2:]) if is_field else at.of_items
+            at = below(at, element)
+
+
+def below(schema: Schema, element: str) -> Schema:
+    """The type of what an element names in a value."""
+    return schema.at(element[2:]) if element.startswith("f:") else schema.of_items

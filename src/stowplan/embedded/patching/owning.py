@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Final
 
 from stowplan.embedded.patching import field_sets
-from stowplan.embedded.patching.field_sets import FieldSet, Path
+from stowplan.embedded.patching.field_sets import FieldSet, Path, below
 from stowplan.embedded.types.schema import ListType, Schema
 
 
@@ -36,9 +36,13 @@ def element_of(value: Any, schema: Schema, position: int) -> str:
     return field_sets.item(known) if known else field_sets.index(position)
 
 
-def elements_of(values: list[Any], schema: Schema) -> list[str]:
-    """Name all items of a list."""
-    return [element_of(value, schema, position) for position, value in enumerate(values)]
+def members(value: Any, schema: Schema) -> list[tuple[str, Any]] | None:
+    """What a value consists of, each part with the element that names it; None for what is owned as a whole."""
+    if isinstance(value, dict) and not schema.is_atomic:
+        return [(field_sets.field(name), part) for name, part in value.items()]
+    if isinstance(value, list) and schema.list_type is not ListType.ATOMIC:
+        return [(element_of(part, schema, position), part) for position, part in enumerate(value)]
+    return None
 
 
 def _known_keys(value: Any, schema: Schema) -> dict[str, Any]:
@@ -53,8 +57,8 @@ def check(value: Any, schema: Schema, path: Path = ()) -> None:
     if isinstance(value, dict):
         if schema.list_type is not ListType.ATOMIC:
             raise MalformedValueError(path, "expected list, got a map")
-        for name, below in value.items():
-            check(below, schema.at(name), (*path, field_sets.field(name)))
+        for name, part in value.items():
+            check(part, schema.at(name), (*path, field_sets.field(name)))
     elif isinstance(value, list):
         if schema.fields or schema.is_atomic:
             raise MalformedValueError(path, "expected map, got a list")
@@ -100,24 +104,15 @@ def fields_of(value: Any, schema: Schema) -> FieldSet:
 
 
 def _fields(value: Any, schema: Schema, path: Path) -> Iterator[Path]:
-    match value:
-        case dict() if not schema.is_atomic:
-            for name, below in value.items():
-                yield from _fields_of_member(name, below, schema, path)
-        case list() if schema.list_type is not ListType.ATOMIC:
-            for element, below in zip(elements_of(value, schema), value, strict=True):
-                yield (*path, element)
-                yield from _fields(below, schema.of_items, (*path, element))
-        case _ if path:
-            yield path
-
-
-def _fields_of_member(name: str, value: Any, schema: Schema, path: Path) -> Iterator[Path]:
-    here = (*path, field_sets.field(name))
-    is_undeclared = schema.is_free and name not in schema.fields
-    if value is None or value == {} or is_undeclared:
-        yield here
-    yield from _fields(value, schema.at(name), here)
+    found = members(value, schema)
+    if found is None and path:
+        yield path
+    for element, part in found or ():
+        here = (*path, element)
+        is_undeclared = schema.is_free and element[2:] not in schema.fields
+        if isinstance(value, list) or part is None or part == {} or is_undeclared:
+            yield here
+        yield from _fields(part, below(schema, element), here)
 
 
 @dataclass(slots=True)
@@ -140,68 +135,39 @@ def _compare(before: Any, after: Any, schema: Schema, path: Path, found: Differe
     if before is after:
         return
     pairs = _pairs(before, after, schema)
-    if pairs is None:
-        _note_leaf(before, after, path, found)
-        return
-    for element, left, right, below in pairs:
-        _compare(left, right, below, (*path, element), found)
-    if path and before is ABSENT:
-        found.added.add(path)
-    elif path and after is ABSENT:
-        found.removed.add(path)
-
-
-def _note_leaf(before: Any, after: Any, path: Path, found: Difference) -> None:
+    for element, left, right in pairs or ():
+        _compare(left, right, below(schema, element), (*path, element), found)
     if not path:
         return
     if before is ABSENT:
         found.added.add(path)
     elif after is ABSENT:
         found.removed.add(path)
-    elif before != after or isinstance(before, bool) != isinstance(after, bool):
+    elif pairs is None and (before != after or isinstance(before, bool) != isinstance(after, bool)):
         found.changed.add(path)
 
 
-_Pairs = list[tuple[str, Any, Any, Schema]]
-
-
-def _pairs(before: Any, after: Any, schema: Schema) -> _Pairs | None:
+def _pairs(before: Any, after: Any, schema: Schema) -> list[tuple[str, Any, Any]] | None:
     """The members of both values side by side, or nothing if they are to be compared as they are."""
     sides = [side for side in (before, after) if side is not ABSENT and side is not None]
     # Two empty ones are compared as they are, for that tells an empty one from null.
-    if not any(sides):
+    if not any(sides) or len(set(map(type, sides))) > 1 or members(sides[0], schema) is None:
         return None
-    if all(isinstance(side, dict) for side in sides) and not schema.is_atomic:
-        return _map_pairs(before, after, schema)
-    if all(isinstance(side, list) for side in sides) and schema.list_type is not ListType.ATOMIC:
-        return _list_pairs(before, after, schema)
-    return None
-
-
-def _map_pairs(before: Any, after: Any, schema: Schema) -> _Pairs:
-    left = before if isinstance(before, dict) else {}
-    right = after if isinstance(after, dict) else {}
-    names = [*left, *(name for name in right if name not in left)]
-    return [(field_sets.field(n), left.get(n, ABSENT), right.get(n, ABSENT), schema.at(n)) for n in names]
-
-
-def _list_pairs(before: Any, after: Any, schema: Schema) -> _Pairs:
     left, right = _by_element(before, schema), _by_element(after, schema)
     elements = [*left, *(element for element in right if element not in left)]
-    return [(e, left.get(e, ABSENT), right.get(e, ABSENT), schema.of_items) for e in elements]
+    return [(element, left.get(element, ABSENT), right.get(element, ABSENT)) for element in elements]
 
 
-def _by_element(values: Any, schema: Schema) -> dict[str, Any]:
-    """The items of a list by name; those that share a name, which only validation keeps out, count as one list."""
+def _by_element(value: Any, schema: Schema) -> dict[str, Any]:
+    """The members of a value by name; items that share one, which only validation keeps out, count as one list."""
     found: dict[str, Any] = {}
-    items = values if isinstance(values, list) else []
     doubled: set[str] = set()
-    for element, value in zip(elements_of(items, schema), items, strict=True):
+    for element, part in members(value, schema) or ():
         if element in doubled:
-            found[element].append(value)
+            found[element].append(part)
         elif element in found:
             doubled.add(element)
-            found[element] = [found[element], value]
+            found[element] = [found[element], part]
         else:
-            found[element] = value
+            found[element] = part
     return found

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError, bad_request
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching import field_sets, managed_fields, merging, owning
@@ -77,9 +78,7 @@ def _check(application: Application) -> None:
 
 
 def _naming(application: Application) -> str:
-    metadata = application.wanted.get("metadata")
-    named = metadata if isinstance(metadata, dict) else {}
-    resource = application.resource
+    named, resource = reading.mapping(application.wanted, "metadata"), application.resource
     what = f"{resource.group}/{resource.version}, Kind={resource.kind}"
     return f"{named.get('namespace', '')}/{named.get('name', '')}; {what}"
 
@@ -168,9 +167,7 @@ def _from_last_applied(application: Application, live: Object) -> FieldSet:
 
 
 def _annotations(obj: Object) -> Object:
-    metadata = obj.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return annotations if isinstance(annotations, dict) else {}
+    return reading.mapping(obj, "metadata", "annotations")
 
 
 def _keep_last_applied(application: Application, outcome: Object) -> None:

@@ -79,10 +79,6 @@ class Api:
         """Follow what changes from now on."""
         return self.store.feed(resource, self.store.version, namespace)
 
-    def list_and_watch(self, resource: Resource, namespace: str | None = None) -> tuple[Objects, Feed]:
-        """What is there now, and what changes after."""
-        return self.list(resource, namespace), self.watch(resource, namespace)
-
     def create(
         self, resource: Resource, namespace: str, obj: Object, *, dry_run: bool = False, user: str = ""
     ) -> Object:

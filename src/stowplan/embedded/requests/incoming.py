@@ -15,7 +15,8 @@ from stowplan.embedded.identity.users import ANONYMOUS, User
 from stowplan.embedded.objects import yaml_worker
 from stowplan.embedded.objects.errors import StatusError, bad_request
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.patching import APPLY_PATCH, MAX_MANAGER_BYTES, manager_name
+from stowplan.embedded.patching import MAX_MANAGER_BYTES, manager_name
+from stowplan.embedded.patching.patch import APPLY_PATCH
 from stowplan.embedded.protobuf import reading as protobuf
 from stowplan.embedded.requests.request import Options
 from stowplan.model import json_values

@@ -110,20 +110,6 @@ class Feed:
         """Let others have their turn while there is still something to drain."""
         await self._log.notifier(is_outside=self.is_outside).give_way()
 
-    async def take(self) -> list[Change]:
-        """Wait for changes and take them all."""
-        while not (changes := self.drain()):
-            await self.wait()
-        return changes
-
-    def __aiter__(self) -> Feed:
-        return self
-
-    async def __anext__(self) -> Change:
-        while not (changes := self._take(self._position + 1)):
-            await self.wait()
-        return changes[0]
-
     def _take(self, end: int) -> list[Change]:
         changes = self._log.read(self._position, end)
         self._position += len(changes)
