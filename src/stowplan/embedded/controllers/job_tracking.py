@@ -96,12 +96,6 @@ def _write(status: Object, noted: dict[str, list[str]]) -> None:
     status[_UNCOUNTED] = {kind: uids for kind, uids in noted.items() if uids}
 
 
-def completion_index(pod: KnownPod) -> int | None:
-    """Read the completion index of a pod."""
-    text = pod.annotations.get(COMPLETION_INDEX, "")
-    return int(text) if _INDEX.fullmatch(text) else None
-
-
 def parse_indexes(text: str) -> list[Interval]:
     """Read a set of indexes; parts that make no sense are left out."""
     parts = filter(None, map(_INDEXES.fullmatch, text.split(",")))
@@ -110,8 +104,9 @@ def parse_indexes(text: str) -> list[Interval]:
 
 def with_indexes_of(text: str, pods: Iterable[KnownPod]) -> list[Interval]:
     """Read a set of indexes, and add those of some pods."""
-    indexes = {completion_index(pod) for pod in pods}
-    return merge_intervals([*parse_indexes(text), *((index, index) for index in indexes if index is not None)])
+    written = {pod.annotations.get(COMPLETION_INDEX, "") for pod in pods}
+    indexes = [int(each) for each in written if _INDEX.fullmatch(each)]
+    return merge_intervals([*parse_indexes(text), *((index, index) for index in indexes)])
 
 
 def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:

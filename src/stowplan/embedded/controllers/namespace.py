@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from stowplan.embedded.informers import conditions
 from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.informer import Extract
 from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
@@ -24,7 +25,7 @@ class NamespaceController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context, "namespace-controller", find_resource(context.api, "v1", "Namespace"))
-        self._inform(self._resource, _read_terminating, self._on_namespace)
+        self._inform(self._resource, _read_terminating, self._enqueue)
 
     def reconcile(self, key: ObjectKey) -> float | None:
         """Delete what is left; return when to look again, None when the namespace is gone."""
@@ -89,10 +90,6 @@ class NamespaceController(Controller):
         if is_changed:
             self._update(self._resource, obj, "status")
 
-    def _on_namespace(self, _: str | None, after: str | None) -> None:
-        if after is not None:
-            self._queue.add(("", after))
-
 
 def _finalizers(remaining: dict[str, list[Stored]]) -> dict[str, int]:
     """Count the objects that each finalizer holds."""
@@ -105,5 +102,5 @@ def _finalizers(remaining: dict[str, list[Stored]]) -> dict[str, int]:
     )
 
 
-def _read_terminating(stored: Stored) -> str | None:
-    return stored.name if b'"deletionTimestamp"' in stored.body else None
+def _read_terminating(stored: Stored) -> Extract | None:
+    return Extract(*stored.key) if b'"deletionTimestamp"' in stored.body else None

@@ -20,13 +20,12 @@ from stowplan.embedded.informers.pods import DELETION_COST, KnownPod, matching
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
+from stowplan.embedded.registry.metadata import spell
 from stowplan.model.selectors import Selector
 
 #: What the API server leaves of a name to put five random characters behind.
 _LONGEST_PREFIX = 58
 _PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
-#: They spell no words.
-_HASH_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 _HASH_LENGTH = 10
 
 
@@ -176,12 +175,7 @@ def pod_from_template(template: Object, workload: WorkloadObject, naming: PodNam
 def compute_hash(template: Any, collision_count: int = 0) -> str:
     """Name a pod template: equal ones have equal names; the collision count tells apart others that would too."""
     canonical = msgspec.json.encode([template, collision_count], order="sorted")
-    number = int.from_bytes(hashlib.sha256(canonical).digest()[:8])
-    characters = []
-    for _ in range(_HASH_LENGTH):
-        number, digit = divmod(number, len(_HASH_CHARACTERS))
-        characters.append(_HASH_CHARACTERS[digit])
-    return "".join(characters)
+    return spell(int.from_bytes(hashlib.sha256(canonical).digest()[:8]), _HASH_LENGTH)
 
 
 def create_hashed(api: Api, resource: Resource, workload: WorkloadObject, make: Callable[[int], Object]) -> Object:

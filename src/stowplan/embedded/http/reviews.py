@@ -26,7 +26,8 @@ from stowplan.model.timestamps import format_time
 _EVERYTHING: Final = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
 _EVERY_PATH: Final = {"verbs": ["*"], "nonResourceURLs": ["*"]}
 _ALLOWED: Final = {"allowed": True, "reason": "everybody who has come in may do everything in this cluster"}
-_REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
+#: The groups of what is only answered, and not kept.
+REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 #: What is sent to ask for the token of a service account.
 TOKEN_REQUEST: Final = Resource("authentication.k8s.io", "v1", "TokenRequest", "tokenrequests", "tokenrequest")
 _USUAL_SECONDS: Final = 3600
@@ -34,10 +35,6 @@ _FEWEST_SECONDS: Final = 600
 _MOST_SECONDS: Final = 2**32
 #: What a token may be bound to, and the claim that says so.
 _BINDABLE: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
-
-
-def is_review(resource: Resource) -> bool:
-    return resource.group in _REVIEWS
 
 
 class Reviews:

@@ -193,34 +193,25 @@ class _Door:
         if admission.problem is not None:
             return self._noted(request, incoming, refusal(admission.problem))
         if is_long_yaml(incoming):
-            return Later(partial(self._respond_to_yaml, request, incoming))
+            return Later(partial(self._respond_later, request, incoming, None))
         return self._noted(request, incoming, self._verbs.answer(incoming))
-
-    async def _respond_to_yaml(self, request: Request, incoming: Incoming) -> Answer:
-        """Have the body turned into JSON first, for those who may do what they ask for."""
-        answer = _LEFT
-        try:
-            if self._authorizer is not None:
-                self._authorizer.check(incoming)
-            incoming = in_json(incoming, await self.yaml_workers.convert(incoming.body))
-            given = cast("Answer | Later", self._verbs.answer(incoming))
-            answer = await given.work() if isinstance(given, Later) else given
-        except StatusError as error:
-            answer = refusal(error)
-        finally:
-            self._note(request, incoming, answer)
-        return answer
 
     def _noted(self, request: Request, incoming: Incoming, answer: Answer | Later | Watch) -> Answer | Later | Watch:
         if isinstance(answer, Later):
-            return Later(partial(self._respond_later, answer, request, incoming))
+            return Later(partial(self._respond_later, request, incoming, answer))
         self._note(request, incoming, answer)
         return answer
 
-    async def _respond_later(self, later: Later, request: Request, incoming: Incoming) -> Answer:
+    async def _respond_later(self, request: Request, incoming: Incoming, given: Answer | Later | None) -> Answer:
+        """Wait for an answer; where there is none yet, the body is turned into JSON first, for those who may ask."""
         answer = _LEFT
         try:
-            answer = await later.work()
+            if given is None:
+                if self._authorizer is not None:
+                    self._authorizer.check(incoming)
+                incoming = in_json(incoming, await self.yaml_workers.convert(incoming.body))
+                given = cast("Answer | Later", self._verbs.answer(incoming))
+            answer = await given.work() if isinstance(given, Later) else given
         except StatusError as error:
             answer = refusal(error)
         finally:

@@ -20,7 +20,7 @@ from stowplan.embedded.admission import chain, quota
 from stowplan.embedded.custom import definitions
 from stowplan.embedded.objects.errors import StatusError, already_exists, not_found
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, Author, Patch
+from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, Author, Patch, copied
 from stowplan.embedded.registry import deletion, metadata, parts
 from stowplan.embedded.registry.deletion import DeleteOptions
 from stowplan.embedded.registry.metadata import Draw, make_name
@@ -28,7 +28,6 @@ from stowplan.embedded.requests.request import TRUSTED, Options, Target
 from stowplan.embedded.storage import conversion
 from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.storage.store import Feed, Store, Stored
-from stowplan.model import json_values
 from stowplan.model.timestamps import format_time
 
 #: A PUT creates these if they are not there.
@@ -69,7 +68,7 @@ class Api:
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
         """Read an object. Raise StatusError 404 if it is not there."""
-        return conversion.to_serve(resource, self._found(Target(resource, namespace, name)))
+        return conversion.to_serve(resource, self.found(Target(resource, namespace, name)))
 
     def list(self, resource: Resource, namespace: str | None = None) -> Objects:
         """Every object of a resource, or of one namespace, in no particular order."""
@@ -84,12 +83,12 @@ class Api:
     ) -> Object:
         """Create an object; the caller's stays as it was."""
         return self.insert(
-            Target(resource, namespace), copy(obj), Options(is_dry_run=dry_run, user=user, is_trusted=True)
+            Target(resource, namespace), copied(obj), Options(is_dry_run=dry_run, user=user, is_trusted=True)
         )
 
     def update(self, resource: Resource, namespace: str, name: str, obj: Object, subresource: str = "") -> Object:
         """Replace an object, or one part of it; the caller's stays as it was."""
-        return self.replace(Target(resource, namespace, name, subresource), copy(obj), TRUSTED)
+        return self.replace(Target(resource, namespace, name, subresource), copied(obj), TRUSTED)
 
     def patch(self, resource: Resource, namespace: str, name: str, patch: Patch, subresource: str = "") -> Object:
         """Change an object, or one part of it, as a patch says."""
@@ -184,7 +183,7 @@ class Api:
     def remove(self, target: Target, how: DeleteOptions, options: Options) -> Removal:
         """Delete an object, or mark it so that whoever still has something to do for it does it."""
         resource = target.resource
-        before = conversion.to_serve(resource, self._found(target))
+        before = conversion.to_serve(resource, self.found(target))
         if not options.is_trusted:
             chain.check_deletion(resource, target.name)
         deletion.check_preconditions(target, before["metadata"], how)
@@ -274,7 +273,8 @@ class Api:
                 definitions.unregister(self.catalogue, gone.object, self.store)
         return True
 
-    def _found(self, target: Target) -> Stored:
+    def found(self, target: Target) -> Stored:
+        """What is stored of the object that a target names. Raise StatusError 404 if it is not there."""
         stored = self.store.get(target.resource, target.namespace, target.name)
         if stored is None:
             raise not_found(target.resource, target.name)
@@ -291,11 +291,6 @@ def without_version(obj: Object) -> Object:
     if isinstance(obj.get("metadata"), dict):
         obj["metadata"].pop("resourceVersion", None)
     return obj
-
-
-def copy(obj: Object) -> Object:
-    """An object like another, down to the last part."""
-    return json_values.read_object(msgspec.json.encode(obj))
 
 
 def check_size(resource: Resource, obj: Object) -> None:

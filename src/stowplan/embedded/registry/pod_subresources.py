@@ -10,7 +10,7 @@ from stowplan.embedded.admission import shapes
 from stowplan.embedded.admission.new_pods import label_after_node
 from stowplan.embedded.admission.validation.workloads import selects
 from stowplan.embedded.objects import reading
-from stowplan.embedded.objects.errors import Cause, StatusError, bad_request, conflict, forbidden, invalid, not_found
+from stowplan.embedded.objects.errors import Cause, StatusError, bad_request, conflict, forbidden, invalid
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry import deletion
 from stowplan.embedded.registry.api import Api
@@ -39,10 +39,7 @@ def bind(api: Api, target: Target, obj: Object, options: Options) -> Object:
     if metadata.get("name", name) != name:
         raise bad_request("name in URL does not match name in Binding object")
     node = _node_name(bindings, name, obj.get("target") or {})
-    stored = api.store.get(pods, target.namespace, name)
-    if stored is None:
-        raise not_found(pods, name)
-    pod = stored.object
+    pod = api.found(Target(pods, target.namespace, name)).object
     # Refuse a binding that was decided for another pod of that name, or another version of it.
     for field, words in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         found = pod["metadata"][field]
@@ -106,11 +103,9 @@ def evict(api: Api, target: Target, obj: Object, options: Options) -> Object:
     if (obj.get("metadata") or {}).get("name") != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
     pods = built_in("", "pods")
-    stored = api.store.get(pods, target.namespace, target.name)
-    if stored is None:
-        raise not_found(pods, target.name)
+    place = Target(pods, target.namespace, target.name)
+    pod = api.found(place).object
     how = deletion.read_options(obj.get("deleteOptions"))
-    pod, place = stored.object, Target(pods, target.namespace, target.name)
     deletion.check_preconditions(place, pod["metadata"], how)
     if how.dryRun:
         options = Options(True, options.field_manager, options.user)

@@ -10,7 +10,7 @@ from stowplan.embedded import patching
 from stowplan.embedded.admission import shapes
 from stowplan.embedded.custom.resource import CustomResource, ScalePaths
 from stowplan.embedded.objects import reading
-from stowplan.embedded.objects.errors import Cause, bad_request, invalid, not_found
+from stowplan.embedded.objects.errors import Cause, bad_request, invalid
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import Patch
 from stowplan.embedded.registry import metadata
@@ -26,25 +26,18 @@ _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creati
 
 def read(api: Api, target: Target) -> Object:
     """How many replicas an object wants and has."""
-    return _show(target.resource, _found(api, target))
+    return _show(target.resource, api.found(target).object)
 
 
 def replace(api: Api, target: Target, obj: Object, options: Options) -> Object:
     """Ask for another number of replicas."""
-    return _put(api, target, _found(api, target), obj, options)
+    return _put(api, target, api.found(target).object, obj, options)
 
 
 def amend(api: Api, target: Target, patch: Patch, options: Options) -> Object:
     """Ask for another number of replicas by a patch of the scale."""
-    found = _found(api, target)
+    found = api.found(target).object
     return _put(api, target, found, patching.apply(SCALES, _show(target.resource, found), patch), options)
-
-
-def _found(api: Api, target: Target) -> Object:
-    stored = api.store.get(target.resource, target.namespace, target.name)
-    if stored is None:
-        raise not_found(target.resource, target.name)
-    return stored.object
 
 
 def _put(api: Api, target: Target, found: Object, scale: Object, options: Options) -> Object:

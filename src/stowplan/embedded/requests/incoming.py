@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -34,7 +34,7 @@ _LARGEST: Final = 2**63 - 1
 _LONGEST_YAML_AT_ONCE_BYTES: Final = 4 * 1024
 #: Sees that something is JSON, and makes nothing of it.
 _LOOKER: Final = msgspec.json.Decoder(msgspec.Raw)
-_JSON_RANGES: Final = (JSON, "application/*", "*/*")
+JSON_RANGES: Final = (JSON, "application/*", "*/*")
 _META_GROUP: Final = "meta.k8s.io"
 
 
@@ -195,11 +195,8 @@ def negotiate(accept: str) -> Form:
     """Choose the first form that can be given, all of them as JSON. Raise StatusError 406 if there is none."""
     if not accept:
         return Form.OBJECT
-    for media_range in accept.split(","):
-        media_type, *parameters = [part.strip() for part in media_range.split(";")]
-        if media_type not in _JSON_RANGES:
-            continue
-        form = _form(dict(_pair(parameter) for parameter in parameters))
+    for media_type, parameters in media_ranges(accept):
+        form = _form(parameters) if media_type in JSON_RANGES else None
         if form is not None:
             return form
     raise StatusError(406, "NotAcceptable", f"only the following media types are accepted: {JSON}")
@@ -214,6 +211,9 @@ def _form(parameters: dict[str, str]) -> Form | None:
     return next((form for form in Form if form.value == wanted), None)
 
 
-def _pair(parameter: str) -> tuple[str, str]:
-    name, _, value = parameter.partition("=")
-    return name.strip(), value.strip()
+def media_ranges(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The media types of an Accept header with their parameters, in the order in which they are given."""
+    for media_range in accept.split(","):
+        media_type, *given = media_range.split(";")
+        pairs = (parameter.partition("=")[::2] for parameter in given)
+        yield media_type.strip(), {name.strip(): value.strip() for name, value in pairs}

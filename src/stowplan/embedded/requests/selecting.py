@@ -35,14 +35,18 @@ class Selection:
     @classmethod
     def parse(cls, resource: Resource, label_selector: str, field_selector: str) -> Selection:
         """Read both selectors. Raise StatusError 400 if one is malformed or names a field that is not selectable."""
-        terms = tuple([_parse_term(part, field_selector) for part in _split(field_selector) if part])
+        terms = tuple(_parse_term(part, field_selector) for part in _split(field_selector) if part)
         for term in terms:
             if term.path not in (_NAME, _NAMESPACE, *resource.fields):
                 raise bad_request(
                     f'Unable to find "{resource.plural}" that match label selector "{label_selector}", '
                     f'field selector "{field_selector}": field label not supported: {term.path}'
                 )
-        return cls(resource, _parse_labels(label_selector), terms)
+        try:
+            labels = selectors.parse_selector(label_selector) if label_selector else EVERYTHING
+        except SelectorError as error:
+            raise bad_request(str(error)) from None
+        return cls(resource, labels, terms)
 
     @property
     def is_everything(self) -> bool:
@@ -64,15 +68,6 @@ class Selection:
             # It was written while its definition made other fields selectable.
             fields = fields_of(self.resource, stored.object)
         return fields[self.resource.fields.index(path)]
-
-
-def _parse_labels(text: str) -> Selector:
-    if not text:
-        return EVERYTHING
-    try:
-        return selectors.parse_selector(text)
-    except SelectorError as error:
-        raise bad_request(str(error)) from None
 
 
 def _split(text: str) -> list[str]:

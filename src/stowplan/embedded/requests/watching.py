@@ -6,6 +6,7 @@ Changes that came while a line was on its way are sent together with the next on
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -191,11 +192,9 @@ def _seen(selection: Selection, change: Change) -> tuple[Kind, Stored] | None:
 
 async def _wait(feed: Feed, seconds: float) -> None:
     """Wait for a change, but not longer than so many seconds."""
-    try:
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(max(0, seconds)):
             await feed.wait()
-    except TimeoutError:
-        pass
 
 
 def _check(request: Incoming) -> bool | None:
