@@ -6,10 +6,10 @@ Pods are made so that the scheduler has no choice but to put them on their node.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from stowplan.embedded.controllers.controller_history import REVISION_LABEL, ControllerHistory
-from stowplan.embedded.controllers.pod_control import PodNaming, WorkloadObject, pod_from_template
+from stowplan.embedded.controllers.pod_control import WorkloadObject, pod_from_template
 from stowplan.embedded.controllers.workload import BURST, WorkloadController, scaled_value
 from stowplan.embedded.informers.controller import ControllerContext
 from stowplan.embedded.informers.metadata import find_resource
@@ -122,7 +122,7 @@ class DaemonSetController(WorkloadController):
         generation = (workload.obj["metadata"].get("annotations") or {}).get(_GENERATION)
         if generation:
             labels["pod-template-generation"] = generation
-        pod = pod_from_template(workload.spec["template"], workload, PodNaming(labels=labels))
+        pod = pod_from_template(workload.spec["template"], workload, labels)
         pin_to_node(pod, node)
         self._pods.create(workload, pod)
 
@@ -133,10 +133,10 @@ class DaemonSetController(WorkloadController):
             return
         pods = {name: view.pods.get(name, []) for name in view.wanted}
         rolling = strategy.get("rollingUpdate") or {}
-        step = next_step(pods, view.revision, rolling, lambda pod: self._is_available(view, pod))
-        for pod in step.deleted:
+        deleted, doubled = next_step(pods, view.revision, rolling, lambda pod: self._is_available(view, pod))
+        for pod in deleted:
             self._pods.delete(view.workload, pod)
-        for node in step.doubled:
+        for node in doubled:
             self._create(view, node)
 
     def _is_available(self, view: _DaemonView, pod: KnownPod) -> bool:
@@ -176,12 +176,8 @@ class DaemonSetController(WorkloadController):
             self._queue.add_after(key, _REST_SECONDS)
 
 
-@dataclass(slots=True)
-class UpdateStep:
-    """What to do now."""
-
-    deleted: list[KnownPod] = field(default_factory=list)
-    doubled: list[str] = field(default_factory=list)
+#: What to do now: the pods that go, and the nodes that get a second one.
+UpdateStep = tuple[list[KnownPod], list[str]]
 
 
 def next_step(pods: PodsByNode, revision: str, rolling: Object, is_available: Callable[[KnownPod], bool]) -> UpdateStep:
@@ -195,33 +191,33 @@ def next_step(pods: PodsByNode, revision: str, rolling: Object, is_available: Ca
 
 def _in_place(pods: PodsByNode, revision: str, allowed: int, is_available: Callable[[KnownPod], bool]) -> UpdateStep:
     """Delete old pods: those that do not serve at once, others as far as nodes may go without."""
-    step, candidates = UpdateStep(), []
+    deleted: list[KnownPod] = []
+    candidates: list[KnownPod] = []
     for on_node in pods.values():
         serving = [pod for pod in on_node if is_available(pod)]
         allowed -= not serving
         old = [pod for pod in on_node if not _is_new(pod, revision) and not pod.is_terminating]
-        step.deleted += [pod for pod in old if pod not in serving]
+        deleted += [pod for pod in old if pod not in serving]
         candidates += [pod for pod in old if pod in serving]
-    step.deleted += candidates[: max(0, allowed)]
-    return step
+    return deleted + candidates[: max(0, allowed)], []
 
 
 def _with_surge(pods: PodsByNode, revision: str, surge: int, is_available: Callable[[KnownPod], bool]) -> UpdateStep:
     """Give some nodes a new pod beside the old one, and delete the old one when the new one serves."""
-    step, candidates = UpdateStep(), []
+    deleted: list[KnownPod] = []
+    candidates: list[str] = []
     for node, on_node in pods.items():
         old = [pod for pod in on_node if not _is_new(pod, revision) and not pod.is_terminating]
         new = [pod for pod in on_node if _is_new(pod, revision) and not pod.is_terminating]
         if old and new:
             surge -= 1
             if is_available(new[0]):
-                step.deleted += old
+                deleted += old
         elif old:
             candidates.append(node)
             # A pod that serves nobody is not waited for.
-            step.deleted += [pod for pod in old if not is_available(pod)]
-    step.doubled = candidates[: max(0, surge)]
-    return step
+            deleted += [pod for pod in old if not is_available(pod)]
+    return deleted, candidates[: max(0, surge)]
 
 
 def counted_pod(pods: Sequence[KnownPod], revision: str) -> KnownPod:

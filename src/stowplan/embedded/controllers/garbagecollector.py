@@ -114,7 +114,13 @@ class GarbageCollector(Controller):
             self._let_dependents_go(known.uid)
             self._remove_finalizer(resource, obj, ORPHAN)
         elif known.waits_for == FOREGROUND:
-            self._delete_dependents_first(resource, obj)
+            # Delete the dependents; when none is left that blocks, let the owner go.
+            uid, is_blocked = obj["metadata"]["uid"], False
+            for dependent in self._by_owner.find(uid):
+                is_blocked |= any(owner.uid == uid and owner.block_owner_deletion for owner in dependent.owners)
+                self._queue.add(dependent.key)
+            if not is_blocked:
+                self._remove_finalizer(resource, obj, FOREGROUND)
         elif known.owners and not is_terminating(obj):
             self._collect(resource, obj)
 
@@ -152,15 +158,6 @@ class GarbageCollector(Controller):
         namespace = obj["metadata"].get("namespace", "") if resource.is_namespaced else ""
         stored = self._api.store.get(resource, namespace, reference.get("name", ""))
         return stored.object if stored is not None and stored.uid == reference.get("uid") else None
-
-    def _delete_dependents_first(self, resource: Resource, obj: Object) -> None:
-        """Delete the dependents; when none is left that blocks, let the owner go."""
-        uid, is_blocked = obj["metadata"]["uid"], False
-        for dependent in self._by_owner.find(uid):
-            is_blocked |= any(owner.uid == uid and owner.block_owner_deletion for owner in dependent.owners)
-            self._queue.add(dependent.key)
-        if not is_blocked:
-            self._remove_finalizer(resource, obj, FOREGROUND)
 
     def _let_dependents_go(self, uid: str) -> None:
         """Take the references to an owner off its dependents."""

@@ -143,33 +143,28 @@ def _adopt(pod: Object, workload: WorkloadObject) -> None:
         pod["metadata"].setdefault("ownerReferences", []).append(workload.reference)
 
 
-@dataclass(slots=True)
-class PodNaming:
-    """How a pod made from a template is called, and what is added to the template's labels and annotations."""
-
-    name: str = ""
-    prefix: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
-    annotations: dict[str, str] = field(default_factory=dict)
-
-
-def pod_from_template(template: Object, workload: WorkloadObject, naming: PodNaming | None = None) -> Object:
-    """Make a pod from a template, whose parts it shares; without a name of its own it is called after its owner."""
-    naming = naming or PodNaming()
+def pod_from_template(
+    template: Object, workload: WorkloadObject, labels: dict[str, str] | None = None, name: str = ""
+) -> Object:
+    """Make a pod from a template, whose parts it shares, with more labels; unnamed it is called after its owner."""
     meta = template.get("metadata") or {}
-    prefix = naming.prefix or workload.name
-    named = {"name": naming.name} if naming.name else {"generateName": f"{prefix[:_LONGEST_PREFIX]}-"}
+    named = {"name": name} if name else {"generateName": name_prefix(workload.name)}
     return {
         "metadata": {
             **named,
             "namespace": workload.namespace,
-            "labels": {**(meta.get("labels") or {}), **naming.labels},
-            "annotations": {**(meta.get("annotations") or {}), **naming.annotations},
+            "labels": {**(meta.get("labels") or {}), **(labels or {})},
+            "annotations": dict(meta.get("annotations") or {}),
             "finalizers": list(meta.get("finalizers") or []),
             "ownerReferences": [workload.reference],
         },
         "spec": dict(template.get("spec") or {}),
     }
+
+
+def name_prefix(name: str) -> str:
+    """What the made-up names of pods begin with; the rest of a long name is cut."""
+    return f"{name[:_LONGEST_PREFIX]}-"
 
 
 def compute_hash(template: Any, collision_count: int = 0) -> str:

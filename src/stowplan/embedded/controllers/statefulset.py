@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 from stowplan.embedded.controllers.controller_history import REVISION_LABEL, ControllerHistory, template_of
-from stowplan.embedded.controllers.pod_control import PodNaming, WorkloadObject, pod_from_template
+from stowplan.embedded.controllers.pod_control import WorkloadObject, pod_from_template
 from stowplan.embedded.controllers.workload import BURST, WorkloadController, scaled_value
 from stowplan.embedded.informers.controller import ControllerContext
 from stowplan.embedded.informers.metadata import find_resource
@@ -215,7 +215,7 @@ def pod_at(workload: WorkloadObject, ordinal: int, revision: Object) -> Object:
         "apps.kubernetes.io/pod-index": str(ordinal),
         REVISION_LABEL: revision["metadata"]["name"],
     }
-    pod = pod_from_template(template_of(revision), workload, PodNaming(name=name, labels=labels))
+    pod = pod_from_template(template_of(revision), workload, labels, name)
     pod["spec"]["hostname"] = name
     pod["spec"]["subdomain"] = workload.spec.get("serviceName", "")
     _add_volumes(workload, pod, ordinal)

@@ -99,7 +99,12 @@ async def serve(api: Api, options: ServerOptions) -> Serving:
     """Start to answer requests. Raise UnsafeAddressError if strangers could come in, OSError if the port is taken."""
     check_address(options)
     door, connections = _Door(api, options), Connections(options.limits)
-    _allow_files(options.limits.connections)
+    # Let the process have a file for every connection, as far as it may.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = options.limits.connections + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
     server = await asyncio.get_running_loop().create_server(
         lambda: Connection(door, connections, options.precedence),
         options.host,
@@ -112,15 +117,6 @@ async def serve(api: Api, options: ServerOptions) -> Serving:
     shown = f"[{options.host}]" if ":" in options.host else options.host
     url = f"{options.scheme}://{shown}:{port}"
     return Serving(url, options.host, port, door.respond, server, connections, door.yaml_workers)
-
-
-def _allow_files(connections: int) -> None:
-    """Let the process have a file for every connection, as far as it may."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + _OTHER_FILES
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
 
 
 def check_address(options: ServerOptions) -> None:

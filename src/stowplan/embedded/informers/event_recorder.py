@@ -48,7 +48,14 @@ class EventRecorder:
 
     def _record(self, resource: Resource, obj: Object, what: tuple[str, str, str]) -> None:
         uid = obj["metadata"].get("uid", "")
-        if not self._may_write(uid):
+        # Spend one of the object's tokens, if it has one left.
+        seconds = self._now().timestamp()
+        left, since = self._spent.pop(uid, (float(_BURST), seconds))
+        left = min(float(_BURST), left + (seconds - since) / _REFILL_SECONDS)
+        may_write = left >= 1
+        self._spent[uid] = (left - 1 if may_write else left, seconds)
+        _forget_oldest(self._spent)
+        if not may_write:
             return
         try:
             if not self._count_again((uid, *what)):
@@ -57,16 +64,6 @@ class EventRecorder:
             # Not being heard, say in a namespace that is going away, is no reason to stop working.
             return
         _forget_oldest(self._written)
-
-    def _may_write(self, uid: str) -> bool:
-        """Spend one of the object's tokens, if it has one left."""
-        seconds = self._now().timestamp()
-        left, since = self._spent.pop(uid, (float(_BURST), seconds))
-        left = min(float(_BURST), left + (seconds - since) / _REFILL_SECONDS)
-        may_write = left >= 1
-        self._spent[uid] = (left - 1 if may_write else left, seconds)
-        _forget_oldest(self._spent)
-        return may_write
 
     def _count_again(self, key: tuple[str, ...]) -> bool:
         """Count one more of an event that was written before; return False if there is none."""

@@ -72,15 +72,12 @@ def _read(node: Any, path: Path) -> Iterator[Path]:
     if path and (SELF in node or not children):
         yield path
     for name in children:
-        yield from _read(node[name], (*path, _normal(name)))
-
-
-def _normal(element: str) -> str:
-    """Spell an element as this module does, whoever wrote it."""
-    kind, colon, content = element.partition(":")
-    if not colon or kind not in ("f", "k", "v", "i"):
-        raise ValueError(f"{element!r} is not a path element")
-    return f"{kind}:{_compact(json.loads(content))}" if kind in "kv" else element
+        # Spell an element as this module does, whoever wrote it.
+        kind, colon, content = name.partition(":")
+        if not colon or kind not in ("f", "k", "v", "i"):
+            raise ValueError(f"{name!r} is not a path element")
+        element = f"{kind}:{_compact(json.loads(content))}" if kind in "kv" else name
+        yield from _read(node[name], (*path, element))
 
 
 def _compact(value: Any) -> str:

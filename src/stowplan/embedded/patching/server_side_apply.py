@@ -14,7 +14,7 @@ from typing import Any, Final
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError, bad_request
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching import field_sets, managed_fields, merging, owning
+from stowplan.embedded.patching import field_sets, managed_fields, owning
 from stowplan.embedded.patching.field_sets import EMPTY, FieldSet
 from stowplan.embedded.patching.managed_fields import APPLY, Managed, Owner, Share
 from stowplan.embedded.patching.owning import MalformedValueError
@@ -110,7 +110,7 @@ def _outcome(application: Application, live: Object, managed: Managed) -> tuple[
     fields = owning.fields_of(application.wanted, schema)
     own = Share(managed_fields.owned(fields, resource, application.subresource), resource.api_version, application.time)
     others = {other: share for other, share in managed.items() if other != owner}
-    laid_over = merging.merged(live, application.wanted, schema)
+    laid_over = owning.merged(live, application.wanted, schema)
     if last is not None:
         everybodys = managed_fields.OWNERLESS.union(own.fields, *(share.fields for share in others.values()))
         laid_over = _pruned(laid_over, last.fields, everybodys, schema)
@@ -138,10 +138,10 @@ def _pruned(value: Object, last: FieldSet, owned: FieldSet, schema: Schema) -> O
         field_sets.with_structs(last, schema),
         field_sets.with_structs(owned, schema),
     )
-    remaining = fields_of(merging.removed(value, last, schema))
+    remaining = fields_of(owning.removed(value, last, schema))
     # What lay in something removed comes back if it is owned, or was never this manager's.
-    kept = fields_of(merging.removed(value, before - (remaining | owned), schema))
-    pruned: Object | None = merging.removed(value, (before - kept) & last, schema)
+    kept = fields_of(owning.removed(value, before - (remaining | owned), schema))
+    pruned: Object | None = owning.removed(value, (before - kept) & last, schema)
     return pruned or {}
 
 

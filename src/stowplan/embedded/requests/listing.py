@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded.objects.errors import StatusError, bad_request
+from stowplan.embedded.objects.errors import StatusError, bad_request, invalid_options
 from stowplan.embedded.requests.incoming import Incoming
 from stowplan.embedded.requests.request import Target
 from stowplan.embedded.requests.selecting import Selection
@@ -127,8 +127,8 @@ def read_version(request: Incoming) -> int | None:
     return int(text)
 
 
-def invalid_options(field: str, problem: str) -> StatusError:
-    return StatusError(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {field}: {problem}')
+def invalid_option(field: str, problem: str) -> StatusError:
+    return invalid_options("ListOptions", f"{field}: {problem}")
 
 
 def too_large(version: int, current: int) -> StatusError:
@@ -145,19 +145,19 @@ def _namespace(target: Target) -> str | None:
 def _check(request: Incoming) -> None:
     match, version = request.text("resourceVersionMatch"), request.text("resourceVersion")
     if request.flag("sendInitialEvents"):
-        raise invalid_options("sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list")
+        raise invalid_option("sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list")
     if not match:
         return
     name = "resourceVersionMatch"
     if not version:
-        raise invalid_options(name, f"Forbidden: {name} is forbidden unless resourceVersion is provided")
+        raise invalid_option(name, f"Forbidden: {name} is forbidden unless resourceVersion is provided")
     if request.text("continue"):
-        raise invalid_options(name, f"Forbidden: {name} is forbidden when continue is provided")
+        raise invalid_option(name, f"Forbidden: {name} is forbidden when continue is provided")
     if match not in (EXACT, NOT_OLDER):
         listed = f'"{EXACT}", "{NOT_OLDER}", ""'
-        raise invalid_options(name, f'Unsupported value: "{match}": supported values: {listed}')
+        raise invalid_option(name, f'Unsupported value: "{match}": supported values: {listed}')
     if match == EXACT and version == "0":
-        raise invalid_options(name, f'Forbidden: {name} "exact" is forbidden for resourceVersion "0"')
+        raise invalid_option(name, f'Forbidden: {name} "exact" is forbidden for resourceVersion "0"')
 
 
 def _beginning(store: Store, target: Target, request: Incoming, *, is_paged: bool) -> tuple[int | None, Key]:

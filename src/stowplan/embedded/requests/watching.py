@@ -17,7 +17,7 @@ from stowplan.embedded.objects.errors import StatusError, expired
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.requests import listing
 from stowplan.embedded.requests.incoming import Form, Incoming
-from stowplan.embedded.requests.listing import NOT_OLDER, invalid_options
+from stowplan.embedded.requests.listing import NOT_OLDER, invalid_option
 from stowplan.embedded.requests.rendering import Rendering
 from stowplan.embedded.requests.request import Target
 from stowplan.embedded.requests.selecting import Selection
@@ -116,7 +116,7 @@ def open_watch(store: Store, target: Target, request: Incoming, rendering: Rende
 def no_watch_list() -> StatusError:
     """Refuse to send what is there by way of a watch, as a server does where that is switched off."""
     problem = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-    return invalid_options("sendInitialEvents", problem)
+    return invalid_option("sendInitialEvents", problem)
 
 
 def error_line(error: StatusError) -> bytes:
@@ -204,8 +204,8 @@ def _check(request: Incoming) -> bool | None:
     if sends_initial is None:
         if match:
             problem = f"Forbidden: {name} is forbidden for watch unless sendInitialEvents is provided"
-            raise invalid_options(name, problem)
+            raise invalid_option(name, problem)
         return None
     if match != NOT_OLDER:
-        raise invalid_options(name, f"Forbidden: sendInitialEvents requires setting {name} to {NOT_OLDER}")
+        raise invalid_option(name, f"Forbidden: sendInitialEvents requires setting {name} to {NOT_OLDER}")
     return sends_initial

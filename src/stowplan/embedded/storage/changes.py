@@ -98,7 +98,11 @@ class Feed:
 
     def drain(self, most: int | None = None) -> list[Change]:
         """Take what is there, or the first of it, without waiting. Raise StatusError 410 if the log was cut past it."""
-        return self._take(self._log.end if most is None else self._position + most)
+        changes = self._log.read(self._position, None if most is None else self._position + most)
+        self._position += len(changes)
+        if self._namespace is None:
+            return changes
+        return [change for change in changes if change.stored.namespace == self._namespace]
 
     async def wait(self) -> None:
         """Return when there is something to drain (which, in one namespace, may still be nothing)."""
@@ -109,13 +113,6 @@ class Feed:
     async def give_way(self) -> None:
         """Let others have their turn while there is still something to drain."""
         await self._log.notifier(is_outside=self.is_outside).give_way()
-
-    def _take(self, end: int) -> list[Change]:
-        changes = self._log.read(self._position, end)
-        self._position += len(changes)
-        if self._namespace is None:
-            return changes
-        return [change for change in changes if change.stored.namespace == self._namespace]
 
 
 def _size(change: Change) -> int:
