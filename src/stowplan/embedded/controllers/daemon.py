@@ -133,15 +133,16 @@ class DaemonSetController(WorkloadController):
             return
         pods = {name: view.pods.get(name, []) for name in view.wanted}
         rolling = strategy.get("rollingUpdate") or {}
-        deleted, doubled = next_step(pods, view.revision, rolling, lambda pod: self._is_available(view, pod))
+        seconds, now = view.workload.spec.get("minReadySeconds", 0), self._now()
+
+        def is_available(pod: KnownPod) -> bool:
+            return not pod.is_terminating and pod.available_in(seconds, now) == 0
+
+        deleted, doubled = next_step(pods, view.revision, rolling, is_available)
         for pod in deleted:
             self._pods.delete(view.workload, pod)
         for node in doubled:
             self._create(view, node)
-
-    def _is_available(self, view: _DaemonView, pod: KnownPod) -> bool:
-        seconds = view.workload.spec.get("minReadySeconds", 0)
-        return not pod.is_terminating and pod.available_in(seconds, self._now()) == 0
 
     def _report(self, view: _DaemonView) -> float | None:
         """Write the status; return when the next pod will count as available."""

@@ -71,7 +71,14 @@ class NamespaceController(Controller):
     def _report(self, obj: Object, remaining: dict[str, list[Stored]]) -> None:
         """Say what the namespace waits for."""
         counts = [f"{name}. has {len(listed)} resource instances" for name, listed in sorted(remaining.items())]
-        waits = [f"{name} in {count} resource instances" for name, count in sorted(_finalizers(remaining).items())]
+        finalizers = Counter(
+            finalizer
+            for listed in remaining.values()
+            for stored in listed
+            if b'"finalizers"' in stored.body
+            for finalizer in stored.object["metadata"].get("finalizers") or []
+        )
+        waits = [f"{name} in {count} resource instances" for name, count in sorted(finalizers.items())]
         finalizers_remain = "Some content in the namespace has finalizers remaining: "
         found = (
             ("NamespaceContentRemaining", "SomeResourcesRemain", "Some resources are remaining: ", counts),
@@ -89,17 +96,6 @@ class NamespaceController(Controller):
             is_changed |= conditions.put(status, conditions.make(what, self._moment()))
         if is_changed:
             self._update(self._resource, obj, "status")
-
-
-def _finalizers(remaining: dict[str, list[Stored]]) -> dict[str, int]:
-    """Count the objects that each finalizer holds."""
-    return Counter(
-        name
-        for listed in remaining.values()
-        for stored in listed
-        if b'"finalizers"' in stored.body
-        for name in stored.object["metadata"].get("finalizers") or []
-    )
 
 
 def _read_terminating(stored: Stored) -> Extract | None:

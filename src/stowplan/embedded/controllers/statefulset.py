@@ -218,7 +218,15 @@ def pod_at(workload: WorkloadObject, ordinal: int, revision: Object) -> Object:
     pod = pod_from_template(template_of(revision), workload, labels, name)
     pod["spec"]["hostname"] = name
     pod["spec"]["subdomain"] = workload.spec.get("serviceName", "")
-    _add_volumes(workload, pod, ordinal)
+    claims = {
+        template["metadata"]["name"]: claim_name(workload, template, ordinal)
+        for template in workload.spec.get("volumeClaimTemplates") or []
+    }
+    if claims:
+        # Its claims as volumes, in place of volumes of the same name.
+        others = [volume for volume in pod["spec"].get("volumes") or [] if volume["name"] not in claims]
+        volumes = [{"name": each, "persistentVolumeClaim": {"claimName": claim}} for each, claim in claims.items()]
+        pod["spec"]["volumes"] = [*volumes, *others]
     return pod
 
 
@@ -237,15 +245,3 @@ def claims_of(workload: WorkloadObject, ordinal: int) -> list[Object]:
 
 def claim_name(workload: WorkloadObject, template: Object, ordinal: int) -> str:
     return f"{template['metadata']['name']}-{workload.name}-{ordinal}"
-
-
-def _add_volumes(workload: WorkloadObject, pod: Object, ordinal: int) -> None:
-    """Give the pod its claims as volumes, in place of volumes of the same name."""
-    claims = {
-        template["metadata"]["name"]: claim_name(workload, template, ordinal)
-        for template in workload.spec.get("volumeClaimTemplates") or []
-    }
-    if claims:
-        others = [volume for volume in pod["spec"].get("volumes") or [] if volume["name"] not in claims]
-        volumes = [{"name": name, "persistentVolumeClaim": {"claimName": claim}} for name, claim in claims.items()]
-        pod["spec"]["volumes"] = [*volumes, *others]

@@ -15,14 +15,14 @@ from stowplan.embedded.controllers.pod_control import PodControl, WorkloadObject
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
 from stowplan.embedded.informers.metadata import ObjectKey, controller_of, is_terminating
-from stowplan.embedded.informers.pods import KnownPod
+from stowplan.embedded.informers.pods import KnownPod, asked_label
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
 from stowplan.model import decode
 from stowplan.model.meta import LabelSelector
-from stowplan.model.selectors import EQUALS, NOTHING, Selector, SelectorError, compile_label_selector, from_labels
+from stowplan.model.selectors import NOTHING, Selector, SelectorError, compile_label_selector, from_labels
 
 #: Pods made or deleted in one go before everybody else has a turn.
 BURST = 50
@@ -51,7 +51,7 @@ class WorkloadInformer(SharedInformer[KnownWorkload]):
         self.by_uid = Index[KnownWorkload](lambda known: (known.uid,), self)
         self.by_owner = Index[KnownWorkload](lambda known: (known.owner_uid,) if known.owner_uid else (), self)
         self.orphans = Index[KnownWorkload](lambda known: () if known.owner_uid else (known.namespace,), self)
-        self._by_label = Index[KnownWorkload](lambda known: (_selected_label(known),), self)
+        self._by_label = Index[KnownWorkload](_selected_label, self)
 
     def objects_owned_by(self, uid: str) -> list[Object]:
         """Read the objects whose controller has this uid as they are now, by name."""
@@ -163,9 +163,6 @@ def _wish(known: KnownWorkload) -> tuple[str, str, int, bool]:
     return (known.uid, known.owner_uid, known.generation, known.is_terminating)
 
 
-def _selected_label(known: KnownWorkload) -> tuple[str, str, str]:
+def _selected_label(known: KnownWorkload) -> Iterable[tuple[str, str, str]]:
     """Where to find an object by one of the labels it asks for."""
-    for requirement in known.selector.requirements:
-        if requirement.operator == EQUALS:
-            return (known.namespace, requirement.key, requirement.values[0])
-    return (known.namespace, "", "")
+    yield (known.namespace, *(asked_label(known.selector) or ("", "")))

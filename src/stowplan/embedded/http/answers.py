@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, Protocol
@@ -32,12 +33,8 @@ class Admission(msgspec.Struct, frozen=True):
     problem: StatusError | None = None
 
 
-class Respond(Protocol):
-    """Answers a request of a client with this certificate; `admission` is what `Door.admit` said about its head."""
-
-    def __call__(
-        self, request: Request, certificate: Certificate, admission: Admission | None = None
-    ) -> Answer | Later | Watch: ...
+#: Answers a request of a client with this certificate; the last is what `Door.admit` said about its head, if anything.
+Respond = Callable[[Request, Certificate, Admission | None], Answer | Later | Watch]
 
 
 class Door(Protocol):

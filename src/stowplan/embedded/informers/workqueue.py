@@ -76,20 +76,17 @@ class WorkQueue:
 
     def take_ready(self) -> ObjectKey | None:
         """Take out a key that is due, if there is one."""
-        self._promote(asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        while self._timers and self._timers[0][0] <= now + _EARLY_SECONDS:
+            due, timed = heapq.heappop(self._timers)
+            # A key that was moved forward, or taken meanwhile, left its old timer behind.
+            if self._due.get(timed) == due:
+                self.add(timed)
         if not self._ready:
             return None
         key = self._ready.popleft()
         self._is_ready.discard(key)
         return key
-
-    def _promote(self, now: float) -> None:
-        """Move keys whose time has come to the ready ones."""
-        while self._timers and self._timers[0][0] <= now + _EARLY_SECONDS:
-            due, key = heapq.heappop(self._timers)
-            # A key that was moved forward, or taken meanwhile, left its old timer behind.
-            if self._due.get(key) == due:
-                self.add(key)
 
     async def _wait(self) -> None:
         """Wait for a key to be added, or for the next timer."""

@@ -125,7 +125,8 @@ class Kubelet(Controller):
         """Keep the readiness of a running pod, and end it when its time has come."""
         life = self._life(pod)
         if life.restart is not None:
-            return self._await_restart(pod, life)
+            left = life.restart - _time()
+            return left if left > _TOLERANCE_SECONDS else self._restart(pod, life)
         if not pod.is_ready:
             self._report(pod, lambda obj: pod_status.refresh_readiness(obj, self._moment(), node.is_ready))
         seconds = self._seconds(pod)
@@ -155,10 +156,6 @@ class Kubelet(Controller):
         life.restart = _time() + wait
         self._write(obj)
         return wait
-
-    def _await_restart(self, pod: KnownPod, life: _Life) -> float | None:
-        left = (life.restart or 0.0) - _time()
-        return left if left > _TOLERANCE_SECONDS else self._restart(pod, life)
 
     def _restart(self, pod: KnownPod, life: _Life) -> float | None:
         self._report(pod, lambda obj: pod_status.restart(obj, _exit_code(pod), self._moment()))

@@ -108,7 +108,10 @@ def parse(text: str, zone_name: str = "") -> Schedule:
     fields = _MACROS.get(text, text).split()
     if len(fields) != len(_FIELDS):
         raise ScheduleError(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]")
-    minutes, hours, days, months, weekdays = (_values(part, field) for part, field in zip(fields, _FIELDS, strict=True))
+    minutes, hours, days, months, weekdays = (
+        {value for each in part.split(",") for value in _range(each, field)}
+        for part, field in zip(fields, _FIELDS, strict=True)
+    )
     return Schedule(
         minutes=tuple(sorted(minutes)),
         hours=tuple(sorted(hours)),
@@ -129,13 +132,6 @@ def _zone(name: str) -> ZoneInfo:
 
 def _has_star(part: str) -> bool:
     return any(each.split("/")[0] in _ANY for each in part.split(","))
-
-
-def _values(part: str, field: _Field) -> set[int]:
-    values: set[int] = set()
-    for each in part.split(","):
-        values.update(_range(each, field))
-    return values
 
 
 def _range(text: str, field: _Field) -> range:

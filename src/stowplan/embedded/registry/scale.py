@@ -43,7 +43,10 @@ def amend(api: Api, target: Target, patch: Patch, options: Options) -> Object:
 def _put(api: Api, target: Target, found: Object, scale: Object, options: Options) -> Object:
     shapes.read(SCALES, scale)
     wanted = scale.get("metadata") or {}
-    _check_meant(target, wanted, found["metadata"])
+    if (name := wanted.get("name", target.name)) != target.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
+    current = found["metadata"]
+    metadata.check_version(target, {"resourceVersion": current["resourceVersion"], **wanted}, current)
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if replicas < 0:
         problem = f"Invalid value: {replicas}: must be greater than or equal to 0"
@@ -57,12 +60,6 @@ def _put(api: Api, target: Target, found: Object, scale: Object, options: Option
         obj = child
     obj[last] = replicas
     return _show(target.resource, api.replace(target, found, options))
-
-
-def _check_meant(target: Target, wanted: Object, found: Object) -> None:
-    if (name := wanted.get("name", target.name)) != target.name:
-        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
-    metadata.check_version(target, {"resourceVersion": found["resourceVersion"], **wanted}, found)
 
 
 def _show(resource: Resource, obj: Object) -> Object:

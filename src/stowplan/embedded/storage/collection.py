@@ -57,19 +57,15 @@ class Collection:
 
     def was_after(self, version: int, key: Key, namespace: str | None = None) -> Iterator[Stored]:
         """The same as it was at a version. Raise StatusError 410 if the log does not reach back."""
-        past = self._differences(version)
+        # What each object that has changed since was at that version.
+        past: dict[Key, Stored | None] = {}
+        for change in self.log.read(self.log.position_after(version)):
+            past.setdefault(change.stored.key, change.before)
         if not past:
             return self.after(key, namespace)
         then = [s for s in past.values() if s and s.key > key and namespace in (None, s.namespace)]
         same = (stored for stored in self.after(key, namespace) if stored.key not in past)
         return heapq.merge(same, sorted(then, key=attrgetter("key")), key=attrgetter("key"))
-
-    def _differences(self, version: int) -> dict[Key, Stored | None]:
-        """What each object changed since a version was at that version."""
-        past: dict[Key, Stored | None] = {}
-        for change in self.log.read(self.log.position_after(version)):
-            past.setdefault(change.stored.key, change.before)
-        return past
 
 
 class _Space:
