@@ -10,6 +10,7 @@ import ipaddress
 from functools import partial
 from typing import Final
 
+from stowplan.embedded.admission import priority
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.informer import Extract
 from stowplan.embedded.informers.metadata import ObjectKey, find_resource
@@ -19,18 +20,6 @@ from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-_PRIORITY_CLASSES = (
-    (
-        "system-node-critical",
-        2_000_001_000,
-        "Used for system critical pods that must not be moved from their current node.",
-    ),
-    (
-        "system-cluster-critical",
-        2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
-    ),
-)
 _ACCOUNT: Final = "default"
 #: What is published where there is no certificate: text that no reader of certificates takes for one.
 NO_AUTHORITY: Final = "# This API server is reached without TLS: there is no certificate to verify it by.\n"
@@ -61,8 +50,8 @@ def ensure(api: Api) -> None:
         # At once, so that the first pod is not refused for want of it.
         _create(api, accounts, {"metadata": {"name": _ACCOUNT, "namespace": name}})
     classes = find_resource(api, "scheduling.k8s.io/v1", "PriorityClass")
-    for name, value, description in _PRIORITY_CLASSES:
-        _create(api, classes, {"metadata": {"name": name}, "value": value, "description": description})
+    for system_class in priority.system_classes():
+        _create(api, classes, system_class)
 
 
 def _create(api: Api, resource: Resource, obj: Object) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.authorization.rules import Question, of_attributes
 from stowplan.embedded.http.authentication import Authenticator
-from stowplan.embedded.identity.service_tokens import ISSUER, Account, Bound, Claims, Place, Signer
+from stowplan.embedded.identity.service_tokens import ISSUER, Account, Bound, Claims, Place
 from stowplan.embedded.identity.users import User, account_name
 from stowplan.embedded.objects.errors import Cause, StatusError, bad_request, invalid, not_found
 from stowplan.embedded.objects.resource import Object, Resource
@@ -53,9 +53,33 @@ class Reviews:
         obj["status"] = self._status(target, obj.get("spec") or {}, user)
         return obj
 
-    def grant(self, obj: Object, stored: Stored) -> Object:
-        """Give out a token for a service account."""
-        return grant_token(self._api, self._authenticator.signer, obj, stored)
+    def grant(self, obj: Object, account: Stored) -> Object:
+        """Give out a token for a service account. Raise StatusError if it is not to be had as asked."""
+        _check_metadata(obj.get("metadata") or {}, account)
+        spec = obj.get("spec") or {}
+        seconds = _seconds(spec)
+        place = _place(self._api, spec.get("boundObjectRef"), account)
+        audiences = spec.get("audiences") or [ISSUER]
+        now = self._api.now()
+        begin = int(now.timestamp())
+        name = account_name(account.namespace, account.name)
+        claims = Claims(name, tuple(audiences), begin, begin + seconds, place)
+        return {
+            **obj,
+            "apiVersion": TOKEN_REQUEST.api_version,
+            "kind": TOKEN_REQUEST.kind,
+            "metadata": {
+                "name": account.name,
+                "namespace": account.namespace,
+                "uid": account.uid,
+                "creationTimestamp": format_time(now),
+            },
+            "spec": {"boundObjectRef": None, **spec, "audiences": audiences, "expirationSeconds": seconds},
+            "status": {
+                "token": self._authenticator.signer.sign(claims),
+                "expirationTimestamp": format_time(now + timedelta(seconds=seconds)),
+            },
+        }
 
     def _status(self, target: Target, spec: Object, user: User) -> Object:
         match target.resource.kind:
@@ -129,35 +153,6 @@ def _subject(target: Target, spec: Object) -> User:
 
 def _bad(target: Target, field: str, problem: str) -> StatusError:
     return invalid(target.resource, "", [Cause("FieldValueInvalid", f"spec.{field}", f"Invalid value: {problem}")])
-
-
-def grant_token(api: Api, signer: Signer, obj: Object, account: Stored) -> Object:
-    """Give out a token for a service account. Raise StatusError if it is not to be had as asked."""
-    _check_metadata(obj.get("metadata") or {}, account)
-    spec = obj.get("spec") or {}
-    seconds = _seconds(spec)
-    place = _place(api, spec.get("boundObjectRef"), account)
-    audiences = spec.get("audiences") or [ISSUER]
-    now = api.now()
-    begin = int(now.timestamp())
-    name = account_name(account.namespace, account.name)
-    claims = Claims(name, tuple(audiences), begin, begin + seconds, place)
-    return {
-        **obj,
-        "apiVersion": TOKEN_REQUEST.api_version,
-        "kind": TOKEN_REQUEST.kind,
-        "metadata": {
-            "name": account.name,
-            "namespace": account.namespace,
-            "uid": account.uid,
-            "creationTimestamp": format_time(now),
-        },
-        "spec": {"boundObjectRef": None, **spec, "audiences": audiences, "expirationSeconds": seconds},
-        "status": {
-            "token": signer.sign(claims),
-            "expirationTimestamp": format_time(now + timedelta(seconds=seconds)),
-        },
-    }
 
 
 def _check_metadata(meta: Object, account: Stored) -> None:
