@@ -1,7 +1,7 @@
 """What happens to an object on its way into the store: identity, admission, versions, parts, deletion.
 
 Everything here is synchronous: nobody sees half a change. Controllers call `create`,
-`update`, `patch` and `delete` in process; the server calls `insert`, `replace`, `amend` and `remove`, which take what a
+`update` and `delete` in process; the server calls `insert`, `replace`, `amend` and `remove`, which take what a
 request says as a `Target` and `Options`.
 """
 
@@ -78,28 +78,18 @@ class Api:
         """Follow what changes from now on."""
         return self.store.feed(resource, self.store.version, namespace)
 
-    def create(
-        self, resource: Resource, namespace: str, obj: Object, *, dry_run: bool = False, user: str = ""
-    ) -> Object:
+    def create(self, resource: Resource, namespace: str, obj: Object) -> Object:
         """Create an object; the caller's stays as it was."""
-        return self.insert(
-            Target(resource, namespace), copied(obj), Options(is_dry_run=dry_run, user=user, is_trusted=True)
-        )
+        return self.insert(Target(resource, namespace), copied(obj), Options(is_trusted=True))
 
     def update(self, resource: Resource, namespace: str, name: str, obj: Object, subresource: str = "") -> Object:
         """Replace an object, or one part of it; the caller's stays as it was."""
         return self.replace(Target(resource, namespace, name, subresource), copied(obj), TRUSTED)
 
-    def patch(self, resource: Resource, namespace: str, name: str, patch: Patch, subresource: str = "") -> Object:
-        """Change an object, or one part of it, as a patch says."""
-        return self.amend(Target(resource, namespace, name, subresource), patch, TRUSTED)
-
-    def delete(
-        self, resource: Resource, namespace: str, name: str, options: Object | None = None, dry_run: bool = False
-    ) -> Object:
+    def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
         """Delete an object, or begin to; `options` is a DeleteOptions."""
         target = Target(resource, namespace, name)
-        return self.remove(target, deletion.read_options(options), Options(is_dry_run=dry_run, is_trusted=True)).obj
+        return self.remove(target, deletion.read_options(options), Options(is_trusted=True)).obj
 
     def ready_new(self, target: Target, obj: Object, options: Options) -> None:
         """See to what a new object needs that depends on nothing else, in place; this may be done in a thread."""

@@ -108,7 +108,7 @@ def evict(api: Api, target: Target, obj: Object, options: Options) -> Object:
     how = deletion.read_options(obj.get("deleteOptions"))
     deletion.check_preconditions(place, pod["metadata"], how)
     if how.dryRun:
-        options = Options(True, options.field_manager, options.user)
+        options = Options(True, options.field_manager)
     # A pod that serves nobody, or goes anyway, is beyond budgets.
     if (pod.get("status") or {}).get("phase") not in _NOT_RUNNING and "deletionTimestamp" not in pod["metadata"]:
         _charge(api, pod, options)
