@@ -79,7 +79,7 @@ class DaemonSetController(WorkloadController):
 
     def _view(self, workload: WorkloadObject) -> _DaemonView:
         pods: dict[str, list[KnownPod]] = {}
-        for pod in self._pods.claim(workload):
+        for pod in self._claim(workload):
             pods.setdefault(pod.target, []).append(pod)
         fit = node_fit(workload.spec["template"])
         nodes = self._context.nodes.known.values()
@@ -104,7 +104,7 @@ class DaemonSetController(WorkloadController):
         for name in view.unwanted:
             for pod in view.pods[name]:
                 if not pod.is_terminating:
-                    self._pods.delete(view.workload, pod)
+                    self._delete_pod(view.workload, pod)
         return True
 
     def _replace(self, view: _DaemonView, pod: KnownPod) -> None:
@@ -114,7 +114,7 @@ class DaemonSetController(WorkloadController):
         message = f"Found {found} daemon pod {pod.namespace}/{pod.name} on node {pod.node}, will try to {attempt} it"
         record = self._warning if has_failed else self._normal
         record(view.workload.obj, f"{found.capitalize()}DaemonPod", message)
-        self._pods.delete(view.workload, pod)
+        self._delete_pod(view.workload, pod)
 
     def _create(self, view: _DaemonView, node: str) -> None:
         workload = view.workload
@@ -124,7 +124,7 @@ class DaemonSetController(WorkloadController):
             labels["pod-template-generation"] = generation
         pod = pod_from_template(workload.spec["template"], workload, labels)
         pin_to_node(pod, node)
-        self._pods.create(workload, pod)
+        self._create_pod(workload, pod)
 
     def _roll(self, view: _DaemonView) -> None:
         """Take a step of a rolling update."""
@@ -140,7 +140,7 @@ class DaemonSetController(WorkloadController):
 
         deleted, doubled = next_step(pods, view.revision, rolling, is_available)
         for pod in deleted:
-            self._pods.delete(view.workload, pod)
+            self._delete_pod(view.workload, pod)
         for node in doubled:
             self._create(view, node)
 

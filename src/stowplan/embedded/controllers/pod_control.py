@@ -1,6 +1,6 @@
-"""The pods of a workload: claimed by controller reference and selector, made from its template, deleted.
+"""An object that controls pods, the pods that its template makes, and which of too many go first.
 
-Which of too many pods go first is decided here too. `workload` says when a workload is looked at.
+`workload` claims, makes and deletes them, and says when such an object is looked at.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.event_recorder import EventRecorder
-from stowplan.embedded.informers.metadata import controller_of, controller_reference, is_terminating, remove_owner
-from stowplan.embedded.informers.pods import DELETION_COST, KnownPod, matching
+from stowplan.embedded.informers.metadata import controller_reference, is_terminating
+from stowplan.embedded.informers.pods import DELETION_COST, KnownPod
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
@@ -72,75 +70,6 @@ class WorkloadObject:
         saved = api.update(self.resource, self.namespace, self.name, self.obj, subresource="status")
         self.obj.clear()
         self.obj.update(saved)
-
-
-class PodControl:
-    """Claims, makes and deletes the pods of one controller, with the events that tell of it."""
-
-    def __init__(self, context: ControllerContext, recorder: EventRecorder) -> None:
-        self._api, self._informer = context.api, context.pods
-        self._recorder = recorder
-
-    def claim(self, workload: WorkloadObject, may_adopt: Callable[[KnownPod], bool] | None = None) -> list[KnownPod]:
-        """Adopt orphans, release pods that no longer match, and list those that the workload has then."""
-        owned = self._informer.by_owner.find(workload.uid)
-        own = matching(workload.selector, owned)
-        if workload.is_terminating:
-            return own
-        orphans = self._informer.orphans(workload.namespace, workload.selector)
-        adopted = [pod for pod in orphans if pod.is_active and (may_adopt is None or may_adopt(pod))]
-        for pod in adopted:
-            self._change(pod, lambda obj: _adopt(obj, workload))
-        if len(own) < len(owned):
-            kept = {pod.key for pod in own}
-            for pod in owned:
-                if pod.key not in kept and not pod.is_terminating:
-                    self._change(pod, lambda obj: remove_owner(obj, workload.uid))
-        if not adopted:
-            return own
-        self._informer.catch_up()
-        return matching(workload.selector, self._informer.by_owner.find(workload.uid))
-
-    def create(self, workload: WorkloadObject, pod: Object) -> None:
-        """Create a pod for its owner; if the API refuses, say so on the owner and raise the refusal."""
-        try:
-            created = self._api.create(self._informer.resource, workload.namespace, pod)
-        except StatusError as error:
-            # A namespace on its way out refuses everything, and everybody in it goes too.
-            causes = (error.details or {}).get("causes", [])
-            if not any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
-                message = f"Error creating: {error.message}"
-                self._recorder.warning(workload.resource, workload.obj, "FailedCreate", message)
-            raise
-        message = f"Created pod: {created['metadata']['name']}"
-        self._recorder.normal(workload.resource, workload.obj, "SuccessfulCreate", message)
-
-    def delete(self, workload: WorkloadObject, pod: KnownPod) -> None:
-        """Delete a pod of its owner; one that is gone already is fine."""
-        try:
-            self._api.delete(self._informer.resource, *pod.key, {"preconditions": {"uid": pod.uid}})
-        except StatusError as error:
-            if error.code in (404, 409):
-                return
-            self._recorder.warning(workload.resource, workload.obj, "FailedDelete", f"Error deleting: {error.message}")
-            raise
-        self._recorder.normal(workload.resource, workload.obj, "SuccessfulDelete", f"Deleted pod: {pod.name}")
-
-    def _change(self, pod: KnownPod, edit: Callable[[Object], None]) -> None:
-        try:
-            obj = self._api.get(self._informer.resource, *pod.key)
-            if obj["metadata"]["uid"] == pod.uid:
-                edit(obj)
-                self._api.update(self._informer.resource, *pod.key, obj)
-        except StatusError as error:
-            # Gone, or changed meanwhile: the next look decides anew.
-            if error.code not in (404, 409):
-                raise
-
-
-def _adopt(pod: Object, workload: WorkloadObject) -> None:
-    if controller_of(pod) is None:
-        pod["metadata"].setdefault("ownerReferences", []).append(workload.reference)
 
 
 def pod_from_template(

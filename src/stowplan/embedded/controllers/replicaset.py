@@ -23,7 +23,7 @@ class ReplicaSetController(WorkloadController):
 
     def sync(self, workload: WorkloadObject) -> float | None:
         """Make or delete pods, then write the status."""
-        active = [pod for pod in self._pods.claim(workload) if pod.is_active]
+        active = [pod for pod in self._claim(workload) if pod.is_active]
         refusal, is_done = None, True
         if not workload.is_terminating:
             try:
@@ -40,7 +40,7 @@ class ReplicaSetController(WorkloadController):
         missing: int = workload.spec.get("replicas", 1) - len(active)
         if missing > 0:
             for _ in range(min(missing, BURST)):
-                self._pods.create(workload, pod_from_template(workload.spec["template"], workload))
+                self._create_pod(workload, pod_from_template(workload.spec["template"], workload))
         elif missing < 0:
             # The pods of all sets with the same owner, such as the revisions of one Deployment.
             owner = controller_of(workload.obj)
@@ -48,7 +48,7 @@ class ReplicaSetController(WorkloadController):
             uids = {workload.uid, *(sibling.uid for sibling in siblings)}
             related = [pod for uid in uids for pod in self._context.pods.by_owner.find(uid)]
             for victim in pods_to_delete(active, min(-missing, BURST), related):
-                self._pods.delete(workload, victim)
+                self._delete_pod(workload, victim)
         return abs(missing) <= BURST
 
     def _report(self, workload: WorkloadObject, active: list[KnownPod], refusal: StatusError | None) -> float | None:

@@ -70,7 +70,7 @@ class StatefulSetController(WorkloadController):
         return min((wait for wait in waits if wait), default=None)
 
     def _view(self, workload: WorkloadObject) -> _StatefulView:
-        pods = self._pods.claim(workload, lambda pod: ordinal_of(workload, pod.name) is not None)
+        pods = self._claim(workload, lambda pod: ordinal_of(workload, pod.name) is not None)
         update = self._history.current(workload)
         current_name = workload.status.get("currentRevision")
         known = {each["metadata"]["name"]: each for each in self._history.of(workload)}

@@ -17,10 +17,9 @@ from stowplan.embedded.objects.errors import StatusError, expired
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.requests import listing
 from stowplan.embedded.requests.incoming import Form, Incoming
-from stowplan.embedded.requests.listing import NOT_OLDER, invalid_option
+from stowplan.embedded.requests.listing import NOT_OLDER, Selection, invalid_option
 from stowplan.embedded.requests.rendering import Rendering
 from stowplan.embedded.requests.request import Target
-from stowplan.embedded.requests.selecting import Selection
 from stowplan.embedded.storage.collection import FIRST
 from stowplan.embedded.storage.store import Change, Feed, Store, Stored, renumbered
 from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Kind
