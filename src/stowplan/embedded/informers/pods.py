@@ -108,8 +108,7 @@ class PodInformer(SharedInformer[KnownPod]):
         ready = next((condition for condition in status.conditions or () if condition.type == "Ready"), None)
         kept = {key: value for key, value in (meta.annotations or {}).items() if key in _KEPT_ANNOTATIONS}
         return KnownPod(
-            namespace=stored.namespace,
-            name=stored.name,
+            *stored.key,
             uid=stored.uid,
             labels=self._interned.mapping(meta.labels or {}),
             annotations=self._interned.mapping(kept),

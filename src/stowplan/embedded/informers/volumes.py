@@ -112,8 +112,7 @@ def _read_volume(stored: Stored) -> KnownVolume:
     obj = stored.object
     reference, annotations = reading.mapping(obj, "spec", "claimRef"), reading.mapping(obj, "metadata", "annotations")
     return KnownVolume(
-        namespace="",
-        name=stored.name,
+        *stored.key,
         class_name=annotations.get(_BETA_CLASS) or reading.text(obj, "spec", "storageClassName"),
         modes=tuple(reading.texts(obj, "spec", "accessModes")),
         volume_mode=reading.text(obj, "spec", "volumeMode") or "Filesystem",
@@ -135,8 +134,7 @@ def _read_claim(stored: Stored) -> KnownClaim:
     # Without a selector any volume will do.
     written = spec.get("selector")
     return KnownClaim(
-        namespace=stored.namespace,
-        name=stored.name,
+        *stored.key,
         uid=stored.uid,
         class_name=annotations.get(_BETA_CLASS) or spec.get("storageClassName"),
         modes=tuple(reading.texts(spec, "accessModes")),
@@ -154,8 +152,7 @@ def _read_claim(stored: Stored) -> KnownClaim:
 def _read_class(stored: Stored) -> KnownClass:
     obj = stored.object
     return KnownClass(
-        namespace="",
-        name=stored.name,
+        *stored.key,
         provisioner=reading.text(obj, "provisioner"),
         waits_for_consumer=reading.text(obj, "volumeBindingMode") == "WaitForFirstConsumer",
         is_default=reading.text(obj, "metadata", "annotations", DEFAULT_CLASS) == "true",

@@ -15,7 +15,7 @@ from stowplan.embedded.informers import conditions
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.informers.nodes import KnownNode
-from stowplan.embedded.objects import addresses
+from stowplan.embedded.kubelet.pod_status import address_of_node
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.parts import STATUS
@@ -111,7 +111,7 @@ class Heartbeats(Controller):
                 if conditions.find(status, what[0]) is None:
                     conditions.put(status, conditions.make(what, moment, lastHeartbeatTime=moment))
         if not node.address:
-            address = {"type": "InternalIP", "address": addresses.of_node(self._api.store.version)}
+            address = {"type": "InternalIP", "address": address_of_node(self._api.store.version)}
             others = [each for each in status.get("addresses") or [] if each.get("type") != "InternalIP"]
             names = [] if others else [{"type": "Hostname", "address": node.name}]
             status["addresses"] = [address, *others, *names]

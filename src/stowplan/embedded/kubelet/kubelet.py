@@ -17,7 +17,7 @@ from stowplan.embedded.informers.nodes import KnownNode
 from stowplan.embedded.informers.pods import DURATION, EXIT_CODE, KnownPod
 from stowplan.embedded.kubelet import pod_status
 from stowplan.embedded.kubelet.pod_status import Addresses
-from stowplan.embedded.objects import addresses, reading
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.parts import STATUS
 from stowplan.embedded.requests.request import TRUSTED, Target
@@ -98,7 +98,7 @@ class Kubelet(Controller):
                 self._warning(obj, *missing)
             return _LOOK_AGAIN_SECONDS
         # The version of the store is never the same twice, so neither is the address.
-        own = node.address if obj["spec"].get("hostNetwork") else addresses.of_pod(self._api.store.version)
+        own = node.address if obj["spec"].get("hostNetwork") else pod_status.address_of_pod(self._api.store.version)
         pod_status.start(obj, Addresses(own, node.address), self._moment(), node.is_ready)
         self._write(obj)
         self._tell_start(obj)

@@ -22,22 +22,6 @@ EMPTY: FieldSet = frozenset()
 SELF = "."
 
 
-def field(name: str) -> str:
-    return f"f:{name}"
-
-
-def item(keys: Object) -> str:
-    return f"k:{_compact(keys)}"
-
-
-def member(value: Any) -> str:
-    return f"v:{_compact(value)}"
-
-
-def index(position: int) -> str:
-    return f"i:{position}"
-
-
 def encode(fields: FieldSet) -> Object:
     """Write a set in the `fieldsV1` form."""
     return _without_needless_marks(tree(fields))
@@ -76,11 +60,12 @@ def _read(node: Any, path: Path) -> Iterator[Path]:
         kind, colon, content = name.partition(":")
         if not colon or kind not in ("f", "k", "v", "i"):
             raise ValueError(f"{name!r} is not a path element")
-        element = f"{kind}:{_compact(json.loads(content))}" if kind in "kv" else name
+        element = f"{kind}:{compact(json.loads(content))}" if kind in "kv" else name
         yield from _read(node[name], (*path, element))
 
 
-def _compact(value: Any) -> str:
+def compact(value: Any) -> str:
+    """The spelling of a value in an element."""
     return msgspec.json.encode(value, order="sorted").decode()
 
 
@@ -98,7 +83,7 @@ def _spell(element: str) -> str:
             # Ours are objects; what a client wrote into managedFields may be anything.
             keys = json.loads(content)
             named = keys.items() if isinstance(keys, dict) else [("", keys)]
-            return "[" + ",".join(f"{name}={_compact(value)}" for name, value in named) + "]"
+            return "[" + ",".join(f"{name}={compact(value)}" for name, value in named) + "]"
         case "v":
             return f"[={content}]"
         case _:

@@ -59,10 +59,6 @@ class Share:
 Managed = dict[Owner, Share]
 
 
-def applier(manager: str, subresource: str) -> Owner:
-    return Owner(manager, APPLY, "", subresource)
-
-
 def updater(manager: str, api_version: str, subresource: str = "") -> Owner:
     return Owner(manager or "unknown", UPDATE, api_version, subresource)
 

@@ -35,15 +35,15 @@ def element_of(value: Any, schema: Schema, position: int) -> str:
     """Name an item of a list by what tells it apart; one that nothing tells apart by its place."""
     if schema.list_type is ListType.SET:
         is_member = value is not None and not isinstance(value, dict | list)
-        return field_sets.member(value) if is_member else field_sets.index(position)
+        return f"v:{field_sets.compact(value)}" if is_member else f"i:{position}"
     known = _known_keys(value, schema)
-    return field_sets.item(known) if known else field_sets.index(position)
+    return f"k:{field_sets.compact(known)}" if known else f"i:{position}"
 
 
 def members(value: Any, schema: Schema) -> list[tuple[str, Any]] | None:
     """What a value consists of, each part with the element that names it; None for what is owned as a whole."""
     if isinstance(value, dict) and not schema.is_atomic:
-        return [(field_sets.field(name), part) for name, part in value.items()]
+        return [(f"f:{name}", part) for name, part in value.items()]
     if isinstance(value, list) and schema.list_type is not ListType.ATOMIC:
         return [(element_of(part, schema, position), part) for position, part in enumerate(value)]
     return None
@@ -62,7 +62,7 @@ def check(value: Any, schema: Schema, path: Path = ()) -> None:
         if schema.list_type is not ListType.ATOMIC:
             raise MalformedValueError(path, "expected list, got a map")
         for name, part in value.items():
-            check(part, schema.at(name), (*path, field_sets.field(name)))
+            check(part, schema.at(name), (*path, f"f:{name}"))
     elif isinstance(value, list):
         if schema.fields or schema.is_atomic:
             raise MalformedValueError(path, "expected map, got a list")

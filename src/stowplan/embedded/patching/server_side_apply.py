@@ -42,7 +42,7 @@ class Application:
 
     @property
     def owner(self) -> Owner:
-        return managed_fields.applier(self.manager, self.subresource)
+        return Owner(self.manager, APPLY, "", self.subresource)
 
 
 def applied(application: Application, current: Object | None) -> Object:
