@@ -114,13 +114,12 @@ class CronJobController(WorkloadController):
         try:
             created = self._api.create(self._job, workload.namespace, self._job_from(workload, due))
         except StatusError as error:
-            if error.reason == "AlreadyExists":
-                workload.obj["status"]["lastScheduleTime"] = format_time(due)
-                return
-            self._warning(workload.obj, "FailedCreate", f"Error creating job: {error.message}")
-            raise
-        self._normal(workload.obj, "SuccessfulCreate", f"Created job {created['metadata']['name']}")
-        workload.obj["status"]["active"].append(self._reference(created))
+            if error.reason != "AlreadyExists":
+                self._warning(workload.obj, "FailedCreate", f"Error creating job: {error.message}")
+                raise
+        else:
+            self._normal(workload.obj, "SuccessfulCreate", f"Created job {created['metadata']['name']}")
+            workload.obj["status"]["active"].append(self._reference(created))
         workload.obj["status"]["lastScheduleTime"] = format_time(due)
 
     def _job_from(self, workload: WorkloadObject, due: datetime) -> Object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import product
 
 from stowplan.embedded.controllers.volume_binding import reference_to
@@ -86,7 +86,7 @@ class ProvisioningController(Controller):
             return spread(storage_class, claim.name)
         usual = [HOSTNAME] if claim.provisioner == LOCAL else [ZONE]
         keys = self._driver_keys(claim.provisioner, node) or allowed_keys(storage_class) or usual
-        return around(node.labels, keys)
+        return {key: node.labels[key] for key in keys if key in node.labels}
 
     def _driver_keys(self, driver: str, node: KnownNode) -> list[str]:
         stored = self._api.store.get(self._csi_nodes, "", node.name)
@@ -137,11 +137,6 @@ def _name(claim_uid: str) -> str:
 
 def _is_asked(claim: KnownClaim) -> bool:
     return bool(claim.provisioner) and not (claim.volume or claim.is_bind_completed or claim.is_terminating)
-
-
-def around(labels: Mapping[str, str], keys: Iterable[str]) -> Segment:
-    """The part of the cluster that a node is in, by these labels of it."""
-    return {key: labels[key] for key in keys if key in labels}
 
 
 def allowed_keys(storage_class: Object) -> list[str]:

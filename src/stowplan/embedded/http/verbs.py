@@ -127,7 +127,8 @@ class Verbs:
         if "watch" not in target.resource.verbs:
             raise method_not_allowed("watch", target.resource)
         if not self._has_watch_list and request.flag("sendInitialEvents") is not None:
-            raise watching.no_watch_list()
+            problem = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+            raise listing.invalid_option("sendInitialEvents", f"Forbidden: {problem}")
         try:
             return watching.open_watch(self._api.store, target, request, rendering)
         except StatusError as error:

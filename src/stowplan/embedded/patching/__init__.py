@@ -96,7 +96,9 @@ def note_update(resource: Resource, before: Object, after: Object, author: Autho
         return
     entries = known if author.subresource or not managed_fields.decode(written) else written
     metadata.pop("managedFields", None)
-    owners = {} if managed_fields.is_reset(written) and not author.subresource else managed_fields.decode(entries)
+    # A client asks to forget all owners with an empty list, or with one empty entry.
+    is_reset = written in ([], [{}]) and not author.subresource
+    owners = {} if is_reset else managed_fields.decode(entries)
     if not owners:
         return
     found = owning.difference(*(before, after), _schema_of(resource))

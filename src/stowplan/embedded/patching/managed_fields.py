@@ -73,11 +73,6 @@ def of(obj: Object) -> Any:
     return reading.at(obj, "metadata", "managedFields")
 
 
-def is_reset(entries: Any) -> bool:
-    """Say if a client asks to forget all owners: with an empty list, or with one empty entry."""
-    return bool(entries == [] or entries == [{}])
-
-
 def decode(entries: Any) -> Managed:
     """Read the entries of an object; those that nobody can read tell nothing, so there are no owners then."""
     if not isinstance(entries, list):

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from stowplan.embedded import patching
 from stowplan.embedded.admission import chain, quota
 from stowplan.embedded.custom import definitions
-from stowplan.embedded.objects.errors import StatusError, already_exists, not_found
+from stowplan.embedded.objects.errors import Cause, StatusError, already_exists, invalid, not_found
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, Author, Patch, copied
 from stowplan.embedded.registry import deletion, metadata, parts
@@ -208,8 +208,10 @@ class Api:
         for _ in range(_NAMING_TRIES if is_made_up else 1):
             if is_made_up:
                 meta["name"] = make_name(meta["generateName"], self._draw)
-            name = metadata.check_name(resource, meta)
-            if self.store.get(resource, target.namespace, name) is None:
+            if not meta.get("name"):
+                cause = Cause("FieldValueRequired", "metadata.name", "Required value: name or generateName is required")
+                raise invalid(resource, "", [cause])
+            if self.store.get(resource, target.namespace, str(meta["name"])) is None:
                 return
         raise already_exists(resource, meta["name"])
 

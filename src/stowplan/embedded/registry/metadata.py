@@ -90,15 +90,6 @@ def complete_new(metadata: Object, creation_time: str, draw: Draw) -> None:
     metadata["creationTimestamp"] = creation_time
 
 
-def check_name(resource: Resource, metadata: Object) -> str:
-    """Return the name. Raise StatusError 422 if there is none."""
-    name = metadata.get("name")
-    if not name:
-        cause = Cause("FieldValueRequired", "metadata.name", "Required value: name or generateName is required")
-        raise invalid(resource, "", [cause])
-    return str(name)
-
-
 def check_version(target: Target, metadata: Object, before: Object) -> None:
     """Refuse a change that was made to another version of the object, or to another object of that name."""
     resource, name = target.resource, target.name

@@ -198,15 +198,15 @@ def _follow(store: Store, target: Target, token: _Token) -> tuple[int | None, Ke
         raise too_large(token.rv, store.version)
     if token.rv < store.collection(target.resource).log.floor:
         anew = _encode(_Token(_LATEST, token.after, token.of))
-        raise ContinuationExpiredError(410, "Expired", _TOKEN_TOO_OLD, anew)
+        raise ContinuationExpiredError(anew)
     return token.rv, token.after
 
 
 class ContinuationExpiredError(StatusError):
     """The moment that the list shows is gone; `token` goes on with what is there now."""
 
-    def __init__(self, code: int, reason: str, message: str, token: str) -> None:
-        super().__init__(code, reason, message)
+    def __init__(self, token: str) -> None:
+        super().__init__(410, "Expired", _TOKEN_TOO_OLD)
         self.token = token
 
     def status(self) -> dict[str, object]:

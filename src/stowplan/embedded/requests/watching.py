@@ -112,12 +112,6 @@ def open_watch(store: Store, target: Target, request: Incoming, rendering: Rende
     )
 
 
-def no_watch_list() -> StatusError:
-    """Refuse to send what is there by way of a watch, as a server does where that is switched off."""
-    problem = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-    return invalid_option("sendInitialEvents", problem)
-
-
 def error_line(error: StatusError) -> bytes:
     return msgspec.json.encode({"type": "ERROR", "object": error.status()}) + b"\n"
 
