@@ -86,7 +86,7 @@ class Applier:
         _, name = self._place(manifest)
         resource = self._api.catalogue.of_kind("v1", "Namespace")
         if name and resource is not None and self._api.store.get(resource, "", name) is None:
-            self._api.create(resource, "", {"metadata": {"name": name}}, user=FIELD_MANAGER)
+            self._api.create(resource, "", {"metadata": {"name": name}})
 
     def _apply(self, resource: Resource, namespace: str, content: Object) -> list[str]:
         copied, options = _copy(content), _options()
@@ -138,7 +138,7 @@ def _copy(content: Mapping[str, Any]) -> Object:
 
 def _options() -> Options:
     """Be as strict as kubectl: a field that is not there is most likely misspelt."""
-    return Options(field_manager=FIELD_MANAGER, user=FIELD_MANAGER, field_validation="Strict")
+    return Options(field_manager=FIELD_MANAGER, field_validation="Strict")
 
 
 def _without(metadata: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:

@@ -10,7 +10,9 @@ import ipaddress
 from functools import partial
 from typing import Final
 
+from stowplan.embedded.admission import priority
 from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.informer import Extract
 from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
@@ -18,18 +20,6 @@ from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-_PRIORITY_CLASSES = (
-    (
-        "system-node-critical",
-        2_000_001_000,
-        "Used for system critical pods that must not be moved from their current node.",
-    ),
-    (
-        "system-cluster-critical",
-        2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
-    ),
-)
 _ACCOUNT: Final = "default"
 #: What is published where there is no certificate: text that no reader of certificates takes for one.
 NO_AUTHORITY: Final = "# This API server is reached without TLS: there is no certificate to verify it by.\n"
@@ -60,8 +50,8 @@ def ensure(api: Api) -> None:
         # At once, so that the first pod is not refused for want of it.
         _create(api, accounts, {"metadata": {"name": _ACCOUNT, "namespace": name}})
     classes = find_resource(api, "scheduling.k8s.io/v1", "PriorityClass")
-    for name, value, description in _PRIORITY_CLASSES:
-        _create(api, classes, {"metadata": {"name": name}, "value": value, "description": description})
+    for system_class in priority.system_classes():
+        _create(api, classes, system_class)
 
 
 def _create(api: Api, resource: Resource, obj: Object) -> None:
@@ -77,21 +67,20 @@ class _PerNamespace(Controller):
 
     def __init__(self, context: ControllerContext, component: str, resource: Resource, name: str) -> None:
         super().__init__(context, component, find_resource(context.api, "v1", "Namespace"))
-        self._kept, self._name = resource, name
-        self._namespaces = self._inform(self._resource, _read_active, self._on_namespace)
-        self._known = self._inform(resource, self._read_kept, self._on_kept)
-
-    def _read_kept(self, stored: Stored) -> Object | None:
-        return stored.object if stored.name == self._name else None
-
-    def _on_namespace(self, _: str | None, after: str | None) -> None:
-        if after is not None:
-            self._queue.add(("", after))
+        self._kept = resource
+        self._namespaces = self._inform(self._resource, _read_active, self._enqueue)
+        self._known = self._inform(
+            resource, lambda stored: stored.object if stored.name == name else None, self._on_kept
+        )
 
     def _on_kept(self, before: Object | None, after: Object | None) -> None:
         changed = after or before
         if changed is not None:
             self._queue.add(("", changed["metadata"]["namespace"]))
+
+
+def _read_active(stored: Stored) -> Extract | None:
+    return None if b'"deletionTimestamp"' in stored.body else Extract(*stored.key)
 
 
 class ServiceAccountController(_PerNamespace):
@@ -128,10 +117,6 @@ class RootCertificatePublisher(_PerNamespace):
         if found.get("data") != self._data or not _CERTIFICATE_ANNOTATIONS.items() <= annotations.items():
             metadata = {**found["metadata"], "annotations": {**annotations, **_CERTIFICATE_ANNOTATIONS}}
             self._update(self._kept, {**found, "metadata": metadata, "data": self._data})
-
-
-def _read_active(stored: Stored) -> str | None:
-    return None if b'"deletionTimestamp"' in stored.body else stored.name
 
 
 class KubernetesServiceController(Controller):

@@ -89,7 +89,12 @@ class CronJobController(WorkloadController):
 
     def _start_due(self, workload: WorkloadObject, schedule: Schedule, jobs: Sequence[Object]) -> None:
         """Start the Job of the latest moment that has passed, if the policy lets it."""
-        due = self._latest_due(workload, schedule)
+        now, deadline = self._now(), workload.spec.get("startingDeadlineSeconds")
+        since = parse_time(workload.status.get("lastScheduleTime") or workload.obj["metadata"]["creationTimestamp"])
+        # A deadline of millions of years is none, and no date.
+        if deadline is not None and (now - since).total_seconds() > deadline:
+            since = now - timedelta(seconds=deadline)
+        due = latest_between(schedule, since, now)
         if due is None:
             return
         active, policy = workload.obj["status"]["active"], workload.spec.get("concurrencyPolicy", "Allow")
@@ -105,26 +110,16 @@ class CronJobController(WorkloadController):
             active.clear()
         self._create(workload, due)
 
-    def _latest_due(self, workload: WorkloadObject, schedule: Schedule) -> datetime | None:
-        """Find the latest moment of the schedule since the last Job that is not too long ago."""
-        now, deadline = self._now(), workload.spec.get("startingDeadlineSeconds")
-        since = parse_time(workload.status.get("lastScheduleTime") or workload.obj["metadata"]["creationTimestamp"])
-        # A deadline of millions of years is none, and no date.
-        if deadline is not None and (now - since).total_seconds() > deadline:
-            since = now - timedelta(seconds=deadline)
-        return latest_between(schedule, since, now)
-
     def _create(self, workload: WorkloadObject, due: datetime) -> None:
         try:
             created = self._api.create(self._job, workload.namespace, self._job_from(workload, due))
         except StatusError as error:
-            if error.reason == "AlreadyExists":
-                workload.obj["status"]["lastScheduleTime"] = format_time(due)
-                return
-            self._warning(workload.obj, "FailedCreate", f"Error creating job: {error.message}")
-            raise
-        self._normal(workload.obj, "SuccessfulCreate", f"Created job {created['metadata']['name']}")
-        workload.obj["status"]["active"].append(self._reference(created))
+            if error.reason != "AlreadyExists":
+                self._warning(workload.obj, "FailedCreate", f"Error creating job: {error.message}")
+                raise
+        else:
+            self._normal(workload.obj, "SuccessfulCreate", f"Created job {created['metadata']['name']}")
+            workload.obj["status"]["active"].append(self._reference(created))
         workload.obj["status"]["lastScheduleTime"] = format_time(due)
 
     def _job_from(self, workload: WorkloadObject, due: datetime) -> Object:

@@ -6,10 +6,10 @@ Pods are made so that the scheduler has no choice but to put them on their node.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from stowplan.embedded.controllers.controller_history import REVISION_LABEL, ControllerHistory
-from stowplan.embedded.controllers.pod_control import PodNaming, WorkloadObject, pod_from_template
+from stowplan.embedded.controllers.pod_control import WorkloadObject, pod_from_template
 from stowplan.embedded.controllers.workload import BURST, WorkloadController, scaled_value
 from stowplan.embedded.informers.controller import ControllerContext
 from stowplan.embedded.informers.metadata import find_resource
@@ -79,7 +79,7 @@ class DaemonSetController(WorkloadController):
 
     def _view(self, workload: WorkloadObject) -> _DaemonView:
         pods: dict[str, list[KnownPod]] = {}
-        for pod in self._pods.claim(workload):
+        for pod in self._claim(workload):
             pods.setdefault(pod.target, []).append(pod)
         fit = node_fit(workload.spec["template"])
         nodes = self._context.nodes.known.values()
@@ -104,7 +104,7 @@ class DaemonSetController(WorkloadController):
         for name in view.unwanted:
             for pod in view.pods[name]:
                 if not pod.is_terminating:
-                    self._pods.delete(view.workload, pod)
+                    self._delete_pod(view.workload, pod)
         return True
 
     def _replace(self, view: _DaemonView, pod: KnownPod) -> None:
@@ -114,7 +114,7 @@ class DaemonSetController(WorkloadController):
         message = f"Found {found} daemon pod {pod.namespace}/{pod.name} on node {pod.node}, will try to {attempt} it"
         record = self._warning if has_failed else self._normal
         record(view.workload.obj, f"{found.capitalize()}DaemonPod", message)
-        self._pods.delete(view.workload, pod)
+        self._delete_pod(view.workload, pod)
 
     def _create(self, view: _DaemonView, node: str) -> None:
         workload = view.workload
@@ -122,9 +122,9 @@ class DaemonSetController(WorkloadController):
         generation = (workload.obj["metadata"].get("annotations") or {}).get(_GENERATION)
         if generation:
             labels["pod-template-generation"] = generation
-        pod = pod_from_template(workload.spec["template"], workload, PodNaming(labels=labels))
+        pod = pod_from_template(workload.spec["template"], workload, labels)
         pin_to_node(pod, node)
-        self._pods.create(workload, pod)
+        self._create_pod(workload, pod)
 
     def _roll(self, view: _DaemonView) -> None:
         """Take a step of a rolling update."""
@@ -133,15 +133,16 @@ class DaemonSetController(WorkloadController):
             return
         pods = {name: view.pods.get(name, []) for name in view.wanted}
         rolling = strategy.get("rollingUpdate") or {}
-        step = next_step(pods, view.revision, rolling, lambda pod: self._is_available(view, pod))
-        for pod in step.deleted:
-            self._pods.delete(view.workload, pod)
-        for node in step.doubled:
-            self._create(view, node)
+        seconds, now = view.workload.spec.get("minReadySeconds", 0), self._now()
 
-    def _is_available(self, view: _DaemonView, pod: KnownPod) -> bool:
-        seconds = view.workload.spec.get("minReadySeconds", 0)
-        return not pod.is_terminating and pod.available_in(seconds, self._now()) == 0
+        def is_available(pod: KnownPod) -> bool:
+            return not pod.is_terminating and pod.available_in(seconds, now) == 0
+
+        deleted, doubled = next_step(pods, view.revision, rolling, is_available)
+        for pod in deleted:
+            self._delete_pod(view.workload, pod)
+        for node in doubled:
+            self._create(view, node)
 
     def _report(self, view: _DaemonView) -> float | None:
         """Write the status; return when the next pod will count as available."""
@@ -176,12 +177,8 @@ class DaemonSetController(WorkloadController):
             self._queue.add_after(key, _REST_SECONDS)
 
 
-@dataclass(slots=True)
-class UpdateStep:
-    """What to do now."""
-
-    deleted: list[KnownPod] = field(default_factory=list)
-    doubled: list[str] = field(default_factory=list)
+#: What to do now: the pods that go, and the nodes that get a second one.
+UpdateStep = tuple[list[KnownPod], list[str]]
 
 
 def next_step(pods: PodsByNode, revision: str, rolling: Object, is_available: Callable[[KnownPod], bool]) -> UpdateStep:
@@ -195,33 +192,33 @@ def next_step(pods: PodsByNode, revision: str, rolling: Object, is_available: Ca
 
 def _in_place(pods: PodsByNode, revision: str, allowed: int, is_available: Callable[[KnownPod], bool]) -> UpdateStep:
     """Delete old pods: those that do not serve at once, others as far as nodes may go without."""
-    step, candidates = UpdateStep(), []
+    deleted: list[KnownPod] = []
+    candidates: list[KnownPod] = []
     for on_node in pods.values():
         serving = [pod for pod in on_node if is_available(pod)]
         allowed -= not serving
         old = [pod for pod in on_node if not _is_new(pod, revision) and not pod.is_terminating]
-        step.deleted += [pod for pod in old if pod not in serving]
+        deleted += [pod for pod in old if pod not in serving]
         candidates += [pod for pod in old if pod in serving]
-    step.deleted += candidates[: max(0, allowed)]
-    return step
+    return deleted + candidates[: max(0, allowed)], []
 
 
 def _with_surge(pods: PodsByNode, revision: str, surge: int, is_available: Callable[[KnownPod], bool]) -> UpdateStep:
     """Give some nodes a new pod beside the old one, and delete the old one when the new one serves."""
-    step, candidates = UpdateStep(), []
+    deleted: list[KnownPod] = []
+    candidates: list[str] = []
     for node, on_node in pods.items():
         old = [pod for pod in on_node if not _is_new(pod, revision) and not pod.is_terminating]
         new = [pod for pod in on_node if _is_new(pod, revision) and not pod.is_terminating]
         if old and new:
             surge -= 1
             if is_available(new[0]):
-                step.deleted += old
+                deleted += old
         elif old:
             candidates.append(node)
             # A pod that serves nobody is not waited for.
-            step.deleted += [pod for pod in old if not is_available(pod)]
-    step.doubled = candidates[: max(0, surge)]
-    return step
+            deleted += [pod for pod in old if not is_available(pod)]
+    return deleted, candidates[: max(0, surge)]
 
 
 def counted_pod(pods: Sequence[KnownPod], revision: str) -> KnownPod:

@@ -135,7 +135,7 @@ class DeploymentController(WorkloadController):
         name = new["metadata"]["name"]
         if replicas(new):
             self._tell_scaled(workload, name, 0, replicas(new))
-        if _has_deadline(workload.obj):
+        if _deadline(workload.obj) is not None:
             self._save_progress(workload, "True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
         return new, old
 
@@ -159,7 +159,7 @@ class DeploymentController(WorkloadController):
         """Note that a Deployment was paused or resumed, so that the time in between does not count against it."""
         current = conditions.find(workload.status, PROGRESSING) or {}
         is_paused, was_paused = bool(workload.spec.get("paused")), current.get("reason") == PAUSED
-        if not _has_deadline(workload.obj) or current.get("reason") == TIMED_OUT or is_paused == was_paused:
+        if _deadline(workload.obj) is None or current.get("reason") == TIMED_OUT or is_paused == was_paused:
             return
         if is_paused:
             self._save_progress(workload, "Unknown", PAUSED, "Deployment is paused")
@@ -222,7 +222,7 @@ def _counted(deployment: Object, new: Object | None, everyone: Sequence[Object],
 
 def _set_progress(deployment: Object, status: Object, new: Object | None, now: datetime) -> None:
     """Say how the rollout gets on: it is complete, it moves, or it has not moved for too long."""
-    if not _has_deadline(deployment):
+    if _deadline(deployment) is None:
         conditions.drop(status, PROGRESSING)
         return
     current = conditions.find(deployment.get("status") or {}, PROGRESSING)
@@ -233,11 +233,7 @@ def _set_progress(deployment: Object, status: Object, new: Object | None, now: d
     if _is_complete(deployment, status):
         _put(status, (PROGRESSING, "True", NEW_AVAILABLE, f"{subject} has successfully progressed."), now)
     elif _has_moved(deployment, status):
-        conditions.drop(status, PROGRESSING)
-        moved = _condition((PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing."), now)
-        if current is not None and current.get("status") == "True":
-            moved["lastTransitionTime"] = current.get("lastTransitionTime")
-        status.setdefault("conditions", []).append(moved)
+        _put(status, (PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing."), now, is_news=True)
     elif _seconds_left(deployment, now) <= 0:
         _put(status, (PROGRESSING, "False", TIMED_OUT, f"{subject} has timed out progressing."), now)
 
@@ -255,7 +251,7 @@ def _set_failure(status: Object, new: Object | None, everyone: Sequence[Object])
 def _seconds_to_deadline(deployment: Object, status: Object, now: datetime) -> float | None:
     """When to look again whether the rollout got stuck; None if it cannot."""
     current = conditions.find(status, PROGRESSING)
-    if current is None or not _has_deadline(deployment) or current.get("reason") == TIMED_OUT:
+    if current is None or _deadline(deployment) is None or current.get("reason") == TIMED_OUT:
         return None
     if _is_complete(deployment, status) or deployment["spec"].get("paused"):
         return None
@@ -270,30 +266,23 @@ def _is_complete(deployment: Object, status: Object) -> bool:
     return all(status.get(name, 0) == wanted for name in names) and is_observed
 
 
-def _put(status: Object, what: tuple[str, str, str, str], now: datetime) -> None:
-    """Set a condition unless it is there with the same status and reason."""
+def _put(status: Object, what: tuple[str, str, str, str], now: datetime, *, is_news: bool = False) -> None:
+    """Set a condition unless it is there with the same status and reason, and that is no news."""
     kind, value, reason, _ = what
-    current = conditions.find(status, kind)
-    if current is not None and (current.get("status"), current.get("reason")) == (value, reason):
+    current = conditions.find(status, kind) or {}
+    if (current.get("status"), current.get("reason")) == (value, reason) and not is_news:
         return
-    fresh = _condition(what, now)
-    if current is not None and current.get("status") == value:
+    fresh = conditions.make(what, format_time(now), lastUpdateTime=format_time(now))
+    if current.get("status") == value:
         fresh["lastTransitionTime"] = current.get("lastTransitionTime")
     conditions.drop(status, kind)
     status["conditions"] = [*(status.get("conditions") or []), fresh]
 
 
-def _condition(what: tuple[str, str, str, str], now: datetime) -> Object:
-    return conditions.make(what, format_time(now), lastUpdateTime=format_time(now))
-
-
-def _has_deadline(deployment: Object) -> bool:
-    return _deadline(deployment) != _NO_DEADLINE
-
-
-def _deadline(deployment: Object) -> int:
+def _deadline(deployment: Object) -> int | None:
+    """How many seconds a rollout may stand still; None for ever."""
     seconds: int = deployment["spec"].get("progressDeadlineSeconds", 600)
-    return seconds
+    return None if seconds == _NO_DEADLINE else seconds
 
 
 def _has_moved(deployment: Object, status: Object) -> bool:
@@ -312,4 +301,5 @@ def _seconds_left(deployment: Object, now: datetime) -> float:
     if current.get("reason") == TIMED_OUT:
         return 0.0
     since = parse_time(current.get("lastUpdateTime") or format_time(now))
-    return _deadline(deployment) - (now - since).total_seconds()
+    deadline = _deadline(deployment)
+    return (_NO_DEADLINE if deadline is None else deadline) - (now - since).total_seconds()

@@ -35,7 +35,15 @@ class DeploymentReplicaSets:
         """Read the ReplicaSets of a Deployment as they are now, after adopting those that nobody has."""
         self._informer.catch_up()
         if not workload.is_terminating:
-            self._adopt(workload)
+            for key in sorted(known.key for known in self._informer.orphans.find(workload.namespace)):
+                stored = self._api.store.get(self._resource, *key)
+                if stored is None or not workload.selector.matches(stored.labels):
+                    continue
+                obj = stored.object
+                if not is_terminating(obj):
+                    obj["metadata"].setdefault("ownerReferences", []).append(workload.reference)
+                    self._api.update(self._resource, *key, obj)
+            self._informer.catch_up()
         return self._informer.objects_owned_by(workload.uid)
 
     def create(self, workload: WorkloadObject, old: Sequence[Object]) -> Object:
@@ -93,17 +101,6 @@ class DeploymentReplicaSets:
         workload.obj["metadata"]["annotations"] = {**annotations, REVISION: number}
         # By way of the status, so that the new number alone does not count as a new wish.
         workload.save_status(self._api)
-
-    def _adopt(self, workload: WorkloadObject) -> None:
-        for key in sorted(known.key for known in self._informer.orphans.find(workload.namespace)):
-            stored = self._api.store.get(self._resource, *key)
-            if stored is None or not workload.selector.matches(stored.labels):
-                continue
-            obj = stored.object
-            if not is_terminating(obj):
-                obj["metadata"].setdefault("ownerReferences", []).append(workload.reference)
-                self._api.update(self._resource, *key, obj)
-        self._informer.catch_up()
 
 
 def split(deployment: Object, everyone: Sequence[Object]) -> tuple[Object | None, list[Object]]:
@@ -251,17 +248,13 @@ def _share(deployment: Object, replica_set: Object, change: int, added: int) -> 
     if replicas(deployment) == 0:
         share = -replicas(replica_set)
     else:
-        maximum = annotated_maximum(replica_set) or replicas(deployment)
+        # How large the Deployment was at most, surge included, when this ReplicaSet was last scaled.
+        maximum = _annotated_number(replica_set, MAXIMUM) or replicas(deployment)
         now = replicas(deployment) + limits(deployment)[0]
         # Half away from zero, as the sizes are counted upstream.
         share = int(replicas(replica_set) * now / maximum + 0.5) - replicas(replica_set)
     left = change - added
     return min(share, left) if change > 0 else max(share, left)
-
-
-def annotated_maximum(replica_set: Object) -> int:
-    """How large the Deployment was at most, surge included, when this ReplicaSet was last scaled."""
-    return _annotated_number(replica_set, MAXIMUM)
 
 
 def _annotated_number(obj: Object, annotation: str) -> int:

@@ -57,7 +57,16 @@ class DisruptionController(Controller):
         disrupted = _still_disrupted(obj, pods, now)
         healthy = sum(pod.is_ready and not pod.is_terminating and pod.name not in disrupted for pod in pods)
         counts = {"expectedPods": expected, "desiredHealthy": desired, "currentHealthy": healthy}
-        self._report(obj, counts, disrupted)
+        allowed = max(0, counts["currentHealthy"] - counts["desiredHealthy"]) if counts["expectedPods"] > 0 else 0
+        status: Object = {
+            **counts,
+            "disruptionsAllowed": allowed,
+            "observedGeneration": obj["metadata"].get("generation", 1),
+            "conditions": (obj.get("status") or {}).get("conditions") or [],
+        }
+        if disrupted:
+            status["disruptedPods"] = disrupted
+        self._write(obj, status, ("SufficientPods" if allowed else "InsufficientPods", ""))
         ages = [(now - parse_time(moment)).total_seconds() for moment in disrupted.values()]
         return max(0.0, _EVICTION_SECONDS - max(ages)) + 1 if ages else None
 
@@ -106,18 +115,6 @@ class DisruptionController(Controller):
         except StatusError:
             return None
         return obj if obj["metadata"]["uid"] == owner.uid else None
-
-    def _report(self, budget: Object, counts: dict[str, int], disrupted: dict[str, str]) -> None:
-        allowed = max(0, counts["currentHealthy"] - counts["desiredHealthy"]) if counts["expectedPods"] > 0 else 0
-        status: Object = {
-            **counts,
-            "disruptionsAllowed": allowed,
-            "observedGeneration": budget["metadata"].get("generation", 1),
-            "conditions": (budget.get("status") or {}).get("conditions") or [],
-        }
-        if disrupted:
-            status["disruptedPods"] = disrupted
-        self._write(budget, status, ("SufficientPods" if allowed else "InsufficientPods", ""))
 
     def _report_failure(self, budget: Object, problem: str) -> None:
         """Allow nothing while it is unknown how many pods there should be."""

@@ -114,7 +114,13 @@ class GarbageCollector(Controller):
             self._let_dependents_go(known.uid)
             self._remove_finalizer(resource, obj, ORPHAN)
         elif known.waits_for == FOREGROUND:
-            self._delete_dependents_first(resource, obj)
+            # Delete the dependents; when none is left that blocks, let the owner go.
+            uid, is_blocked = obj["metadata"]["uid"], False
+            for dependent in self._by_owner.find(uid):
+                is_blocked |= any(owner.uid == uid and owner.block_owner_deletion for owner in dependent.owners)
+                self._queue.add(dependent.key)
+            if not is_blocked:
+                self._remove_finalizer(resource, obj, FOREGROUND)
         elif known.owners and not is_terminating(obj):
             self._collect(resource, obj)
 
@@ -153,15 +159,6 @@ class GarbageCollector(Controller):
         stored = self._api.store.get(resource, namespace, reference.get("name", ""))
         return stored.object if stored is not None and stored.uid == reference.get("uid") else None
 
-    def _delete_dependents_first(self, resource: Resource, obj: Object) -> None:
-        """Delete the dependents; when none is left that blocks, let the owner go."""
-        uid, is_blocked = obj["metadata"]["uid"], False
-        for dependent in self._by_owner.find(uid):
-            is_blocked |= any(owner.uid == uid and owner.block_owner_deletion for owner in dependent.owners)
-            self._queue.add(dependent.key)
-        if not is_blocked:
-            self._remove_finalizer(resource, obj, FOREGROUND)
-
     def _let_dependents_go(self, uid: str) -> None:
         """Take the references to an owner off its dependents."""
         for known in self._by_owner.find(uid):
@@ -182,16 +179,19 @@ class GarbageCollector(Controller):
             self._known.pop(before.key, None)
         if after is not None:
             self._known[after.key] = after
-            self._look_at(before, after)
+            if after.waits_for:
+                self._queue.add(after.key)
+            elif after.owners and (before is None or before.owners != after.owners) and self._lacks_owner(after):
+                self._queue.add_after(after.key, _SECOND_LOOK_SECONDS)
         if before is not None:
             # An owner that waits for its dependents looks again when one is gone or let go.
-            self._look_at_owners(before)
-
-    def _look_at(self, before: Dependent | None, after: Dependent) -> None:
-        if after.waits_for:
-            self._queue.add(after.key)
-        elif after.owners and (before is None or before.owners != after.owners) and self._lacks_owner(after):
-            self._queue.add_after(after.key, _SECOND_LOOK_SECONDS)
+            for owner in before.owners:
+                place = self._place_of(before, owner)
+                if place is not None:
+                    resource, namespace, name = place
+                    waiting = self._known.get((resource.qualified, f"{namespace}/{name}"))
+                    if waiting is not None and waiting.waits_for:
+                        self._queue.add(waiting.key)
 
     def _lacks_owner(self, known: Dependent) -> bool:
         """Whether an owner is missing, or waits for this object."""
@@ -208,15 +208,6 @@ class GarbageCollector(Controller):
         """Say where an owner would be; None for a kind that is not served."""
         resource = self._api.catalogue.of_kind(owner.api_version, owner.kind)
         return None if resource is None else (resource, known.namespace if resource.is_namespaced else "", owner.name)
-
-    def _look_at_owners(self, known: Dependent) -> None:
-        for owner in known.owners:
-            place = self._place_of(known, owner)
-            if place is not None:
-                resource, namespace, name = place
-                waiting = self._known.get((resource.qualified, f"{namespace}/{name}"))
-                if waiting is not None and waiting.waits_for:
-                    self._queue.add(waiting.key)
 
 
 def _owner_uids(known: Dependent) -> list[str]:

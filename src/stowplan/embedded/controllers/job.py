@@ -57,7 +57,13 @@ class JobController(WorkloadController):
         if workload.spec.get("suspend"):
             self._suspend(workload, pods)
             return None
-        self._begin(workload)
+        # Start the clock of a Job that is new, or that was suspended.
+        status, moment = workload.obj["status"], self._moment()
+        if conditions.is_true(status, "Suspended"):
+            _put(status, ("Suspended", "False", "JobResumed", "Job resumed"), moment)
+            self._normal(workload.obj, "Resumed", "Job resumed")
+            status["startTime"] = moment
+        status.setdefault("startTime", moment)
         try:
             again_seconds = self._match(workload, pods)
         finally:
@@ -67,7 +73,7 @@ class JobController(WorkloadController):
 
     def _claimed(self, workload: WorkloadObject) -> list[KnownPod]:
         self._context.pods.catch_up()
-        return self._pods.claim(workload)
+        return self._claim(workload)
 
     def _count(self, workload: WorkloadObject, pods: Sequence[KnownPod]) -> Sequence[KnownPod]:
         """Take the pods that ended into the books, then let them go."""
@@ -93,16 +99,7 @@ class JobController(WorkloadController):
         """Delete pods without counting them as failed."""
         for pod in pods:
             self._let_go(pod)
-            self._pods.delete(workload, pod)
-
-    def _begin(self, workload: WorkloadObject) -> None:
-        """Start the clock of a Job that is new, or that was suspended."""
-        status, moment = workload.obj["status"], self._moment()
-        if conditions.is_true(status, "Suspended"):
-            _put(status, ("Suspended", "False", "JobResumed", "Job resumed"), moment)
-            self._normal(workload.obj, "Resumed", "Job resumed")
-            status["startTime"] = moment
-        status.setdefault("startTime", moment)
+            self._delete_pod(workload, pod)
 
     def _suspend(self, workload: WorkloadObject, pods: Sequence[KnownPod]) -> None:
         """End what runs; the clock stands still."""
@@ -127,7 +124,7 @@ class JobController(WorkloadController):
         # One more than are made now tells whether others remain; a Job may want more than memory holds.
         indexes = self._free_indexes(workload.obj, active, min(missing, BURST + 1))
         for index in indexes[:BURST]:
-            self._pods.create(workload, job_tracking.make_pod(workload, index))
+            self._create_pod(workload, job_tracking.make_pod(workload, index))
         return 0.0 if len(indexes) > BURST else None
 
     def _wanted(self, job: Object, active: int) -> int:

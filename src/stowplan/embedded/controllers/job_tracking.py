@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from stowplan.embedded.controllers.pod_control import PodNaming, WorkloadObject, pod_from_template
+from stowplan.embedded.controllers.pod_control import WorkloadObject, name_prefix, pod_from_template
 from stowplan.embedded.controllers.workload import KnownWorkload, WorkloadInformer
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.metadata import ObjectKey, remove_finalizer
@@ -96,12 +96,6 @@ def _write(status: Object, noted: dict[str, list[str]]) -> None:
     status[_UNCOUNTED] = {kind: uids for kind, uids in noted.items() if uids}
 
 
-def completion_index(pod: KnownPod) -> int | None:
-    """Read the completion index of a pod."""
-    text = pod.annotations.get(COMPLETION_INDEX, "")
-    return int(text) if _INDEX.fullmatch(text) else None
-
-
 def parse_indexes(text: str) -> list[Interval]:
     """Read a set of indexes; parts that make no sense are left out."""
     parts = filter(None, map(_INDEXES.fullmatch, text.split(",")))
@@ -110,8 +104,9 @@ def parse_indexes(text: str) -> list[Interval]:
 
 def with_indexes_of(text: str, pods: Iterable[KnownPod]) -> list[Interval]:
     """Read a set of indexes, and add those of some pods."""
-    indexes = {completion_index(pod) for pod in pods}
-    return merge_intervals([*parse_indexes(text), *((index, index) for index in indexes if index is not None)])
+    written = {pod.annotations.get(COMPLETION_INDEX, "") for pod in pods}
+    indexes = [int(each) for each in written if _INDEX.fullmatch(each)]
+    return merge_intervals([*parse_indexes(text), *((index, index) for index in indexes)])
 
 
 def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
@@ -147,14 +142,13 @@ def make_pod(workload: WorkloadObject, index: int | None) -> Object:
     """Make the next pod, of an index where the Job has indexes."""
     job, uid = workload.name, workload.uid
     labels = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": job}
-    naming = PodNaming(labels={**labels, "controller-uid": uid, "job-name": job})
+    labels |= {"controller-uid": uid, "job-name": job}
+    pod = pod_from_template(workload.spec["template"], workload, labels)
+    meta = pod["metadata"]
+    meta["finalizers"].append(TRACKING)
     if index is not None:
-        naming.prefix = f"{job}-{index}"
-        naming.annotations[COMPLETION_INDEX] = str(index)
-        naming.labels[COMPLETION_INDEX] = str(index)
-    pod = pod_from_template(workload.spec["template"], workload, naming)
-    pod["metadata"]["finalizers"].append(TRACKING)
-    if index is not None:
+        meta["generateName"] = name_prefix(f"{job}-{index}")
+        meta["annotations"][COMPLETION_INDEX] = meta["labels"][COMPLETION_INDEX] = str(index)
         pod["spec"].setdefault("hostname", f"{job}-{index}")
         for kind in ("initContainers", "containers"):
             if kind in pod["spec"]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from stowplan.embedded.informers import conditions
 from stowplan.embedded.informers.controller import Controller, ControllerContext
+from stowplan.embedded.informers.informer import Extract
 from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
@@ -24,7 +25,7 @@ class NamespaceController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context, "namespace-controller", find_resource(context.api, "v1", "Namespace"))
-        self._inform(self._resource, _read_terminating, self._on_namespace)
+        self._inform(self._resource, _read_terminating, self._enqueue)
 
     def reconcile(self, key: ObjectKey) -> float | None:
         """Delete what is left; return when to look again, None when the namespace is gone."""
@@ -48,19 +49,16 @@ class NamespaceController(Controller):
         for resource in self._namespaced():
             for stored in self._api.store.list(resource, namespace):
                 if left and b'"deletionTimestamp"' not in stored.body:
-                    self._delete(resource, stored)
+                    try:
+                        self._api.delete(resource, *stored.key, {"propagationPolicy": "Background"})
+                    except StatusError as error:
+                        if error.code != 404:
+                            raise
                     left -= 1
             listed = self._api.store.list(resource, namespace)
             if listed:
                 remaining[resource.qualified] = listed
         return remaining, left == 0
-
-    def _delete(self, resource: Resource, stored: Stored) -> None:
-        try:
-            self._api.delete(resource, *stored.key, {"propagationPolicy": "Background"})
-        except StatusError as error:
-            if error.code != 404:
-                raise
 
     def _namespaced(self) -> Iterable[Resource]:
         """Every resource that a namespace can hold, each storage once."""
@@ -73,7 +71,14 @@ class NamespaceController(Controller):
     def _report(self, obj: Object, remaining: dict[str, list[Stored]]) -> None:
         """Say what the namespace waits for."""
         counts = [f"{name}. has {len(listed)} resource instances" for name, listed in sorted(remaining.items())]
-        waits = [f"{name} in {count} resource instances" for name, count in sorted(_finalizers(remaining).items())]
+        finalizers = Counter(
+            finalizer
+            for listed in remaining.values()
+            for stored in listed
+            if b'"finalizers"' in stored.body
+            for finalizer in stored.object["metadata"].get("finalizers") or []
+        )
+        waits = [f"{name} in {count} resource instances" for name, count in sorted(finalizers.items())]
         finalizers_remain = "Some content in the namespace has finalizers remaining: "
         found = (
             ("NamespaceContentRemaining", "SomeResourcesRemain", "Some resources are remaining: ", counts),
@@ -92,21 +97,6 @@ class NamespaceController(Controller):
         if is_changed:
             self._update(self._resource, obj, "status")
 
-    def _on_namespace(self, _: str | None, after: str | None) -> None:
-        if after is not None:
-            self._queue.add(("", after))
 
-
-def _finalizers(remaining: dict[str, list[Stored]]) -> dict[str, int]:
-    """Count the objects that each finalizer holds."""
-    return Counter(
-        name
-        for listed in remaining.values()
-        for stored in listed
-        if b'"finalizers"' in stored.body
-        for name in stored.object["metadata"].get("finalizers") or []
-    )
-
-
-def _read_terminating(stored: Stored) -> str | None:
-    return stored.name if b'"deletionTimestamp"' in stored.body else None
+def _read_terminating(stored: Stored) -> Extract | None:
+    return Extract(*stored.key) if b'"deletionTimestamp"' in stored.body else None

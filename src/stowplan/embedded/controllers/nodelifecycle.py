@@ -26,14 +26,10 @@ _PRESSURES = {
 }
 #: What this controller adds and takes away; other taints of these keys are somebody else's.
 _MANAGED = frozenset(
-    (key, effect)
-    for key, effects in (
-        (NOT_READY, (NO_SCHEDULE, NO_EXECUTE)),
-        (UNREACHABLE, (NO_SCHEDULE, NO_EXECUTE)),
-        (UNSCHEDULABLE, (NO_SCHEDULE,)),
-        *((key, (NO_SCHEDULE,)) for key in _PRESSURES.values()),
+    (
+        *((key, NO_SCHEDULE) for key in (NOT_READY, UNREACHABLE, UNSCHEDULABLE, *_PRESSURES.values())),
+        *((key, NO_EXECUTE) for key in (NOT_READY, UNREACHABLE)),
     )
-    for effect in effects
 )
 
 

@@ -6,7 +6,7 @@ A claim is bound to a volume that suits it (`volume_binding` knows which), at on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from stowplan.embedded.controllers import volume_binding
 from stowplan.embedded.informers.controller import Controller, ControllerContext
@@ -19,7 +19,6 @@ from stowplan.embedded.informers.volumes import (
     KnownClass,
     KnownVolume,
 )
-from stowplan.embedded.objects.resource import Object
 
 _NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
 _WAITS_FOR_CONSUMER = "waiting for first consumer to be created before binding"
@@ -103,7 +102,7 @@ class PersistentVolumeClaimController(Controller):
         default = self._volumes.default_class() if claim.class_name is None else None
         if default is not None:
             # The default class came later than the claim.
-            self._change(claim, lambda obj: obj["spec"].update(storageClassName=default.name))
+            self._edit(self._resource, claim.key, lambda obj: obj["spec"].update(storageClassName=default.name))
             return
         self._waiting.setdefault(claim.class_name or "", {})[claim.key] = None
         if not claim.class_name:
@@ -117,7 +116,7 @@ class PersistentVolumeClaimController(Controller):
 
     def _ask(self, claim: KnownClaim, provisioner: str) -> None:
         asked = {STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner}
-        self._change(claim, lambda obj: obj["metadata"].setdefault("annotations", {}).update(asked))
+        self._edit(self._resource, claim.key, lambda obj: obj["metadata"].setdefault("annotations", {}).update(asked))
         self._tell(claim, "ExternalProvisioning", _WAITS_FOR_PROVISIONER.format(provisioner))
 
     def _check_bound(self, claim: KnownClaim) -> None:
@@ -149,11 +148,6 @@ class PersistentVolumeClaimController(Controller):
             claim_obj = self._update(self._resource, claim_obj)
         if volume_binding.report_claim(claim_obj, volume_obj):
             self._update(self._resource, claim_obj, "status")
-
-    def _change(self, claim: KnownClaim, edit: Callable[[Object], None]) -> None:
-        obj = self._api.get(self._resource, *claim.key)
-        edit(obj)
-        self._update(self._resource, obj)
 
     def _tell(self, claim: KnownClaim, reason: str, message: str) -> None:
         self._normal(self._api.get(self._resource, *claim.key), reason, message)
@@ -241,11 +235,9 @@ class PersistentVolumeController(Controller):
             self._update(self._resource, obj, "status")
 
     def _report(self, volume: KnownVolume, phase: str, message: str = "") -> None:
-        if volume.phase == phase:
-            return
-        obj = self._api.get(self._resource, *volume.key)
-        if volume_binding.report_volume(obj, phase, self._moment(), message):
-            self._update(self._resource, obj, "status")
+        if volume.phase != phase:
+            report = partial(volume_binding.report_volume, phase=phase, moment=self._moment(), message=message)
+            self._edit(self._resource, volume.key, report, "status")
 
     def _on_claim(self, before: KnownClaim | None, after: KnownClaim | None) -> None:
         known = after or before

@@ -1,6 +1,6 @@
-"""The pods of a workload: claimed by controller reference and selector, made from its template, deleted.
+"""An object that controls pods, the pods that its template makes, and which of too many go first.
 
-Which of too many pods go first is decided here too. `workload` says when a workload is looked at.
+`workload` claims, makes and deletes them, and says when such an object is looked at.
 """
 
 from __future__ import annotations
@@ -13,20 +13,17 @@ from typing import Any
 
 import msgspec
 
-from stowplan.embedded.informers.controller import ControllerContext
-from stowplan.embedded.informers.event_recorder import EventRecorder
-from stowplan.embedded.informers.metadata import controller_of, controller_reference, is_terminating, remove_owner
-from stowplan.embedded.informers.pods import DELETION_COST, KnownPod, matching
+from stowplan.embedded.informers.metadata import controller_reference, is_terminating
+from stowplan.embedded.informers.pods import DELETION_COST, KnownPod
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
+from stowplan.embedded.registry.metadata import spell
 from stowplan.model.selectors import Selector
 
 #: What the API server leaves of a name to put five random characters behind.
 _LONGEST_PREFIX = 58
 _PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
-#: They spell no words.
-_HASH_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 _HASH_LENGTH = 10
 
 
@@ -75,102 +72,18 @@ class WorkloadObject:
         self.obj.update(saved)
 
 
-class PodControl:
-    """Claims, makes and deletes the pods of one controller, with the events that tell of it."""
-
-    def __init__(self, context: ControllerContext, recorder: EventRecorder) -> None:
-        self._api, self._informer = context.api, context.pods
-        self._recorder = recorder
-
-    def claim(self, workload: WorkloadObject, may_adopt: Callable[[KnownPod], bool] | None = None) -> list[KnownPod]:
-        """Adopt orphans, release pods that no longer match, and list those that the workload has then."""
-        owned = self._informer.by_owner.find(workload.uid)
-        own = matching(workload.selector, owned)
-        if workload.is_terminating:
-            return own
-        orphans = self._informer.orphans(workload.namespace, workload.selector)
-        adopted = [pod for pod in orphans if pod.is_active and (may_adopt is None or may_adopt(pod))]
-        for pod in adopted:
-            self._change(pod, lambda obj: _adopt(obj, workload))
-        if len(own) < len(owned):
-            kept = {pod.key for pod in own}
-            for pod in owned:
-                if pod.key not in kept and not pod.is_terminating:
-                    self._change(pod, lambda obj: remove_owner(obj, workload.uid))
-        if not adopted:
-            return own
-        self._informer.catch_up()
-        return matching(workload.selector, self._informer.by_owner.find(workload.uid))
-
-    def create(self, workload: WorkloadObject, pod: Object) -> None:
-        """Create a pod for its owner; if the API refuses, say so on the owner and raise the refusal."""
-        try:
-            created = self._api.create(self._informer.resource, workload.namespace, pod)
-        except StatusError as error:
-            # A namespace on its way out refuses everything, and everybody in it goes too.
-            if not _is_namespace_terminating(error):
-                message = f"Error creating: {error.message}"
-                self._recorder.warning(workload.resource, workload.obj, "FailedCreate", message)
-            raise
-        message = f"Created pod: {created['metadata']['name']}"
-        self._recorder.normal(workload.resource, workload.obj, "SuccessfulCreate", message)
-
-    def delete(self, workload: WorkloadObject, pod: KnownPod) -> None:
-        """Delete a pod of its owner; one that is gone already is fine."""
-        try:
-            self._api.delete(self._informer.resource, *pod.key, {"preconditions": {"uid": pod.uid}})
-        except StatusError as error:
-            if error.code in (404, 409):
-                return
-            self._recorder.warning(workload.resource, workload.obj, "FailedDelete", f"Error deleting: {error.message}")
-            raise
-        self._recorder.normal(workload.resource, workload.obj, "SuccessfulDelete", f"Deleted pod: {pod.name}")
-
-    def _change(self, pod: KnownPod, edit: Callable[[Object], None]) -> None:
-        try:
-            obj = self._api.get(self._informer.resource, *pod.key)
-            if obj["metadata"]["uid"] == pod.uid:
-                edit(obj)
-                self._api.update(self._informer.resource, *pod.key, obj)
-        except StatusError as error:
-            # Gone, or changed meanwhile: the next look decides anew.
-            if error.code not in (404, 409):
-                raise
-
-
-def _adopt(pod: Object, workload: WorkloadObject) -> None:
-    if controller_of(pod) is None:
-        pod["metadata"].setdefault("ownerReferences", []).append(workload.reference)
-
-
-def _is_namespace_terminating(error: StatusError) -> bool:
-    """Whether the API refused because the namespace is being deleted."""
-    causes = (error.details or {}).get("causes", [])
-    return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
-
-
-@dataclass(slots=True)
-class PodNaming:
-    """How a pod made from a template is called, and what is added to the template's labels and annotations."""
-
-    name: str = ""
-    prefix: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
-    annotations: dict[str, str] = field(default_factory=dict)
-
-
-def pod_from_template(template: Object, workload: WorkloadObject, naming: PodNaming | None = None) -> Object:
-    """Make a pod from a template, whose parts it shares; without a name of its own it is called after its owner."""
-    naming = naming or PodNaming()
+def pod_from_template(
+    template: Object, workload: WorkloadObject, labels: dict[str, str] | None = None, name: str = ""
+) -> Object:
+    """Make a pod from a template, whose parts it shares, with more labels; unnamed it is called after its owner."""
     meta = template.get("metadata") or {}
-    prefix = naming.prefix or workload.name
-    named = {"name": naming.name} if naming.name else {"generateName": f"{prefix[:_LONGEST_PREFIX]}-"}
+    named = {"name": name} if name else {"generateName": name_prefix(workload.name)}
     return {
         "metadata": {
             **named,
             "namespace": workload.namespace,
-            "labels": {**(meta.get("labels") or {}), **naming.labels},
-            "annotations": {**(meta.get("annotations") or {}), **naming.annotations},
+            "labels": {**(meta.get("labels") or {}), **(labels or {})},
+            "annotations": dict(meta.get("annotations") or {}),
             "finalizers": list(meta.get("finalizers") or []),
             "ownerReferences": [workload.reference],
         },
@@ -178,15 +91,15 @@ def pod_from_template(template: Object, workload: WorkloadObject, naming: PodNam
     }
 
 
+def name_prefix(name: str) -> str:
+    """What the made-up names of pods begin with; the rest of a long name is cut."""
+    return f"{name[:_LONGEST_PREFIX]}-"
+
+
 def compute_hash(template: Any, collision_count: int = 0) -> str:
     """Name a pod template: equal ones have equal names; the collision count tells apart others that would too."""
     canonical = msgspec.json.encode([template, collision_count], order="sorted")
-    number = int.from_bytes(hashlib.sha256(canonical).digest()[:8])
-    characters = []
-    for _ in range(_HASH_LENGTH):
-        number, digit = divmod(number, len(_HASH_CHARACTERS))
-        characters.append(_HASH_CHARACTERS[digit])
-    return "".join(characters)
+    return spell(int.from_bytes(hashlib.sha256(canonical).digest()[:8]), _HASH_LENGTH)
 
 
 def create_hashed(api: Api, resource: Resource, workload: WorkloadObject, make: Callable[[int], Object]) -> Object:

@@ -23,7 +23,7 @@ class ReplicaSetController(WorkloadController):
 
     def sync(self, workload: WorkloadObject) -> float | None:
         """Make or delete pods, then write the status."""
-        active = [pod for pod in self._pods.claim(workload) if pod.is_active]
+        active = [pod for pod in self._claim(workload) if pod.is_active]
         refusal, is_done = None, True
         if not workload.is_terminating:
             try:
@@ -40,19 +40,16 @@ class ReplicaSetController(WorkloadController):
         missing: int = workload.spec.get("replicas", 1) - len(active)
         if missing > 0:
             for _ in range(min(missing, BURST)):
-                self._pods.create(workload, pod_from_template(workload.spec["template"], workload))
+                self._create_pod(workload, pod_from_template(workload.spec["template"], workload))
         elif missing < 0:
-            related = self._related(workload)
+            # The pods of all sets with the same owner, such as the revisions of one Deployment.
+            owner = controller_of(workload.obj)
+            siblings = self.informer.by_owner.find(owner["uid"]) if owner else ()
+            uids = {workload.uid, *(sibling.uid for sibling in siblings)}
+            related = [pod for uid in uids for pod in self._context.pods.by_owner.find(uid)]
             for victim in pods_to_delete(active, min(-missing, BURST), related):
-                self._pods.delete(workload, victim)
+                self._delete_pod(workload, victim)
         return abs(missing) <= BURST
-
-    def _related(self, workload: WorkloadObject) -> list[KnownPod]:
-        """List the pods of all sets with the same owner, such as the revisions of one Deployment."""
-        owner = controller_of(workload.obj)
-        siblings = self.informer.by_owner.find(owner["uid"]) if owner else ()
-        uids = {workload.uid, *(sibling.uid for sibling in siblings)}
-        return [pod for uid in uids for pod in self._context.pods.by_owner.find(uid)]
 
     def _report(self, workload: WorkloadObject, active: list[KnownPod], refusal: StatusError | None) -> float | None:
         """Write the status; return when the next pod will count as available."""

@@ -46,7 +46,12 @@ class PodResourceClaimController(Controller):
             return
         made = {entry.name: self._ensure(pod, entry) for entry in pod.devices if entry.template and entry.made != ""}
         if any(entry.name in made and made[entry.name] != entry.made for entry in pod.devices):
-            self._report(pod, made)
+            obj = self._api.get(self._resource, *pod.key)
+            status = obj.setdefault("status", {})
+            kept = [each for each in reading.entries(status, "resourceClaimStatuses") if each.get("name") not in made]
+            added = [{"name": name, "resourceClaimName": claim} for name, claim in made.items()]
+            status["resourceClaimStatuses"] = [*kept, *added]
+            self._update(self._resource, obj, "status")
         elif pod.node:
             self._reserve_all(pod)
 
@@ -83,14 +88,6 @@ class PodResourceClaimController(Controller):
         self._claims.catch_up()
         name: str = created["metadata"]["name"]
         return name
-
-    def _report(self, pod: ClaimingPod, made: dict[str, str]) -> None:
-        obj = self._api.get(self._resource, *pod.key)
-        status = obj.setdefault("status", {})
-        kept = [each for each in reading.entries(status, "resourceClaimStatuses") if each.get("name") not in made]
-        added = [{"name": name, "resourceClaimName": claim} for name, claim in made.items()]
-        status["resourceClaimStatuses"] = [*kept, *added]
-        self._update(self._resource, obj, "status")
 
     def _reserve_all(self, pod: ClaimingPod) -> None:
         for key in pod.device_claims:

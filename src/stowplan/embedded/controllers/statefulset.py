@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 from stowplan.embedded.controllers.controller_history import REVISION_LABEL, ControllerHistory, template_of
-from stowplan.embedded.controllers.pod_control import PodNaming, WorkloadObject, pod_from_template
+from stowplan.embedded.controllers.pod_control import WorkloadObject, pod_from_template
 from stowplan.embedded.controllers.workload import BURST, WorkloadController, scaled_value
 from stowplan.embedded.informers.controller import ControllerContext
 from stowplan.embedded.informers.metadata import find_resource
@@ -70,7 +70,7 @@ class StatefulSetController(WorkloadController):
         return min((wait for wait in waits if wait), default=None)
 
     def _view(self, workload: WorkloadObject) -> _StatefulView:
-        pods = self._pods.claim(workload, lambda pod: ordinal_of(workload, pod.name) is not None)
+        pods = self._claim(workload, lambda pod: ordinal_of(workload, pod.name) is not None)
         update = self._history.current(workload)
         current_name = workload.status.get("currentRevision")
         known = {each["metadata"]["name"]: each for each in self._history.of(workload)}
@@ -133,7 +133,13 @@ class StatefulSetController(WorkloadController):
         """Make a pod and its claims; below the partition it is made as it was."""
         for volume_claim in claims_of(view.workload, ordinal):
             self._create_claim(view, volume_claim, ordinal)
-        pod = pod_at(view.workload, ordinal, self._revision_for(view, ordinal))
+        # Which template a missing pod is made from: during an update the first ones keep the current one.
+        rolling = view.strategy.get("rollingUpdate")
+        current_count = (
+            view.workload.status.get("currentReplicas") if rolling is None else rolling.get("partition")
+        ) or 0
+        is_current = view.is_rolling and ordinal - view.wanted.start < current_count
+        pod = pod_at(view.workload, ordinal, view.current if is_current else view.update)
         subject = f"create Pod {pod['metadata']['name']} in StatefulSet {view.workload.name}"
         try:
             self._api.create(self._context.pods.resource, view.workload.namespace, pod)
@@ -151,15 +157,6 @@ class StatefulSetController(WorkloadController):
         self._api.create(resource, view.workload.namespace, volume_claim)
         message = f"create Claim {name} Pod {owner}-{ordinal} in StatefulSet {owner} success"
         self._normal(view.workload.obj, "SuccessfulCreate", message)
-
-    def _revision_for(self, view: _StatefulView, ordinal: int) -> Object:
-        """Which template a missing pod is made from: during an update the first ones keep the current one."""
-        rolling = view.strategy.get("rollingUpdate")
-        current_count = (
-            view.workload.status.get("currentReplicas") if rolling is None else rolling.get("partition")
-        ) or 0
-        is_current = view.is_rolling and ordinal - view.wanted.start < current_count
-        return view.current if is_current else view.update
 
     def _delete(self, view: _StatefulView, pod: KnownPod) -> None:
         if not pod.is_terminating:
@@ -218,10 +215,18 @@ def pod_at(workload: WorkloadObject, ordinal: int, revision: Object) -> Object:
         "apps.kubernetes.io/pod-index": str(ordinal),
         REVISION_LABEL: revision["metadata"]["name"],
     }
-    pod = pod_from_template(template_of(revision), workload, PodNaming(name=name, labels=labels))
+    pod = pod_from_template(template_of(revision), workload, labels, name)
     pod["spec"]["hostname"] = name
     pod["spec"]["subdomain"] = workload.spec.get("serviceName", "")
-    _add_volumes(workload, pod, ordinal)
+    claims = {
+        template["metadata"]["name"]: claim_name(workload, template, ordinal)
+        for template in workload.spec.get("volumeClaimTemplates") or []
+    }
+    if claims:
+        # Its claims as volumes, in place of volumes of the same name.
+        others = [volume for volume in pod["spec"].get("volumes") or [] if volume["name"] not in claims]
+        volumes = [{"name": each, "persistentVolumeClaim": {"claimName": claim}} for each, claim in claims.items()]
+        pod["spec"]["volumes"] = [*volumes, *others]
     return pod
 
 
@@ -240,15 +245,3 @@ def claims_of(workload: WorkloadObject, ordinal: int) -> list[Object]:
 
 def claim_name(workload: WorkloadObject, template: Object, ordinal: int) -> str:
     return f"{template['metadata']['name']}-{workload.name}-{ordinal}"
-
-
-def _add_volumes(workload: WorkloadObject, pod: Object, ordinal: int) -> None:
-    """Give the pod its claims as volumes, in place of volumes of the same name."""
-    claims = {
-        template["metadata"]["name"]: claim_name(workload, template, ordinal)
-        for template in workload.spec.get("volumeClaimTemplates") or []
-    }
-    if claims:
-        others = [volume for volume in pod["spec"].get("volumes") or [] if volume["name"] not in claims]
-        volumes = [{"name": name, "persistentVolumeClaim": {"claimName": claim}} for name, claim in claims.items()]
-        pod["spec"]["volumes"] = [*volumes, *others]

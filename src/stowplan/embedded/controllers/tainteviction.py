@@ -39,15 +39,12 @@ class TaintEvictionController(Controller):
             return None
         if since + allowed > now:
             return since + allowed - now
-        self._evict(pod)
-        return None
-
-    def _evict(self, pod: KnownPod) -> None:
         obj = self._api.get(self._resource, *pod.key)
         self._normal(obj, "TaintManagerEviction", f"Marking for deletion Pod {pod.namespace}/{pod.name}")
         note_disruption(obj, _REASON, _MESSAGE, self._moment())
         self._update(self._resource, obj, "status")
         self._api.delete(self._resource, *pod.key, {"preconditions": {"uid": pod.uid}})
+        return None
 
     def _taints_of(self, name: str) -> tuple[Taint, ...]:
         node = self._context.nodes.named(name) if name else None

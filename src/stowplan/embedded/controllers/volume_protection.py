@@ -48,10 +48,7 @@ class VolumeProtectionController(Controller):
         )
 
     def _let_go(self, key: ObjectKey, finalizer: str) -> None:
-        place = self._locate(key)
-        obj = self._api.get(*place)
-        if remove_finalizer(obj, finalizer):
-            self._api.update(*place, obj)
+        self._edit(self._locate(key)[0], key, lambda obj: remove_finalizer(obj, finalizer))
 
     def _on_change(self, _: KnownClaim | KnownVolume | None, after: KnownClaim | KnownVolume | None) -> None:
         if after is not None and after.is_terminating:

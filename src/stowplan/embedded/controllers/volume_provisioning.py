@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import product
 
 from stowplan.embedded.controllers.volume_binding import reference_to
@@ -56,7 +56,13 @@ class ProvisioningController(Controller):
         node = self._context.nodes.named(claim.selected_node)
         class_obj = self._api.get(self._volumes.classes.resource, "", storage_class.name)
         if claim.selected_node and (node is None or not allows(class_obj, node.labels)):
-            self._let_choose_again(claim)
+            # The choice is taken back: the node is gone, or outside of what the class allows.
+            obj = self._api.get(self._resource, *claim.key)
+            del obj["metadata"]["annotations"][SELECTED_NODE]
+            self._update(self._resource, obj)
+            problem = f'the volume cannot be made for node "{claim.selected_node}"'
+            message = f'failed to provision volume with StorageClass "{claim.class_name}": {problem}'
+            self._warning(obj, "ProvisioningFailed", message)
         else:
             self._provide(claim, class_obj, node)
 
@@ -80,21 +86,12 @@ class ProvisioningController(Controller):
             return spread(storage_class, claim.name)
         usual = [HOSTNAME] if claim.provisioner == LOCAL else [ZONE]
         keys = self._driver_keys(claim.provisioner, node) or allowed_keys(storage_class) or usual
-        return around(node.labels, keys)
+        return {key: node.labels[key] for key in keys if key in node.labels}
 
     def _driver_keys(self, driver: str, node: KnownNode) -> list[str]:
         stored = self._api.store.get(self._csi_nodes, "", node.name)
         drivers = reading.entries(stored.object, "spec", "drivers") if stored is not None else []
         return next((reading.texts(each, "topologyKeys") for each in drivers if each.get("name") == driver), [])
-
-    def _let_choose_again(self, claim: KnownClaim) -> None:
-        """Take back a choice that cannot be served: the node is gone, or outside of what the class allows."""
-        obj = self._api.get(self._resource, *claim.key)
-        del obj["metadata"]["annotations"][SELECTED_NODE]
-        self._update(self._resource, obj)
-        problem = f'the volume cannot be made for node "{claim.selected_node}"'
-        message = f'failed to provision volume with StorageClass "{claim.class_name}": {problem}'
-        self._warning(obj, "ProvisioningFailed", message)
 
     def _on_claim(self, _: KnownClaim | None, after: KnownClaim | None) -> None:
         if after is not None and _is_asked(after):
@@ -140,11 +137,6 @@ def _name(claim_uid: str) -> str:
 
 def _is_asked(claim: KnownClaim) -> bool:
     return bool(claim.provisioner) and not (claim.volume or claim.is_bind_completed or claim.is_terminating)
-
-
-def around(labels: Mapping[str, str], keys: Iterable[str]) -> Segment:
-    """The part of the cluster that a node is in, by these labels of it."""
-    return {key: labels[key] for key in keys if key in labels}
 
 
 def allowed_keys(storage_class: Object) -> list[str]:

@@ -1,28 +1,28 @@
 """Looks after objects that control pods: queues them when they or their pods change, reads them, writes their status.
 
+Their pods are claimed by controller reference and selector, made and deleted here; `pod_control` says what they are.
 The controllers of ReplicaSets, Deployments, StatefulSets, DaemonSets, Jobs and CronJobs are built on this one.
-`pod_control` makes, claims and deletes their pods.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from stowplan.embedded.admission import chain
-from stowplan.embedded.controllers.pod_control import PodControl, WorkloadObject
+from stowplan.embedded.controllers.pod_control import WorkloadObject
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
-from stowplan.embedded.informers.metadata import ObjectKey, controller_of, is_terminating
-from stowplan.embedded.informers.pods import KnownPod
+from stowplan.embedded.informers.metadata import ObjectKey, controller_of, is_terminating, remove_owner
+from stowplan.embedded.informers.pods import KnownPod, asked_label, matching
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
 from stowplan.model import decode
 from stowplan.model.meta import LabelSelector
-from stowplan.model.selectors import EQUALS, NOTHING, Selector, SelectorError, compile_label_selector, from_labels
+from stowplan.model.selectors import NOTHING, Selector, SelectorError, compile_label_selector, from_labels
 
 #: Pods made or deleted in one go before everybody else has a turn.
 BURST = 50
@@ -51,7 +51,7 @@ class WorkloadInformer(SharedInformer[KnownWorkload]):
         self.by_uid = Index[KnownWorkload](lambda known: (known.uid,), self)
         self.by_owner = Index[KnownWorkload](lambda known: (known.owner_uid,) if known.owner_uid else (), self)
         self.orphans = Index[KnownWorkload](lambda known: () if known.owner_uid else (known.namespace,), self)
-        self._by_label = Index[KnownWorkload](lambda known: (_selected_label(known),), self)
+        self._by_label = Index[KnownWorkload](_selected_label, self)
 
     def objects_owned_by(self, uid: str) -> list[Object]:
         """Read the objects whose controller has this uid as they are now, by name."""
@@ -73,7 +73,6 @@ class WorkloadController(Controller):
     def __init__(self, context: ControllerContext, component: str, resource: Resource) -> None:
         super().__init__(context, component, resource)
         self.informer = WorkloadInformer(context.api, resource)
-        self._pods = PodControl(context, self._recorder)
         self._own_informers.append(self.informer)
         self._watch(self.informer, self._on_workload)
         self._watch(context.pods, self._on_pod)
@@ -101,6 +100,60 @@ class WorkloadController(Controller):
             workload.obj["status"] = status
             workload.save_status(self._api)
 
+    def _claim(self, workload: WorkloadObject, may_adopt: Callable[[KnownPod], bool] | None = None) -> list[KnownPod]:
+        """Adopt orphans, release pods that no longer match, and list those that the workload has then."""
+        owned = self._context.pods.by_owner.find(workload.uid)
+        own = matching(workload.selector, owned)
+        if workload.is_terminating:
+            return own
+        orphans = self._context.pods.orphans(workload.namespace, workload.selector)
+        adopted = [pod for pod in orphans if pod.is_active and (may_adopt is None or may_adopt(pod))]
+        for pod in adopted:
+            self._edit_pod(pod, lambda obj: _adopt(obj, workload))
+        if len(own) < len(owned):
+            kept = {pod.key for pod in own}
+            for pod in owned:
+                if pod.key not in kept and not pod.is_terminating:
+                    self._edit_pod(pod, lambda obj: remove_owner(obj, workload.uid))
+        if not adopted:
+            return own
+        self._context.pods.catch_up()
+        return matching(workload.selector, self._context.pods.by_owner.find(workload.uid))
+
+    def _create_pod(self, workload: WorkloadObject, pod: Object) -> None:
+        """Create a pod for its owner; if the API refuses, say so on the owner and raise the refusal."""
+        try:
+            created = self._api.create(self._context.pods.resource, workload.namespace, pod)
+        except StatusError as error:
+            # A namespace on its way out refuses everything, and everybody in it goes too.
+            causes = (error.details or {}).get("causes", [])
+            if not any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
+                self._warning(workload.obj, "FailedCreate", f"Error creating: {error.message}")
+            raise
+        self._normal(workload.obj, "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
+
+    def _delete_pod(self, workload: WorkloadObject, pod: KnownPod) -> None:
+        """Delete a pod of its owner; one that is gone already is fine."""
+        try:
+            self._api.delete(self._context.pods.resource, *pod.key, {"preconditions": {"uid": pod.uid}})
+        except StatusError as error:
+            if error.code in (404, 409):
+                return
+            self._warning(workload.obj, "FailedDelete", f"Error deleting: {error.message}")
+            raise
+        self._normal(workload.obj, "SuccessfulDelete", f"Deleted pod: {pod.name}")
+
+    def _edit_pod(self, pod: KnownPod, edit: Callable[[Object], None]) -> None:
+        try:
+            obj = self._api.get(self._context.pods.resource, *pod.key)
+            if obj["metadata"]["uid"] == pod.uid:
+                edit(obj)
+                self._api.update(self._context.pods.resource, *pod.key, obj)
+        except StatusError as error:
+            # Gone, or changed meanwhile: the next look decides anew.
+            if error.code not in (404, 409):
+                raise
+
     def _on_workload(self, before: KnownWorkload | None, after: KnownWorkload | None) -> None:
         # Its own reports are no news to a controller.
         if after is not None and (before is None or _wish(before) != _wish(after)):
@@ -119,6 +172,11 @@ class WorkloadController(Controller):
                     self._queue.add(key)
                 else:
                     self._queue.add_after(key, count * REST_SECONDS_PER_POD)
+
+
+def _adopt(pod: Object, workload: WorkloadObject) -> None:
+    if controller_of(pod) is None:
+        pod["metadata"].setdefault("ownerReferences", []).append(workload.reference)
 
 
 def selector_of(obj: Object) -> Selector:
@@ -163,9 +221,6 @@ def _wish(known: KnownWorkload) -> tuple[str, str, int, bool]:
     return (known.uid, known.owner_uid, known.generation, known.is_terminating)
 
 
-def _selected_label(known: KnownWorkload) -> tuple[str, str, str]:
+def _selected_label(known: KnownWorkload) -> Iterable[tuple[str, str, str]]:
     """Where to find an object by one of the labels it asks for."""
-    for requirement in known.selector.requirements:
-        if requirement.operator == EQUALS:
-            return (known.namespace, requirement.key, requirement.values[0])
-    return (known.namespace, "", "")
+    yield (known.namespace, *(asked_label(known.selector) or ("", "")))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, Protocol
+
+import msgspec
 
 from stowplan.embedded.http.requests import Head, Request
 from stowplan.embedded.identity.users import Certificate, User
@@ -23,23 +26,15 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _log = logging.getLogger(__name__)
 
 
-class Admission(Protocol):
-    """What was found out about a request before its body came."""
+class Admission(msgspec.Struct, frozen=True):
+    """What was found out about a request before its body came: who asks, and why that is refused, if it is."""
 
-    @property
-    def user(self) -> User: ...
-
-    @property
-    def problem(self) -> StatusError | None:
-        """Why it is refused; None if it is not."""
+    user: User
+    problem: StatusError | None = None
 
 
-class Respond(Protocol):
-    """Answers a request of a client with this certificate; `admission` is what `Door.admit` said about its head."""
-
-    def __call__(
-        self, request: Request, certificate: Certificate, admission: Admission | None = None
-    ) -> Answer | Later | Watch: ...
+#: Answers a request of a client with this certificate; the last is what `Door.admit` said about its head, if anything.
+Respond = Callable[[Request, Certificate, Admission | None], Answer | Later | Watch]
 
 
 class Door(Protocol):

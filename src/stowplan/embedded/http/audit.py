@@ -47,10 +47,11 @@ class AuditLog:
         """Write down how a request was answered; a watch as soon as it begins."""
         target = _target(request, catalogue)
         moment = format_micro_time(self._now())
+        is_begun = isinstance(answer, Watch) or answer.code == _UNAUTHORIZED
         event: Object = {
             **_KIND,
             "auditID": make_uid(self._draw),
-            "stage": _stage(answer),
+            "stage": "ResponseStarted" if is_begun else "ResponseComplete",
             "requestURI": uri,
             "verb": _verb(request, target),
             "user": request.user.described(),
@@ -81,11 +82,6 @@ class AuditLog:
 
     def close(self) -> None:
         self._file.close()
-
-
-def _stage(answer: Answer | Watch) -> str:
-    is_begun = isinstance(answer, Watch) or answer.code == _UNAUTHORIZED
-    return "ResponseStarted" if is_begun else "ResponseComplete"
 
 
 def _status(answer: Answer | Watch) -> Object:

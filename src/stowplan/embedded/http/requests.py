@@ -117,7 +117,12 @@ class RequestReader:
                 self._take_unparsed(data)
             else:
                 self._parser.feed_data(data)
-            self._check_raw()
+            # Refuse what goes on for ever without becoming anything, such as the extensions of chunks.
+            if self.head is None:
+                if self._raw_bytes > HEAD_LIMIT_BYTES:
+                    raise _head_too_large()
+            elif self._raw_bytes > _AROUND_CHUNKS_BYTES + (1 + _AROUND_EACH_BYTE) * self._body_bytes:
+                raise bad_request("the body of the request is in chunks with more around them than in them")
         except httptools.HttpParserUpgrade as upgrade:
             self._take_unparsed(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
@@ -216,14 +221,6 @@ class RequestReader:
             self._body.append(piece)
             if not self._unparsed_bytes:
                 self._finish(self.head)
-
-    def _check_raw(self) -> None:
-        """Refuse what goes on for ever without becoming anything, such as the extensions of chunks."""
-        if self.head is None:
-            if self._raw_bytes > HEAD_LIMIT_BYTES:
-                raise _head_too_large()
-        elif self._raw_bytes > _AROUND_CHUNKS_BYTES + (1 + _AROUND_EACH_BYTE) * self._body_bytes:
-            raise bad_request("the body of the request is in chunks with more around them than in them")
 
     def _refuse(self, error: StatusError) -> StatusError:
         """Remember why the parser is stopped: it tells that it was, but not why."""

@@ -14,7 +14,7 @@ import msgspec
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.authorization.rules import Question, of_attributes
 from stowplan.embedded.http.authentication import Authenticator
-from stowplan.embedded.identity.service_tokens import ISSUER, Account, BoundObject, Claims, KubernetesClaims, Signer
+from stowplan.embedded.identity.service_tokens import ISSUER, Account, BoundObject, Claims, KubernetesClaims
 from stowplan.embedded.identity.users import User, account_name
 from stowplan.embedded.objects.errors import Cause, StatusError, bad_request, invalid, not_found
 from stowplan.embedded.objects.resource import Object, Resource
@@ -26,7 +26,8 @@ from stowplan.model.timestamps import format_time
 _EVERYTHING: Final = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
 _EVERY_PATH: Final = {"verbs": ["*"], "nonResourceURLs": ["*"]}
 _ALLOWED: Final = {"allowed": True, "reason": "everybody who has come in may do everything in this cluster"}
-_REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
+#: The groups of what is only answered, and not kept.
+REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 #: What is sent to ask for the token of a service account.
 TOKEN_REQUEST: Final = Resource("authentication.k8s.io", "v1", "TokenRequest", "tokenrequests", "tokenrequest")
 _USUAL_SECONDS: Final = 3600
@@ -34,10 +35,6 @@ _FEWEST_SECONDS: Final = 600
 _MOST_SECONDS: Final = 2**32
 #: What a token may be bound to, and the claim that says so.
 _BINDABLE: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
-
-
-def is_review(resource: Resource) -> bool:
-    return resource.group in _REVIEWS
 
 
 class Reviews:
@@ -56,9 +53,33 @@ class Reviews:
         obj["status"] = self._status(target, obj.get("spec") or {}, user)
         return obj
 
-    def grant(self, obj: Object, stored: Stored) -> Object:
-        """Give out a token for a service account."""
-        return grant_token(self._api, self._authenticator.signer, obj, stored)
+    def grant(self, obj: Object, account: Stored) -> Object:
+        """Give out a token for a service account. Raise StatusError if it is not to be had as asked."""
+        _check_metadata(obj.get("metadata") or {}, account)
+        spec = obj.get("spec") or {}
+        seconds = _seconds(spec)
+        place = _place(self._api, spec.get("boundObjectRef"), account)
+        audiences = spec.get("audiences") or [ISSUER]
+        now = self._api.now()
+        begin = int(now.timestamp())
+        name = account_name(account.namespace, account.name)
+        claims = Claims(name, tuple(audiences), begin, begin + seconds, place)
+        return {
+            **obj,
+            "apiVersion": TOKEN_REQUEST.api_version,
+            "kind": TOKEN_REQUEST.kind,
+            "metadata": {
+                "name": account.name,
+                "namespace": account.namespace,
+                "uid": account.uid,
+                "creationTimestamp": format_time(now),
+            },
+            "spec": {"boundObjectRef": None, **spec, "audiences": audiences, "expirationSeconds": seconds},
+            "status": {
+                "token": self._authenticator.signer.sign(claims),
+                "expirationTimestamp": format_time(now + timedelta(seconds=seconds)),
+            },
+        }
 
     def _status(self, target: Target, spec: Object, user: User) -> Object:
         match target.resource.kind:
@@ -134,35 +155,6 @@ def _bad(target: Target, field: str, problem: str) -> StatusError:
     return invalid(target.resource, "", [Cause("FieldValueInvalid", f"spec.{field}", f"Invalid value: {problem}")])
 
 
-def grant_token(api: Api, signer: Signer, obj: Object, account: Stored) -> Object:
-    """Give out a token for a service account. Raise StatusError if it is not to be had as asked."""
-    _check_metadata(obj.get("metadata") or {}, account)
-    spec = obj.get("spec") or {}
-    seconds = _seconds(spec)
-    place = _place(api, spec.get("boundObjectRef"), account)
-    audiences = spec.get("audiences") or [ISSUER]
-    now = api.now()
-    begin = int(now.timestamp())
-    name = account_name(account.namespace, account.name)
-    claims = Claims(name, tuple(audiences), begin, begin + seconds, place)
-    return {
-        **obj,
-        "apiVersion": TOKEN_REQUEST.api_version,
-        "kind": TOKEN_REQUEST.kind,
-        "metadata": {
-            "name": account.name,
-            "namespace": account.namespace,
-            "uid": account.uid,
-            "creationTimestamp": format_time(now),
-        },
-        "spec": {"boundObjectRef": None, **spec, "audiences": audiences, "expirationSeconds": seconds},
-        "status": {
-            "token": signer.sign(claims),
-            "expirationTimestamp": format_time(now + timedelta(seconds=seconds)),
-        },
-    }
-
-
 def _check_metadata(meta: Object, account: Stored) -> None:
     """What a request says of the account has to be true, if it says anything."""
     for field, given, own in (
@@ -203,17 +195,14 @@ def _place(api: Api, reference: Object | None, account: Stored) -> KubernetesCla
     stored = api.store.get(resource, account.namespace if resource.is_namespaced else "", name)
     if stored is None:
         raise not_found(resource, name)
-    _check_bound(kind, stored, account, reference.get("uid") or "")
-    return KubernetesClaims(account.namespace, owner, **{kind.lower(): BoundObject(stored.name, stored.uid)})
-
-
-def _check_bound(kind: str, stored: Stored, account: Stored, uid: str) -> None:
+    uid = reference.get("uid") or ""
     if kind == "Pod" and (stored.object.get("spec") or {}).get("serviceAccountName") != account.name:
         problem = f'cannot bind token for serviceaccount "{account.name}" to pod running with different serviceaccount'
         raise bad_request(f"{problem} name.")
     if uid and uid != stored.uid:
         problem = f"the UID in the bound object reference ({uid}) does not match the UID in record. The object might"
         raise _conflict("", kind, stored.name, f"{problem} have been deleted and then recreated")
+    return KubernetesClaims(account.namespace, owner, **{kind.lower(): BoundObject(stored.name, stored.uid)})
 
 
 def _conflict(group: str, kind: str, name: str, problem: str) -> StatusError:

@@ -13,8 +13,6 @@ from functools import partial
 from typing import Final, cast
 from urllib.parse import parse_qsl
 
-import msgspec
-
 from stowplan.embedded.authorization import impersonation
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.http import pages
@@ -27,7 +25,7 @@ from stowplan.embedded.http.origin import OwnOrigin, is_loopback
 from stowplan.embedded.http.requests import Head, Request
 from stowplan.embedded.http.verbs import Verbs
 from stowplan.embedded.identity import service_tokens
-from stowplan.embedded.identity.users import ANONYMOUS, UNKNOWN, Certificate, User
+from stowplan.embedded.identity.users import ANONYMOUS, UNKNOWN, Certificate
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.registry.precedence import Precedence
@@ -101,7 +99,12 @@ async def serve(api: Api, options: ServerOptions) -> Serving:
     """Start to answer requests. Raise UnsafeAddressError if strangers could come in, OSError if the port is taken."""
     check_address(options)
     door, connections = _Door(api, options), Connections(options.limits)
-    _allow_files(options.limits.connections)
+    # Let the process have a file for every connection, as far as it may.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = options.limits.connections + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
     server = await asyncio.get_running_loop().create_server(
         lambda: Connection(door, connections, options.precedence),
         options.host,
@@ -116,15 +119,6 @@ async def serve(api: Api, options: ServerOptions) -> Serving:
     return Serving(url, options.host, port, door.respond, server, connections, door.yaml_workers)
 
 
-def _allow_files(connections: int) -> None:
-    """Let the process have a file for every connection, as far as it may."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + _OTHER_FILES
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
-
-
 def check_address(options: ServerOptions) -> None:
     """Refuse to be reachable from elsewhere without a token and TLS."""
     missing = [name for name, given in (("a token", options.token), ("a TLS certificate", options.tls)) if not given]
@@ -133,13 +127,6 @@ def check_address(options: ServerOptions) -> None:
             f"{options.host} can be reached from other machines: {' and '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} needed to listen there; without, listen on 127.0.0.1"
         )
-
-
-class _Admission(msgspec.Struct, frozen=True):
-    """Who asks, and why that is refused, if it is."""
-
-    user: User
-    problem: StatusError | None = None
 
 
 class _Door:
@@ -167,18 +154,18 @@ class _Door:
         try:
             self._origin.check(headers)
         except StatusError as error:
-            return _Admission(UNKNOWN, error)
+            return Admission(UNKNOWN, error)
         try:
             user = self._authenticator.asking(headers.get("authorization", ""), certificate)
         except StatusError as error:
             is_health = pages.is_health(split_path(head.target.partition("?")[0]))
-            return _Admission(ANONYMOUS) if is_health else _Admission(UNKNOWN, error)
+            return Admission(ANONYMOUS) if is_health else Admission(UNKNOWN, error)
         if not impersonation.is_wanted(headers):
-            return _Admission(user)
+            return Admission(user)
         try:
-            return _Admission(impersonation.stand_in(self._authorizer, user, headers))
+            return Admission(impersonation.stand_in(self._authorizer, user, headers))
         except StatusError as error:
-            return _Admission(user, error)
+            return Admission(user, error)
 
     def respond(
         self, request: Request, certificate: Certificate, admission: Admission | None = None
@@ -202,34 +189,25 @@ class _Door:
         if admission.problem is not None:
             return self._noted(request, incoming, refusal(admission.problem))
         if is_long_yaml(incoming):
-            return Later(partial(self._respond_to_yaml, request, incoming))
+            return Later(partial(self._respond_later, request, incoming, None))
         return self._noted(request, incoming, self._verbs.answer(incoming))
-
-    async def _respond_to_yaml(self, request: Request, incoming: Incoming) -> Answer:
-        """Have the body turned into JSON first, for those who may do what they ask for."""
-        answer = _LEFT
-        try:
-            if self._authorizer is not None:
-                self._authorizer.check(incoming)
-            incoming = in_json(incoming, await self.yaml_workers.convert(incoming.body))
-            given = cast("Answer | Later", self._verbs.answer(incoming))
-            answer = await given.work() if isinstance(given, Later) else given
-        except StatusError as error:
-            answer = refusal(error)
-        finally:
-            self._note(request, incoming, answer)
-        return answer
 
     def _noted(self, request: Request, incoming: Incoming, answer: Answer | Later | Watch) -> Answer | Later | Watch:
         if isinstance(answer, Later):
-            return Later(partial(self._respond_later, answer, request, incoming))
+            return Later(partial(self._respond_later, request, incoming, answer))
         self._note(request, incoming, answer)
         return answer
 
-    async def _respond_later(self, later: Later, request: Request, incoming: Incoming) -> Answer:
+    async def _respond_later(self, request: Request, incoming: Incoming, given: Answer | Later | None) -> Answer:
+        """Wait for an answer; where there is none yet, the body is turned into JSON first, for those who may ask."""
         answer = _LEFT
         try:
-            answer = await later.work()
+            if given is None:
+                if self._authorizer is not None:
+                    self._authorizer.check(incoming)
+                incoming = in_json(incoming, await self.yaml_workers.convert(incoming.body))
+                given = cast("Answer | Later", self._verbs.answer(incoming))
+            answer = await given.work() if isinstance(given, Later) else given
         except StatusError as error:
             answer = refusal(error)
         finally:

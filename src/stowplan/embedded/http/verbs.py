@@ -17,7 +17,7 @@ from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.http import pages, reviews
 from stowplan.embedded.http.authentication import Authenticator
 from stowplan.embedded.http.reviews import TOKEN_REQUEST, Reviews
-from stowplan.embedded.objects.errors import StatusError, bad_request, method_not_allowed, not_found
+from stowplan.embedded.objects.errors import StatusError, bad_request, method_not_allowed
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
 from stowplan.embedded.registry import deletion, large_changes, pod_subresources, scale
@@ -102,7 +102,7 @@ class Verbs:
         if verb == "get":
             if request.flag("watch"):
                 return self._watch(target, request, rendering)
-            return Answer(200, rendering.stored(self._found(target)))
+            return Answer(200, rendering.stored(self._api.found(target)))
         if verb == "delete":
             return self._delete(target, request, rendering)
         return self._change(target, request, rendering)
@@ -127,7 +127,8 @@ class Verbs:
         if "watch" not in target.resource.verbs:
             raise method_not_allowed("watch", target.resource)
         if not self._has_watch_list and request.flag("sendInitialEvents") is not None:
-            raise watching.no_watch_list()
+            problem = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+            raise listing.invalid_option("sendInitialEvents", f"Forbidden: {problem}")
         try:
             return watching.open_watch(self._api.store, target, request, rendering)
         except StatusError as error:
@@ -139,7 +140,7 @@ class Verbs:
     def _create(self, target: Target, request: Incoming, rendering: Rendering) -> Answer | Later:
         if target.resource.is_namespaced and not target.namespace:
             raise method_not_allowed("create", target.resource)
-        if reviews.is_review(target.resource):
+        if target.resource.group in reviews.REVIEWS:
             question = _question(target.resource, request)
             return Answer(201, rendering.obj(self._reviews.answer(target, question, request.user)))
         options = self._options(target, request)
@@ -225,7 +226,7 @@ class Verbs:
         _check_part(target)
         match request.method, target.subresource:
             case "GET", "approval" | "finalize" | "status":
-                return Answer(200, rendering.stored(self._found(target)))
+                return Answer(200, rendering.stored(self._api.found(target)))
             case "PUT" | "PATCH", "approval" | "finalize" | "status":
                 return self._change(target, request, rendering)
             case "POST", "binding":
@@ -235,7 +236,7 @@ class Verbs:
             case "GET" | "PUT" | "PATCH", "scale":
                 return Answer(200, replace(rendering, resource=scale.SCALES).obj(self._scale(target, request)))
             case "POST", "token":
-                account = self._found(target)
+                account = self._api.found(target)
                 question = _question(TOKEN_REQUEST, request)
                 return _granted(self._reviews.grant(question, account))
             case _, "resize":
@@ -249,12 +250,6 @@ class Verbs:
         if request.method == "PUT":
             return scale.replace(self._api, target, _small(request), options)
         return scale.amend(self._api, target, self._patch(target, request, options), options)
-
-    def _found(self, target: Target) -> Stored:
-        stored = self._api.store.get(target.resource, target.namespace, target.name)
-        if stored is None:
-            raise not_found(target.resource, target.name)
-        return stored
 
 
 def _granted(obj: Object) -> Answer:

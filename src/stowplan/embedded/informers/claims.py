@@ -135,8 +135,7 @@ def _read_pod(stored: Stored) -> ClaimingPod | None:
         return None
     is_terminating = reading.is_deleted(obj)
     return ClaimingPod(
-        namespace=stored.namespace,
-        name=stored.name,
+        *stored.key,
         uid=stored.uid,
         node=reading.text(obj, "spec", "nodeName"),
         phase=reading.text(obj, "status", "phase") or "Pending",
@@ -154,8 +153,7 @@ def _read_claim(stored: Stored) -> KnownResourceClaim:
     owner = controller_of(obj) or {}
     is_of_pod = owner.get("kind") == "Pod" and owner.get("apiVersion") == "v1"
     return KnownResourceClaim(
-        namespace=stored.namespace,
-        name=stored.name,
+        *stored.key,
         pod=owner["name"] if is_of_pod else "",
         pod_uid=owner["uid"] if is_of_pod else "",
         entry=reading.text(obj, "metadata", "annotations", POD_CLAIM_NAME),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from stowplan.embedded.informers.claims import ClaimingPodInformer, ResourceClaimInformer
@@ -85,6 +85,12 @@ class Controller(ABC):
         """Write an object that was read and changed."""
         meta = obj["metadata"]
         return self._api.update(resource, meta.get("namespace", ""), meta["name"], obj, subresource=subresource)
+
+    def _edit(self, resource: Resource, key: ObjectKey, edit: Callable[[Object], bool | None], part: str = "") -> None:
+        """Read an object, and write it as `edit` changes it, unless that says that nothing changed."""
+        obj = self._api.get(resource, *key)
+        if edit(obj) is not False:
+            self._update(resource, obj, part)
 
     def _normal(self, obj: Object, reason: str, message: str) -> None:
         """Tell in an event on an object of the resource what was done."""

@@ -48,7 +48,14 @@ class EventRecorder:
 
     def _record(self, resource: Resource, obj: Object, what: tuple[str, str, str]) -> None:
         uid = obj["metadata"].get("uid", "")
-        if not self._may_write(uid):
+        # Spend one of the object's tokens, if it has one left.
+        seconds = self._now().timestamp()
+        left, since = self._spent.pop(uid, (float(_BURST), seconds))
+        left = min(float(_BURST), left + (seconds - since) / _REFILL_SECONDS)
+        may_write = left >= 1
+        self._spent[uid] = (left - 1 if may_write else left, seconds)
+        _forget_oldest(self._spent)
+        if not may_write:
             return
         try:
             if not self._count_again((uid, *what)):
@@ -57,16 +64,6 @@ class EventRecorder:
             # Not being heard, say in a namespace that is going away, is no reason to stop working.
             return
         _forget_oldest(self._written)
-
-    def _may_write(self, uid: str) -> bool:
-        """Spend one of the object's tokens, if it has one left."""
-        seconds = self._now().timestamp()
-        left, since = self._spent.pop(uid, (float(_BURST), seconds))
-        left = min(float(_BURST), left + (seconds - since) / _REFILL_SECONDS)
-        may_write = left >= 1
-        self._spent[uid] = (left - 1 if may_write else left, seconds)
-        _forget_oldest(self._spent)
-        return may_write
 
     def _count_again(self, key: tuple[str, ...]) -> bool:
         """Count one more of an event that was written before; return False if there is none."""
@@ -115,7 +112,18 @@ class Failures:
     def tell(self, key: ObjectKey, error: Exception, does: str = "will be tried again") -> None:
         """Say that an object failed; the same again is counted by the event, and not logged another time."""
         try:
-            self._tell(key, error, does)
+            problem = error.message if isinstance(error, StatusError) else f"{type(error).__name__}: {error}"
+            resource, namespace, name = self._locate(key)
+            if self._told.get(key) != problem:
+                self._told[key] = problem
+                where = f"{resource.qualified} {namespace}/{name}" if namespace else f"{resource.qualified} {name}"
+                # Refusals explain themselves; what nobody thought of is to be found by where it happened.
+                trace = None if isinstance(error, StatusError) else error
+                _log.warning("%s: %s failed and %s: %s", self._recorder.component, where, does, problem, exc_info=trace)
+                _forget_oldest(self._told)
+            stored = self._recorder.api.store.get(resource, namespace, name)
+            if stored is not None:
+                self._recorder.warning(resource, stored.object, "FailedSync", problem[:_LONGEST_MESSAGE])
         except Exception:
             _log.exception("%s: %s/%s failed, which cannot be told in an event", self._recorder.component, *key)
 
@@ -123,20 +131,6 @@ class Failures:
         """Take note that an object does not fail any more."""
         if self._told:
             self._told.pop(key, None)
-
-    def _tell(self, key: ObjectKey, error: Exception, does: str) -> None:
-        problem = error.message if isinstance(error, StatusError) else f"{type(error).__name__}: {error}"
-        resource, namespace, name = self._locate(key)
-        if self._told.get(key) != problem:
-            self._told[key] = problem
-            where = f"{resource.qualified} {namespace}/{name}" if namespace else f"{resource.qualified} {name}"
-            # Refusals explain themselves; what nobody thought of is to be found by where it happened.
-            trace = None if isinstance(error, StatusError) else error
-            _log.warning("%s: %s failed and %s: %s", self._recorder.component, where, does, problem, exc_info=trace)
-            _forget_oldest(self._told)
-        stored = self._recorder.api.store.get(resource, namespace, name)
-        if stored is not None:
-            self._recorder.warning(resource, stored.object, "FailedSync", problem[:_LONGEST_MESSAGE])
 
 
 def _forget_oldest(remembered: dict[Any, Any]) -> None:

@@ -40,8 +40,7 @@ class NodeInformer(SharedInformer[KnownNode]):
 def _read(stored: Stored) -> KnownNode:
     node = _DECODER.decode(stored.body)
     return KnownNode(
-        namespace="",
-        name=stored.name,
+        *stored.key,
         uid=stored.uid,
         labels=dict(stored.labels),
         taints=node.spec.taints or (),

@@ -96,9 +96,9 @@ class PodInformer(SharedInformer[KnownPod]):
 
     def orphans(self, namespace: str, selector: Selector) -> list[KnownPod]:
         """List the pods without a controller that a selector picks; those without labels belong to nobody."""
-        for requirement in selector.requirements:
-            if requirement.operator == EQUALS:
-                return matching(selector, self._orphans.collection((namespace, requirement.key, requirement.values[0])))
+        label = asked_label(selector)
+        if label is not None:
+            return matching(selector, self._orphans.collection((namespace, *label)))
         return [pod for pod in self.in_namespace(namespace, selector) if pod.owner is None and pod.labels]
 
     def _read(self, stored: Stored) -> KnownPod:
@@ -108,8 +108,7 @@ class PodInformer(SharedInformer[KnownPod]):
         ready = next((condition for condition in status.conditions or () if condition.type == "Ready"), None)
         kept = {key: value for key, value in (meta.annotations or {}).items() if key in _KEPT_ANNOTATIONS}
         return KnownPod(
-            namespace=stored.namespace,
-            name=stored.name,
+            *stored.key,
             uid=stored.uid,
             labels=self._interned.mapping(meta.labels or {}),
             annotations=self._interned.mapping(kept),
@@ -136,6 +135,12 @@ def matching(selector: Selector, pods: Collection[KnownPod]) -> list[KnownPod]:
         if id(pod.labels) not in known:
             known[id(pod.labels)] = selector.matches(pod.labels)
     return [pod for pod in pods if known[id(pod.labels)]]
+
+
+def asked_label(selector: Selector) -> tuple[str, str] | None:
+    """One of the labels that a selector asks for with their values, if it does so."""
+    asked = (each for each in selector.requirements if each.operator == EQUALS)
+    return next(((each.key, each.values[0]) for each in asked), None)
 
 
 def _orphan_labels(pod: KnownPod) -> Iterable[Hashable]:

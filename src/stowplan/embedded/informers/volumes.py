@@ -112,8 +112,7 @@ def _read_volume(stored: Stored) -> KnownVolume:
     obj = stored.object
     reference, annotations = reading.mapping(obj, "spec", "claimRef"), reading.mapping(obj, "metadata", "annotations")
     return KnownVolume(
-        namespace="",
-        name=stored.name,
+        *stored.key,
         class_name=annotations.get(_BETA_CLASS) or reading.text(obj, "spec", "storageClassName"),
         modes=tuple(reading.texts(obj, "spec", "accessModes")),
         volume_mode=reading.text(obj, "spec", "volumeMode") or "Filesystem",
@@ -132,15 +131,16 @@ def _read_volume(stored: Stored) -> KnownVolume:
 def _read_claim(stored: Stored) -> KnownClaim:
     obj = stored.object
     spec, annotations = obj["spec"], reading.mapping(obj, "metadata", "annotations")
+    # Without a selector any volume will do.
+    written = spec.get("selector")
     return KnownClaim(
-        namespace=stored.namespace,
-        name=stored.name,
+        *stored.key,
         uid=stored.uid,
         class_name=annotations.get(_BETA_CLASS) or spec.get("storageClassName"),
         modes=tuple(reading.texts(spec, "accessModes")),
         volume_mode=reading.text(spec, "volumeMode") or "Filesystem",
         size=_size(reading.mapping(spec, "resources", "requests")),
-        selector=_selector(spec),
+        selector=EVERYTHING if written is None else compile_label_selector(decode.convert(LabelSelector, written)),
         volume=reading.text(spec, "volumeName"),
         is_bind_completed=BIND_COMPLETED in annotations,
         selected_node=annotations.get(SELECTED_NODE, ""),
@@ -152,8 +152,7 @@ def _read_claim(stored: Stored) -> KnownClaim:
 def _read_class(stored: Stored) -> KnownClass:
     obj = stored.object
     return KnownClass(
-        namespace="",
-        name=stored.name,
+        *stored.key,
         provisioner=reading.text(obj, "provisioner"),
         waits_for_consumer=reading.text(obj, "volumeBindingMode") == "WaitForFirstConsumer",
         is_default=reading.text(obj, "metadata", "annotations", DEFAULT_CLASS) == "true",
@@ -163,9 +162,3 @@ def _read_class(stored: Stored) -> KnownClass:
 
 def _size(amounts: Object) -> Quantity:
     return Quantity.parse(str(amounts.get("storage", "0")))
-
-
-def _selector(spec: Object) -> Selector:
-    """Compile the selector of a claim; without one any volume will do."""
-    written = spec.get("selector")
-    return EVERYTHING if written is None else compile_label_selector(decode.convert(LabelSelector, written))

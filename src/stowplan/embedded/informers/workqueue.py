@@ -11,8 +11,9 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from stowplan.embedded.informers.event_recorder import Failures
 from stowplan.embedded.informers.informer import SharedInformer
 from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.objects.errors import StatusError
@@ -75,20 +76,17 @@ class WorkQueue:
 
     def take_ready(self) -> ObjectKey | None:
         """Take out a key that is due, if there is one."""
-        self._promote(asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        while self._timers and self._timers[0][0] <= now + _EARLY_SECONDS:
+            due, timed = heapq.heappop(self._timers)
+            # A key that was moved forward, or taken meanwhile, left its old timer behind.
+            if self._due.get(timed) == due:
+                self.add(timed)
         if not self._ready:
             return None
         key = self._ready.popleft()
         self._is_ready.discard(key)
         return key
-
-    def _promote(self, now: float) -> None:
-        """Move keys whose time has come to the ready ones."""
-        while self._timers and self._timers[0][0] <= now + _EARLY_SECONDS:
-            due, key = heapq.heappop(self._timers)
-            # A key that was moved forward, or taken meanwhile, left its old timer behind.
-            if self._due.get(key) == due:
-                self.add(key)
 
     async def _wait(self) -> None:
         """Wait for a key to be added, or for the next timer."""
@@ -104,14 +102,6 @@ class WorkQueue:
 Reconcile = Callable[[ObjectKey], float | None]
 
 
-class Reporting(Protocol):
-    """Hears which keys fail, and which do not any more."""
-
-    def tell(self, key: ObjectKey, error: Exception) -> None: ...
-
-    def forget(self, key: ObjectKey) -> None: ...
-
-
 @dataclass(slots=True)
 class Worker:
     """Works off one queue, always with the informers it was given up to date; `failures` hears of what fails."""
@@ -119,7 +109,7 @@ class Worker:
     queue: WorkQueue
     reconcile: Reconcile
     informers: Sequence[SharedInformer[Any]]
-    failures: Reporting
+    failures: Failures
 
     async def run(self) -> None:
         """Work for ever; a key that fails comes back later."""

@@ -15,7 +15,7 @@ from stowplan.embedded.informers import conditions
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.informers.nodes import KnownNode
-from stowplan.embedded.objects import addresses
+from stowplan.embedded.kubelet.pod_status import address_of_node
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.parts import STATUS
@@ -64,22 +64,14 @@ class Heartbeats(Controller):
         """Renew some leases at each tick, in turn."""
         while True:
             await asyncio.sleep(_TICK_SECONDS)
-            for _ in range(self._renewals_per_tick()):
+            count = -(-len(self._round) // max(1, round(self._interval_seconds / _TICK_SECONDS)))
+            for _ in range(min(count, round(_LEASES_PER_SECOND * _TICK_SECONDS), len(self._round))):
                 name = self._round.popleft()
                 node = self._context.nodes.named(name)
                 # A node that is gone leaves the round here; one that came is added when it registers.
                 if node is not None:
                     self._round.append(name)
                     self._try_renew(node)
-
-    def _renewals_per_tick(self) -> int:
-        count = -(-len(self._round) // max(1, round(self._interval_seconds / _TICK_SECONDS)))
-        return min(count, round(_LEASES_PER_SECOND * _TICK_SECONDS), len(self._round))
-
-    def _lease_seconds(self) -> int:
-        """How long a lease holds: the longer the more nodes take turns."""
-        interval = max(self._interval_seconds, len(self._round) / _LEASES_PER_SECOND)
-        return round(interval * _RENEWALS_PER_LEASE)
 
     def _try_renew(self, node: KnownNode) -> None:
         try:
@@ -93,9 +85,11 @@ class Heartbeats(Controller):
 
     def _renew(self, node: KnownNode) -> None:
         stored = self._api.store.get(self._leases, LEASE_NAMESPACE, node.name)
+        # How long a lease holds: the longer the more nodes take turns.
+        interval = max(self._interval_seconds, len(self._round) / _LEASES_PER_SECOND)
         spec: Object = {
             "holderIdentity": node.name,
-            "leaseDurationSeconds": self._lease_seconds(),
+            "leaseDurationSeconds": round(interval * _RENEWALS_PER_LEASE),
             "renewTime": format_micro_time(self._now()),
         }
         if stored is None:
@@ -117,7 +111,7 @@ class Heartbeats(Controller):
                 if conditions.find(status, what[0]) is None:
                     conditions.put(status, conditions.make(what, moment, lastHeartbeatTime=moment))
         if not node.address:
-            address = {"type": "InternalIP", "address": addresses.of_node(self._api.store.version)}
+            address = {"type": "InternalIP", "address": address_of_node(self._api.store.version)}
             others = [each for each in status.get("addresses") or [] if each.get("type") != "InternalIP"]
             names = [] if others else [{"type": "Hostname", "address": node.name}]
             status["addresses"] = [address, *others, *names]

@@ -17,7 +17,7 @@ from stowplan.embedded.informers.nodes import KnownNode
 from stowplan.embedded.informers.pods import DURATION, EXIT_CODE, KnownPod
 from stowplan.embedded.kubelet import pod_status
 from stowplan.embedded.kubelet.pod_status import Addresses
-from stowplan.embedded.objects import addresses, reading
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.parts import STATUS
 from stowplan.embedded.requests.request import TRUSTED, Target
@@ -98,7 +98,7 @@ class Kubelet(Controller):
                 self._warning(obj, *missing)
             return _LOOK_AGAIN_SECONDS
         # The version of the store is never the same twice, so neither is the address.
-        own = node.address if obj["spec"].get("hostNetwork") else addresses.of_pod(self._api.store.version)
+        own = node.address if obj["spec"].get("hostNetwork") else pod_status.address_of_pod(self._api.store.version)
         pod_status.start(obj, Addresses(own, node.address), self._moment(), node.is_ready)
         self._write(obj)
         self._tell_start(obj)
@@ -125,7 +125,8 @@ class Kubelet(Controller):
         """Keep the readiness of a running pod, and end it when its time has come."""
         life = self._life(pod)
         if life.restart is not None:
-            return self._await_restart(pod, life)
+            left = life.restart - _time()
+            return left if left > _TOLERANCE_SECONDS else self._restart(pod, life)
         if not pod.is_ready:
             self._report(pod, lambda obj: pod_status.refresh_readiness(obj, self._moment(), node.is_ready))
         seconds = self._seconds(pod)
@@ -155,10 +156,6 @@ class Kubelet(Controller):
         life.restart = _time() + wait
         self._write(obj)
         return wait
-
-    def _await_restart(self, pod: KnownPod, life: _Life) -> float | None:
-        left = (life.restart or 0.0) - _time()
-        return left if left > _TOLERANCE_SECONDS else self._restart(pod, life)
 
     def _restart(self, pod: KnownPod, life: _Life) -> float | None:
         self._report(pod, lambda obj: pod_status.restart(obj, _exit_code(pod), self._moment()))

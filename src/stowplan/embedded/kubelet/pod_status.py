@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 
 from stowplan.embedded.informers import conditions
 from stowplan.embedded.objects.resource import Object
 
 _RUNTIME = "stowplan://"
+#: Private ranges: there is no network, but everybody expects pods and nodes to have an address.
+_PODS, _NODES = IPv4Network("10.64.0.0/10"), IPv4Network("172.16.0.0/12")
 _STATES = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 
 
@@ -186,3 +189,17 @@ def _container_id(pod: Object, name: str, restarts: int) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def address_of_pod(number: int) -> str:
+    """The address of the pod with this number; numbers far apart may share one."""
+    return _numbered(_PODS, number)
+
+
+def address_of_node(number: int) -> str:
+    return _numbered(_NODES, number)
+
+
+def _numbered(network: IPv4Network, number: int) -> str:
+    # The first address names the network itself, the last one everybody in it.
+    return str(network[1 + number % (network.num_addresses - 2)])

@@ -97,13 +97,21 @@ def parse(text: str, zone_name: str = "") -> Schedule:
         raise ScheduleError("cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
     zone = _zone(zone_name)
     if text.startswith(_EVERY):
-        return _fixed(text, zone)
+        try:
+            # Shorter than a second, and parts of one, do not count.
+            seconds = max(1, int(duration.parse(text.removeprefix(_EVERY)).seconds))
+        except ValueError as problem:
+            raise ScheduleError(f"failed to parse duration {text}: {problem}") from None
+        return Schedule((), (), frozenset(), frozenset(), frozenset(), True, zone, timedelta(seconds=seconds))
     if text.startswith("@") and text not in _MACROS:
         raise ScheduleError(f"unrecognized descriptor: {text}")
     fields = _MACROS.get(text, text).split()
     if len(fields) != len(_FIELDS):
         raise ScheduleError(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]")
-    minutes, hours, days, months, weekdays = (_values(part, field) for part, field in zip(fields, _FIELDS, strict=True))
+    minutes, hours, days, months, weekdays = (
+        {value for each in part.split(",") for value in _range(each, field)}
+        for part, field in zip(fields, _FIELDS, strict=True)
+    )
     return Schedule(
         minutes=tuple(sorted(minutes)),
         hours=tuple(sorted(hours)),
@@ -122,24 +130,8 @@ def _zone(name: str) -> ZoneInfo:
         raise ScheduleError(f"unknown time zone {name}") from None
 
 
-def _fixed(text: str, zone: ZoneInfo) -> Schedule:
-    try:
-        # Shorter than a second, and parts of one, do not count.
-        seconds = max(1, int(duration.parse(text.removeprefix(_EVERY)).seconds))
-    except ValueError as problem:
-        raise ScheduleError(f"failed to parse duration {text}: {problem}") from None
-    return Schedule((), (), frozenset(), frozenset(), frozenset(), True, zone, timedelta(seconds=seconds))
-
-
 def _has_star(part: str) -> bool:
     return any(each.split("/")[0] in _ANY for each in part.split(","))
-
-
-def _values(part: str, field: _Field) -> set[int]:
-    values: set[int] = set()
-    for each in part.split(","):
-        values.update(_range(each, field))
-    return values
 
 
 def _range(text: str, field: _Field) -> range:

@@ -81,6 +81,11 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> StatusErr
     )
 
 
+def invalid_options(kind: str, problem: str) -> StatusError:
+    """Refuse the options of a request, such as its DeleteOptions."""
+    return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {problem}')
+
+
 def method_not_allowed(verb: str, resource: Resource) -> StatusError:
     message = f'{verb} is not supported on resources of kind "{resource.qualified}"'
     return StatusError(405, "MethodNotAllowed", message, _details("", resource.group, resource.plural))

@@ -38,22 +38,6 @@ from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import Schema
 from stowplan.model import json_values
 
-__all__ = [
-    "APPLY_PATCH",
-    "JSON_PATCH",
-    "MAX_MANAGER_BYTES",
-    "MERGE_PATCH",
-    "STRATEGIC_MERGE_PATCH",
-    "Author",
-    "Patch",
-    "apply",
-    "check_options",
-    "is_tracked",
-    "manager_name",
-    "note_creation",
-    "note_update",
-]
-
 MAX_MANAGER_BYTES = 128
 
 
@@ -112,10 +96,16 @@ def note_update(resource: Resource, before: Object, after: Object, author: Autho
         return
     entries = known if author.subresource or not managed_fields.decode(written) else written
     metadata.pop("managedFields", None)
-    owners = {} if managed_fields.is_reset(written) and not author.subresource else managed_fields.decode(entries)
+    # A client asks to forget all owners with an empty list, or with one empty entry.
+    is_reset = written in ([], [{}]) and not author.subresource
+    owners = {} if is_reset else managed_fields.decode(entries)
     if not owners:
         return
-    owners = _owners_after(resource, (before, after), author, owners)
+    found = owning.difference(*(before, after), _schema_of(resource))
+    changes = managed_fields.within_reach(found, resource, author.subresource)
+    by = managed_fields.updater(author.manager, resource.api_version, author.subresource)
+    taken = managed_fields.owned(frozenset(changes.added | changes.changed), resource, author.subresource)
+    owners = managed_fields.updated(owners, changes, by, taken, managed_fields.stamp(author.time))
     if owners:
         metadata["managedFields"] = managed_fields.encode(owners)
 
@@ -182,13 +172,3 @@ def _apply(resource: Resource, current: Object | None, patch: Patch, schema: Sch
 
 def _schema_of(resource: Resource) -> Schema:
     return release.of_kind(resource) or release.of_custom(schema_of(resource))
-
-
-def _owners_after(
-    resource: Resource, objects: tuple[Object, Object], author: Author, owners: managed_fields.Managed
-) -> managed_fields.Managed:
-    found = owning.difference(*objects, _schema_of(resource))
-    changes = managed_fields.within_reach(found, resource, author.subresource)
-    by = managed_fields.updater(author.manager, resource.api_version, author.subresource)
-    taken = managed_fields.owned(frozenset(changes.added | changes.changed), resource, author.subresource)
-    return managed_fields.updated(owners, changes, by, taken, managed_fields.stamp(author.time))

@@ -19,40 +19,29 @@ Path = tuple[str, ...]
 FieldSet = frozenset[Path]
 
 EMPTY: FieldSet = frozenset()
-_SELF = "."
-
-
-def field(name: str) -> str:
-    return f"f:{name}"
-
-
-def item(keys: Object) -> str:
-    return f"k:{_compact(keys)}"
-
-
-def member(value: Any) -> str:
-    return f"v:{_compact(value)}"
-
-
-def index(position: int) -> str:
-    return f"i:{position}"
+SELF = "."
 
 
 def encode(fields: FieldSet) -> Object:
     """Write a set in the `fieldsV1` form."""
+    return _without_needless_marks(tree(fields))
+
+
+def tree(fields: FieldSet) -> Object:
+    """Paths by their elements; the key `SELF` marks one that ends there."""
     root: Object = {}
     for path in fields:
         node = root
         for element in path:
             node = node.setdefault(element, {})
-        node[_SELF] = {}
-    return _without_needless_marks(root)
+        node[SELF] = {}
+    return root
 
 
 def _without_needless_marks(node: Object) -> Object:
     """Keep the mark of a path that is owned only where it has children too; put what is there in order."""
-    children = {name: _without_needless_marks(node[name]) for name in sorted(node) if name != _SELF}
-    return {_SELF: {}, **children} if children and _SELF in node else children
+    children = {name: _without_needless_marks(node[name]) for name in sorted(node) if name != SELF}
+    return {SELF: {}, **children} if children and SELF in node else children
 
 
 def decode(fields: Any) -> FieldSet:
@@ -63,22 +52,20 @@ def decode(fields: Any) -> FieldSet:
 def _read(node: Any, path: Path) -> Iterator[Path]:
     if not isinstance(node, dict):
         raise ValueError(f"the fields under {spell(path) or 'the root'} are not an object")
-    children = [name for name in node if name != _SELF]
-    if path and (_SELF in node or not children):
+    children = [name for name in node if name != SELF]
+    if path and (SELF in node or not children):
         yield path
     for name in children:
-        yield from _read(node[name], (*path, _normal(name)))
+        # Spell an element as this module does, whoever wrote it.
+        kind, colon, content = name.partition(":")
+        if not colon or kind not in ("f", "k", "v", "i"):
+            raise ValueError(f"{name!r} is not a path element")
+        element = f"{kind}:{compact(json.loads(content))}" if kind in "kv" else name
+        yield from _read(node[name], (*path, element))
 
 
-def _normal(element: str) -> str:
-    """Spell an element as this module does, whoever wrote it."""
-    kind, colon, content = element.partition(":")
-    if not colon or kind not in ("f", "k", "v", "i"):
-        raise ValueError(f"{element!r} is not a path element")
-    return f"{kind}:{_compact(json.loads(content))}" if kind in "kv" else element
-
-
-def _compact(value: Any) -> str:
+def compact(value: Any) -> str:
+    """The spelling of a value in an element."""
     return msgspec.json.encode(value, order="sorted").decode()
 
 
@@ -96,7 +83,7 @@ def _spell(element: str) -> str:
             # Ours are objects; what a client wrote into managedFields may be anything.
             keys = json.loads(content)
             named = keys.items() if isinstance(keys, dict) else [("", keys)]
-            return "[" + ",".join(f"{name}={_compact(value)}" for name, value in named) + "]"
+            return "[" + ",".join(f"{name}={compact(value)}" for name, value in named) + "]"
         case "v":
             return f"[={content}]"
         case _:
@@ -122,7 +109,11 @@ def _ways(fields: Iterable[Path], schema: Schema) -> Iterator[Path]:
     for path in fields:
         at = schema
         for depth, element in enumerate(path[:-1], start=1):
-            is_field = element.startswith("f:")
-            if is_field and (not at.is_free or element[2:] in at.fields):
+            if element.startswith("f:") and (not at.is_free or element[2:] in at.fields):
                 yield path[:depth]
-            at = at.at(element[2:]) if is_field else at.of_items
+            at = below(at, element)
+
+
+def below(schema: Schema, element: str) -> Schema:
+    """The type of what an element names in a value."""
+    return schema.at(element[2:]) if element.startswith("f:") else schema.of_items

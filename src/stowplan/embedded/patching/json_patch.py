@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -32,7 +32,7 @@ class _Work:
     """The document while operations are done to it."""
 
     document: Any
-    copied_bytes: int = field(default=0)
+    copied_bytes: int = 0
 
 
 def patched(document: Any, operations: Any) -> Any:
@@ -69,7 +69,7 @@ def _checked(operations: Any) -> list[dict[str, Any]]:
 
 
 def _add(work: _Work, operation: dict[str, Any]) -> None:
-    path, value = _text(operation, "path"), _value(operation)
+    path, value = _given(operation, "path"), _given(operation, "value")
     if path == "":
         work.document = value
     else:
@@ -77,11 +77,11 @@ def _add(work: _Work, operation: dict[str, Any]) -> None:
 
 
 def _remove(work: _Work, operation: dict[str, Any]) -> None:
-    _take(work.document, _text(operation, "path"), "remove")
+    _take(work.document, _given(operation, "path"), "remove")
 
 
 def _replace(work: _Work, operation: dict[str, Any]) -> None:
-    path, value = _text(operation, "path"), _value(operation)
+    path, value = _given(operation, "path"), _given(operation, "value")
     if path == "":
         work.document = value
         return
@@ -89,32 +89,32 @@ def _replace(work: _Work, operation: dict[str, Any]) -> None:
     if isinstance(parent, dict):
         parent[token] = value
     else:
-        parent[_existing(parent, token, path, "replace")] = value
+        parent[_within(len(parent), token, path, "replace")] = value
 
 
 def _move(work: _Work, operation: dict[str, Any]) -> None:
-    source = _text(operation, "from")
+    source = _given(operation, "from")
     value = _take(work.document, source, "move")
-    _put(work.document, _text(operation, "path"), value, "move")
+    _put(work.document, _given(operation, "path"), value, "move")
 
 
 def _copy(work: _Work, operation: dict[str, Any]) -> None:
-    encoded = msgspec.json.encode(_get(work.document, _text(operation, "from"), "copy"))
+    encoded = msgspec.json.encode(_get(work.document, _given(operation, "from"), "copy"))
     work.copied_bytes += len(encoded)
     if work.copied_bytes > _MAX_COPIED_BYTES:
         raise _ImpossibleError(
             "Unable to complete the copy, the accumulated size increase of copy is "
             f"{work.copied_bytes}, exceeding the limit {_MAX_COPIED_BYTES}"
         )
-    _put(work.document, _text(operation, "path"), json_values.read(encoded), "copy")
+    _put(work.document, _given(operation, "path"), json_values.read(encoded), "copy")
 
 
 def _test(work: _Work, operation: dict[str, Any]) -> None:
-    path = _text(operation, "path")
+    path = _given(operation, "path")
     expected = operation.get("value")
     if path:
         parent, token = _parent(work.document, path, "test")
-        found = parent.get(token) if isinstance(parent, dict) else parent[_existing(parent, token, path, "test")]
+        found = parent.get(token) if isinstance(parent, dict) else parent[_within(len(parent), token, path, "test")]
     else:
         found = work.document
     # Encoded, for to Python true is 1 and 1 is 1.0.
@@ -132,24 +132,16 @@ _OPERATIONS: Final[dict[str, Callable[[_Work, dict[str, Any]], None]]] = {
 }
 
 
-def _text(operation: dict[str, Any], name: str) -> str:
+def _given(operation: dict[str, Any], name: str) -> Any:
     if name not in operation:
         raise _ImpossibleError(f"{operation['op']} operation failed to decode {name}: missing value")
-    return str(operation[name])
-
-
-def _value(operation: dict[str, Any]) -> Any:
-    if "value" not in operation:
-        raise _ImpossibleError(f"{operation['op']} operation failed to decode value: missing value")
-    return operation["value"]
+    return operation[name]
 
 
 def _parent(document: Any, path: str, operation: str) -> tuple[Any, str]:
     """The object or list that a path ends in, and its last token."""
     tokens = [token.replace("~1", "/").replace("~0", "~") for token in path.split("/")]
-    if len(tokens) < 2 or tokens[0]:
-        raise _ImpossibleError(f'{operation} operation does not apply: doc is missing path: "{path}": missing value')
-    at = document
+    at = document if len(tokens) > 1 and not tokens[0] else None
     for token in tokens[1:-1]:
         at = _step(at, token)
     if not isinstance(at, dict | list):
@@ -167,7 +159,7 @@ def _step(at: Any, token: str) -> Any:
 def _get(document: Any, path: str, operation: str) -> Any:
     parent, token = _parent(document, path, operation)
     if isinstance(parent, list):
-        return parent[_existing(parent, token, path, operation)]
+        return parent[_within(len(parent), token, path, operation)]
     if token not in parent:
         raise _ImpossibleError(f'{operation} operation does not apply: doc is missing path: "{path}": missing value')
     return parent[token]
@@ -176,7 +168,7 @@ def _get(document: Any, path: str, operation: str) -> Any:
 def _take(document: Any, path: str, operation: str) -> Any:
     parent, token = _parent(document, path, operation)
     if isinstance(parent, list):
-        return parent.pop(_existing(parent, token, path, operation))
+        return parent.pop(_within(len(parent), token, path, operation))
     if token not in parent:
         problem = f"Unable to remove nonexistent key: {token}: missing value"
         raise _ImpossibleError(f"error in {operation} for path: '{path}': {problem}")
@@ -188,31 +180,22 @@ def _put(document: Any, path: str, value: Any, operation: str) -> None:
     if isinstance(parent, dict):
         parent[token] = value
         return
-    size = len(parent)
-    index = size if token == "-" else _index(token)
-    if index is None:
-        raise _ImpossibleError(
-            f"error in {operation} for path: '{path}': value was not a proper array index: '{token}'"
-        )
-    if not -size - 1 <= index <= size:
-        raise _ImpossibleError(f"error in {operation} for path: '{path}': {_no_such_index(index)}")
-    parent.insert(index if index >= 0 else index + size + 1, value)
+    size = len(parent) + 1
+    index = size - 1 if token == "-" else _within(size, token, path, operation)
+    parent.insert(index if index >= 0 else index + size, value)
 
 
-def _existing(values: list[Any], token: str, path: str, operation: str) -> int:
+def _within(size: int, token: str, path: str, operation: str) -> int:
+    """Read the index of one of so many places; a negative one counts from the end."""
     index = _index(token)
     if index is None:
-        raise _ImpossibleError(
-            f"error in {operation} for path: '{path}': value was not a proper array index: '{token}'"
-        )
-    if not -len(values) <= index < len(values):
-        raise _ImpossibleError(f"error in {operation} for path: '{path}': {_no_such_index(index)}")
-    return index
+        problem = f"value was not a proper array index: '{token}'"
+    elif not -size <= index < size:
+        problem = f"Unable to access invalid index: {index}: invalid index referenced"
+    else:
+        return index
+    raise _ImpossibleError(f"error in {operation} for path: '{path}': {problem}")
 
 
 def _index(token: str) -> int | None:
     return int(token) if _INDEX.fullmatch(token) else None
-
-
-def _no_such_index(index: int) -> str:
-    return f"Unable to access invalid index: {index}: invalid index referenced"

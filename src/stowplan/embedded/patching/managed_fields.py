@@ -5,16 +5,17 @@ Whoever changes a field owns it from then on; what an apply changes of that is i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching import field_sets, owning
-from stowplan.embedded.patching.field_sets import FieldSet, Path
+from stowplan.embedded.patching.field_sets import EMPTY, FieldSet, Path
 from stowplan.embedded.patching.owning import Difference
 from stowplan.embedded.types.schema import Schema
+from stowplan.model.timestamps import format_time
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -58,28 +59,18 @@ class Share:
 Managed = dict[Owner, Share]
 
 
-def applier(manager: str, subresource: str) -> Owner:
-    return Owner(manager, APPLY, "", subresource)
-
-
 def updater(manager: str, api_version: str, subresource: str = "") -> Owner:
     return Owner(manager or "unknown", UPDATE, api_version, subresource)
 
 
 def stamp(time: datetime | None) -> str:
     """Write a time as the API does."""
-    return "" if time is None else time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return "" if time is None else format_time(time)
 
 
 def of(obj: Object) -> Any:
     """The entries that an object carries, whatever they are."""
-    metadata = obj.get("metadata")
-    return metadata.get("managedFields") if isinstance(metadata, dict) else None
-
-
-def is_reset(entries: Any) -> bool:
-    """Say if a client asks to forget all owners: with an empty list, or with one empty entry."""
-    return bool(entries == [] or entries == [{}])
+    return reading.at(obj, "metadata", "managedFields")
 
 
 def decode(entries: Any) -> Managed:
@@ -141,13 +132,9 @@ def capped(managed: Managed) -> Managed:
         share = result.pop(owner)
         by_version.setdefault(share.api_version, []).append(share)
     for version, shares in by_version.items():
-        result[updater("ancient-changes", version)] = _together(shares, version)
+        together = EMPTY.union(*(share.fields for share in shares))
+        result[updater("ancient-changes", version)] = Share(together, version, max(share.time for share in shares))
     return result
-
-
-def _together(shares: Iterable[Share], version: str) -> Share:
-    listed = list(shares)
-    return Share(frozenset().union(*(share.fields for share in listed)), version, max(share.time for share in listed))
 
 
 def owned(fields: FieldSet, resource: Resource, subresource: str) -> FieldSet:
@@ -188,5 +175,5 @@ def updated(managed: Managed, changes: Difference, by: Owner, taken: FieldSet, t
     if not taken:
         return result
     before = result.get(by)
-    result[by] = Share(taken | (before.fields if before else field_sets.EMPTY), by.api_version, time)
+    result[by] = Share(taken | (before.fields if before else EMPTY), by.api_version, time)
     return capped(result)

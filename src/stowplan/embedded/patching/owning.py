@@ -1,14 +1,18 @@
-"""What a value consists of as far as ownership goes: its field set, and how two values differ field by field."""
+"""What a value consists of as far as ownership goes: its field set, and how two values differ field by field.
+
+Values are laid over others, and have fields taken out, by the same parts.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
 from stowplan.embedded.patching import field_sets
-from stowplan.embedded.patching.field_sets import FieldSet, Path
+from stowplan.embedded.patching.field_sets import SELF, FieldSet, Path, below
 from stowplan.embedded.types.schema import ListType, Schema
 
 
@@ -31,14 +35,18 @@ def element_of(value: Any, schema: Schema, position: int) -> str:
     """Name an item of a list by what tells it apart; one that nothing tells apart by its place."""
     if schema.list_type is ListType.SET:
         is_member = value is not None and not isinstance(value, dict | list)
-        return field_sets.member(value) if is_member else field_sets.index(position)
+        return f"v:{field_sets.compact(value)}" if is_member else f"i:{position}"
     known = _known_keys(value, schema)
-    return field_sets.item(known) if known else field_sets.index(position)
+    return f"k:{field_sets.compact(known)}" if known else f"i:{position}"
 
 
-def elements_of(values: list[Any], schema: Schema) -> list[str]:
-    """Name all items of a list."""
-    return [element_of(value, schema, position) for position, value in enumerate(values)]
+def members(value: Any, schema: Schema) -> list[tuple[str, Any]] | None:
+    """What a value consists of, each part with the element that names it; None for what is owned as a whole."""
+    if isinstance(value, dict) and not schema.is_atomic:
+        return [(f"f:{name}", part) for name, part in value.items()]
+    if isinstance(value, list) and schema.list_type is not ListType.ATOMIC:
+        return [(element_of(part, schema, position), part) for position, part in enumerate(value)]
+    return None
 
 
 def _known_keys(value: Any, schema: Schema) -> dict[str, Any]:
@@ -53,8 +61,8 @@ def check(value: Any, schema: Schema, path: Path = ()) -> None:
     if isinstance(value, dict):
         if schema.list_type is not ListType.ATOMIC:
             raise MalformedValueError(path, "expected list, got a map")
-        for name, below in value.items():
-            check(below, schema.at(name), (*path, field_sets.field(name)))
+        for name, part in value.items():
+            check(part, schema.at(name), (*path, f"f:{name}"))
     elif isinstance(value, list):
         if schema.fields or schema.is_atomic:
             raise MalformedValueError(path, "expected map, got a list")
@@ -100,24 +108,15 @@ def fields_of(value: Any, schema: Schema) -> FieldSet:
 
 
 def _fields(value: Any, schema: Schema, path: Path) -> Iterator[Path]:
-    match value:
-        case dict() if not schema.is_atomic:
-            for name, below in value.items():
-                yield from _fields_of_member(name, below, schema, path)
-        case list() if schema.list_type is not ListType.ATOMIC:
-            for element, below in zip(elements_of(value, schema), value, strict=True):
-                yield (*path, element)
-                yield from _fields(below, schema.of_items, (*path, element))
-        case _ if path:
-            yield path
-
-
-def _fields_of_member(name: str, value: Any, schema: Schema, path: Path) -> Iterator[Path]:
-    here = (*path, field_sets.field(name))
-    is_undeclared = schema.is_free and name not in schema.fields
-    if value is None or value == {} or is_undeclared:
-        yield here
-    yield from _fields(value, schema.at(name), here)
+    found = members(value, schema)
+    if found is None and path:
+        yield path
+    for element, part in found or ():
+        here = (*path, element)
+        is_undeclared = schema.is_free and element[2:] not in schema.fields
+        if isinstance(value, list) or part is None or part == {} or is_undeclared:
+            yield here
+        yield from _fields(part, below(schema, element), here)
 
 
 @dataclass(slots=True)
@@ -140,68 +139,103 @@ def _compare(before: Any, after: Any, schema: Schema, path: Path, found: Differe
     if before is after:
         return
     pairs = _pairs(before, after, schema)
-    if pairs is None:
-        _note_leaf(before, after, path, found)
-        return
-    for element, left, right, below in pairs:
-        _compare(left, right, below, (*path, element), found)
-    if path and before is ABSENT:
-        found.added.add(path)
-    elif path and after is ABSENT:
-        found.removed.add(path)
-
-
-def _note_leaf(before: Any, after: Any, path: Path, found: Difference) -> None:
+    for element, left, right in pairs or ():
+        _compare(left, right, below(schema, element), (*path, element), found)
     if not path:
         return
     if before is ABSENT:
         found.added.add(path)
     elif after is ABSENT:
         found.removed.add(path)
-    elif before != after or isinstance(before, bool) != isinstance(after, bool):
+    elif pairs is None and (before != after or isinstance(before, bool) != isinstance(after, bool)):
         found.changed.add(path)
 
 
-_Pairs = list[tuple[str, Any, Any, Schema]]
-
-
-def _pairs(before: Any, after: Any, schema: Schema) -> _Pairs | None:
+def _pairs(before: Any, after: Any, schema: Schema) -> list[tuple[str, Any, Any]] | None:
     """The members of both values side by side, or nothing if they are to be compared as they are."""
     sides = [side for side in (before, after) if side is not ABSENT and side is not None]
     # Two empty ones are compared as they are, for that tells an empty one from null.
-    if not any(sides):
+    if not any(sides) or len(set(map(type, sides))) > 1 or members(sides[0], schema) is None:
         return None
-    if all(isinstance(side, dict) for side in sides) and not schema.is_atomic:
-        return _map_pairs(before, after, schema)
-    if all(isinstance(side, list) for side in sides) and schema.list_type is not ListType.ATOMIC:
-        return _list_pairs(before, after, schema)
-    return None
-
-
-def _map_pairs(before: Any, after: Any, schema: Schema) -> _Pairs:
-    left = before if isinstance(before, dict) else {}
-    right = after if isinstance(after, dict) else {}
-    names = [*left, *(name for name in right if name not in left)]
-    return [(field_sets.field(n), left.get(n, ABSENT), right.get(n, ABSENT), schema.at(n)) for n in names]
-
-
-def _list_pairs(before: Any, after: Any, schema: Schema) -> _Pairs:
     left, right = _by_element(before, schema), _by_element(after, schema)
     elements = [*left, *(element for element in right if element not in left)]
-    return [(e, left.get(e, ABSENT), right.get(e, ABSENT), schema.of_items) for e in elements]
+    return [(element, left.get(element, ABSENT), right.get(element, ABSENT)) for element in elements]
 
 
-def _by_element(values: Any, schema: Schema) -> dict[str, Any]:
-    """The items of a list by name; those that share a name, which only validation keeps out, count as one list."""
+def _by_element(value: Any, schema: Schema) -> dict[str, Any]:
+    """The members of a value by name; items that share one, which only validation keeps out, count as one list."""
     found: dict[str, Any] = {}
-    items = values if isinstance(values, list) else []
     doubled: set[str] = set()
-    for element, value in zip(elements_of(items, schema), items, strict=True):
+    for element, part in members(value, schema) or ():
         if element in doubled:
-            found[element].append(value)
+            found[element].append(part)
         elif element in found:
             doubled.add(element)
-            found[element] = [found[element], value]
+            found[element] = [found[element], part]
         else:
-            found[element] = value
+            found[element] = part
     return found
+
+
+def merged(live: Any, applied: Any, schema: Schema) -> Any:
+    """Lay an applied value over a live one: what only one side has stays, of what both have the applied one."""
+    if applied is ABSENT:
+        return live
+    if isinstance(live, dict) and isinstance(applied, dict) and not schema.is_atomic:
+        names = [*live, *(name for name in applied if name not in live)]
+        sides = ((name, live.get(name, ABSENT), applied.get(name, ABSENT)) for name in names)
+        return {name: merged(left, right, schema.at(name)) for name, left, right in sides}
+    if isinstance(live, list) and isinstance(applied, list) and schema.list_type is not ListType.ATOMIC:
+        return _merged_list(live, applied, schema)
+    return applied
+
+
+def _merged_list(live: list[Any], applied: list[Any], schema: Schema) -> list[Any]:
+    """Order items as applied; those that only the live list has stay where they were between the common ones."""
+    live_names, applied_names = _elements(live, schema), _elements(applied, schema)
+    old = dict(zip(live_names, live, strict=True))
+    new = dict(zip(applied_names, applied, strict=True))
+    doubled = {name for name, count in Counter(live_names).items() if count > 1}
+
+    def joined(name: str) -> Any:
+        before = ABSENT if name in doubled else old.get(name, ABSENT)
+        after = new[name]
+        return after if before is ABSENT else merged(before, after, schema.of_items)
+
+    result: list[Any] = []
+    taken = 0
+    common = iter([name for name in applied_names if name in old])
+    next_common = next(common, None)
+    for name, value in zip(live_names, live, strict=True):
+        if name not in new:
+            result.append(value)
+        elif name == next_common:
+            upto = applied_names.index(name, taken) + 1
+            result.extend(joined(following) for following in applied_names[taken:upto])
+            taken, next_common = upto, next(common, None)
+    return result + [joined(following) for following in applied_names[taken:]]
+
+
+def _elements(values: list[Any], schema: Schema) -> list[str]:
+    return [element_of(value, schema, position) for position, value in enumerate(values)]
+
+
+def removed(value: Any, fields: FieldSet, schema: Schema) -> Any:
+    """Take fields out of a value; what is left of a container that loses all it had is null."""
+    return _removed(value, field_sets.tree(fields), schema)
+
+
+def _removed(value: Any, tree: dict[str, Any], schema: Schema) -> Any:
+    found = members(value, schema)
+    if found is None:
+        return None if isinstance(value, dict | list) else value
+    kept = []
+    for element, part in found:
+        gone = tree.get(element)
+        if gone is None:
+            kept.append((element, part))
+        elif SELF not in gone:
+            kept.append((element, _removed(part, gone, below(schema, element))))
+    if isinstance(value, dict):
+        return {element[2:]: part for element, part in kept} or None
+    return [part for _, part in kept] or None

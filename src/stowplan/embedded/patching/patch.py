@@ -99,8 +99,7 @@ def describe(value: Any) -> str:
 
 def copied(value: Object) -> Object:
     """Copy an object deeply."""
-    duplicate: Object = json_values.read(msgspec.json.encode(value))
-    return duplicate
+    return json_values.read_object(msgspec.json.encode(value))
 
 
 def without_nulls(value: Any) -> Any:

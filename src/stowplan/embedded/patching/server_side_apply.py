@@ -11,9 +11,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError, bad_request
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching import field_sets, managed_fields, merging, owning
+from stowplan.embedded.patching import field_sets, managed_fields, owning
 from stowplan.embedded.patching.field_sets import EMPTY, FieldSet
 from stowplan.embedded.patching.managed_fields import APPLY, Managed, Owner, Share
 from stowplan.embedded.patching.owning import MalformedValueError
@@ -41,7 +42,7 @@ class Application:
 
     @property
     def owner(self) -> Owner:
-        return managed_fields.applier(self.manager, self.subresource)
+        return Owner(self.manager, APPLY, "", self.subresource)
 
 
 def applied(application: Application, current: Object | None) -> Object:
@@ -77,9 +78,7 @@ def _check(application: Application) -> None:
 
 
 def _naming(application: Application) -> str:
-    metadata = application.wanted.get("metadata")
-    named = metadata if isinstance(metadata, dict) else {}
-    resource = application.resource
+    named, resource = reading.mapping(application.wanted, "metadata"), application.resource
     what = f"{resource.group}/{resource.version}, Kind={resource.kind}"
     return f"{named.get('namespace', '')}/{named.get('name', '')}; {what}"
 
@@ -111,7 +110,7 @@ def _outcome(application: Application, live: Object, managed: Managed) -> tuple[
     fields = owning.fields_of(application.wanted, schema)
     own = Share(managed_fields.owned(fields, resource, application.subresource), resource.api_version, application.time)
     others = {other: share for other, share in managed.items() if other != owner}
-    laid_over = merging.merged(live, application.wanted, schema)
+    laid_over = owning.merged(live, application.wanted, schema)
     if last is not None:
         everybodys = managed_fields.OWNERLESS.union(own.fields, *(share.fields for share in others.values()))
         laid_over = _pruned(laid_over, last.fields, everybodys, schema)
@@ -139,10 +138,10 @@ def _pruned(value: Object, last: FieldSet, owned: FieldSet, schema: Schema) -> O
         field_sets.with_structs(last, schema),
         field_sets.with_structs(owned, schema),
     )
-    remaining = fields_of(merging.removed(value, last, schema))
+    remaining = fields_of(owning.removed(value, last, schema))
     # What lay in something removed comes back if it is owned, or was never this manager's.
-    kept = fields_of(merging.removed(value, before - (remaining | owned), schema))
-    pruned: Object | None = merging.removed(value, (before - kept) & last, schema)
+    kept = fields_of(owning.removed(value, before - (remaining | owned), schema))
+    pruned: Object | None = owning.removed(value, (before - kept) & last, schema)
     return pruned or {}
 
 
@@ -168,9 +167,7 @@ def _from_last_applied(application: Application, live: Object) -> FieldSet:
 
 
 def _annotations(obj: Object) -> Object:
-    metadata = obj.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return annotations if isinstance(annotations, dict) else {}
+    return reading.mapping(obj, "metadata", "annotations")
 
 
 def _keep_last_applied(application: Application, outcome: Object) -> None:

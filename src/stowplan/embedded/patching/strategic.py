@@ -128,7 +128,8 @@ def _merged_lists(original: list[Any], patch: list[Any], schema: Schema) -> list
     if not original and not patch:
         return original
     if not _are_maps(original, patch):
-        together = _without_doubles([*original, *patch])
+        # Keep each scalar once, where it was first.
+        together = list({_token(value): value for value in reversed([*original, *patch])}.values())[::-1]
         return _ordered(together, patch, original, "")
     return _merged_maps(original, patch, schema)
 
@@ -199,11 +200,6 @@ def _are_maps(*lists: list[Any]) -> bool:
     if len(kinds) > 1:
         raise unprocessable("patch", f"list element types are not identical: {_spell(lists)}")
     return kinds == {dict}
-
-
-def _without_doubles(values: list[Any]) -> list[Any]:
-    """Keep each scalar once, where it was first."""
-    return list({_token(value): value for value in reversed(values)}.values())[::-1]
 
 
 def _after_directives(original: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any]]:

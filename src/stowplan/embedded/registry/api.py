@@ -1,7 +1,7 @@
 """What happens to an object on its way into the store: identity, admission, versions, parts, deletion.
 
 Everything here is synchronous: nobody sees half a change. Controllers call `create`,
-`update`, `patch` and `delete` in process; the server calls `insert`, `replace`, `amend` and `remove`, which take what a
+`update` and `delete` in process; the server calls `insert`, `replace`, `amend` and `remove`, which take what a
 request says as a `Target` and `Options`.
 """
 
@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from stowplan.embedded import patching
 from stowplan.embedded.admission import chain, quota
 from stowplan.embedded.custom import definitions
-from stowplan.embedded.objects.errors import StatusError, already_exists, not_found
+from stowplan.embedded.objects.errors import Cause, StatusError, already_exists, invalid, not_found
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, Author, Patch
+from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, Author, Patch, copied
 from stowplan.embedded.registry import deletion, metadata, parts
 from stowplan.embedded.registry.deletion import DeleteOptions
 from stowplan.embedded.registry.metadata import Draw, make_name
@@ -28,7 +28,6 @@ from stowplan.embedded.requests.request import TRUSTED, Options, Target
 from stowplan.embedded.storage import conversion
 from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.storage.store import Feed, Store, Stored
-from stowplan.model import json_values
 from stowplan.model.timestamps import format_time
 
 #: A PUT creates these if they are not there.
@@ -69,7 +68,7 @@ class Api:
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
         """Read an object. Raise StatusError 404 if it is not there."""
-        return conversion.to_serve(resource, self._found(Target(resource, namespace, name)))
+        return conversion.to_serve(resource, self.found(Target(resource, namespace, name)))
 
     def list(self, resource: Resource, namespace: str | None = None) -> Objects:
         """Every object of a resource, or of one namespace, in no particular order."""
@@ -79,32 +78,18 @@ class Api:
         """Follow what changes from now on."""
         return self.store.feed(resource, self.store.version, namespace)
 
-    def list_and_watch(self, resource: Resource, namespace: str | None = None) -> tuple[Objects, Feed]:
-        """What is there now, and what changes after."""
-        return self.list(resource, namespace), self.watch(resource, namespace)
-
-    def create(
-        self, resource: Resource, namespace: str, obj: Object, *, dry_run: bool = False, user: str = ""
-    ) -> Object:
+    def create(self, resource: Resource, namespace: str, obj: Object) -> Object:
         """Create an object; the caller's stays as it was."""
-        return self.insert(
-            Target(resource, namespace), copy(obj), Options(is_dry_run=dry_run, user=user, is_trusted=True)
-        )
+        return self.insert(Target(resource, namespace), copied(obj), Options(is_trusted=True))
 
     def update(self, resource: Resource, namespace: str, name: str, obj: Object, subresource: str = "") -> Object:
         """Replace an object, or one part of it; the caller's stays as it was."""
-        return self.replace(Target(resource, namespace, name, subresource), copy(obj), TRUSTED)
+        return self.replace(Target(resource, namespace, name, subresource), copied(obj), TRUSTED)
 
-    def patch(self, resource: Resource, namespace: str, name: str, patch: Patch, subresource: str = "") -> Object:
-        """Change an object, or one part of it, as a patch says."""
-        return self.amend(Target(resource, namespace, name, subresource), patch, TRUSTED)
-
-    def delete(
-        self, resource: Resource, namespace: str, name: str, options: Object | None = None, dry_run: bool = False
-    ) -> Object:
+    def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
         """Delete an object, or begin to; `options` is a DeleteOptions."""
         target = Target(resource, namespace, name)
-        return self.remove(target, deletion.read_options(options), Options(is_dry_run=dry_run, is_trusted=True)).obj
+        return self.remove(target, deletion.read_options(options), Options(is_trusted=True)).obj
 
     def ready_new(self, target: Target, obj: Object, options: Options) -> None:
         """See to what a new object needs that depends on nothing else, in place; this may be done in a thread."""
@@ -188,7 +173,7 @@ class Api:
     def remove(self, target: Target, how: DeleteOptions, options: Options) -> Removal:
         """Delete an object, or mark it so that whoever still has something to do for it does it."""
         resource = target.resource
-        before = conversion.to_serve(resource, self._found(target))
+        before = conversion.to_serve(resource, self.found(target))
         if not options.is_trusted:
             chain.check_deletion(resource, target.name)
         deletion.check_preconditions(target, before["metadata"], how)
@@ -223,8 +208,10 @@ class Api:
         for _ in range(_NAMING_TRIES if is_made_up else 1):
             if is_made_up:
                 meta["name"] = make_name(meta["generateName"], self._draw)
-            name = metadata.check_name(resource, meta)
-            if self.store.get(resource, target.namespace, name) is None:
+            if not meta.get("name"):
+                cause = Cause("FieldValueRequired", "metadata.name", "Required value: name or generateName is required")
+                raise invalid(resource, "", [cause])
+            if self.store.get(resource, target.namespace, str(meta["name"])) is None:
                 return
         raise already_exists(resource, meta["name"])
 
@@ -278,7 +265,8 @@ class Api:
                 definitions.unregister(self.catalogue, gone.object, self.store)
         return True
 
-    def _found(self, target: Target) -> Stored:
+    def found(self, target: Target) -> Stored:
+        """What is stored of the object that a target names. Raise StatusError 404 if it is not there."""
         stored = self.store.get(target.resource, target.namespace, target.name)
         if stored is None:
             raise not_found(target.resource, target.name)
@@ -295,11 +283,6 @@ def without_version(obj: Object) -> Object:
     if isinstance(obj.get("metadata"), dict):
         obj["metadata"].pop("resourceVersion", None)
     return obj
-
-
-def copy(obj: Object) -> Object:
-    """An object like another, down to the last part."""
-    return json_values.read_object(msgspec.json.encode(obj))
 
 
 def check_size(resource: Resource, obj: Object) -> None:

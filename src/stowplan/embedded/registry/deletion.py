@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded.objects.errors import StatusError, bad_request, conflict
+from stowplan.embedded.objects.errors import bad_request, conflict, invalid_options
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.requests.request import Target
 from stowplan.model.timestamps import format_time, parse_time
@@ -48,13 +48,13 @@ def read_options(content: Object | None) -> DeleteOptions:
         raise bad_request(f"DeleteOptions cannot be read: {error}") from None
     if options.propagationPolicy is not None and options.propagationPolicy not in _POLICIES:
         listed = ", ".join(f'"{policy}"' for policy in (*sorted(_POLICIES), "nil"))
-        raise _invalid_options(
-            f'propagationPolicy: Unsupported value: "{options.propagationPolicy}": supported values: {listed}'
-        )
+        problem = f'Unsupported value: "{options.propagationPolicy}": supported values: {listed}'
+        raise invalid_options("DeleteOptions", f"propagationPolicy: {problem}")
     if options.propagationPolicy is not None and options.orphanDependents is not None:
-        raise _invalid_options(
+        raise invalid_options(
+            "DeleteOptions",
             "propagationPolicy: Invalid value: "
-            f'"{options.propagationPolicy}": orphanDependents and deletionPropagation cannot be both set'
+            f'"{options.propagationPolicy}": orphanDependents and deletionPropagation cannot be both set',
         )
     return options
 
@@ -168,7 +168,3 @@ def _is_new(metadata: Object) -> bool:
 
 def _spec_finalizers(obj: Object) -> list[str]:
     return list((obj.get("spec") or {}).get("finalizers") or ())
-
-
-def _invalid_options(problem: str) -> StatusError:
-    return StatusError(422, "Invalid", f'DeleteOptions.meta.k8s.io "" is invalid: {problem}')

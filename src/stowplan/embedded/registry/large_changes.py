@@ -19,9 +19,9 @@ from stowplan.embedded.admission import chain
 from stowplan.embedded.custom import admission
 from stowplan.embedded.objects.errors import conflict, not_found
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching.patch import Patch
+from stowplan.embedded.patching.patch import Patch, copied
 from stowplan.embedded.protobuf import reading as protobuf
-from stowplan.embedded.registry.api import Api, check_size, copy, creates_by_update, without_version
+from stowplan.embedded.registry.api import Api, check_size, creates_by_update, without_version
 from stowplan.embedded.registry.metadata import CHANGED_MEANWHILE
 from stowplan.embedded.requests.request import Options, Target, nothing_there
 from stowplan.embedded.storage import conversion
@@ -67,7 +67,7 @@ class LargeChanges:
         """Create an object, which `content` reads. Raise StatusError."""
         obj = await self._beside(partial(self._ready_new, target, content, options))
         ready = replace(options, is_ready=True)
-        draft = await self._beside(partial(copy, obj))
+        draft = await self._beside(partial(copied, obj))
         self._api.complete_new(target, draft, ready)
         await self._beside(partial(self._api.check, target, draft, None))
         self._check_served(target)
@@ -119,7 +119,7 @@ class LargeChanges:
         return obj, before
 
     async def _check(self, target: Target, obj: Object, before: Object, options: Options) -> None:
-        draft = await self._beside(partial(copy, obj))
+        draft = await self._beside(partial(copied, obj))
         self._api.complete(target, draft, before, replace(options, is_ready=True))
         await self._beside(partial(self._api.check, target, draft, before))
 

@@ -34,7 +34,6 @@ _ONLY_WITH_VERSION: Final = frozenset(
         "volumeattachments.storage.k8s.io",
     )
 )
-#: No vowels, so that no words come out.
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _LONGEST_NAME: Final = 63
@@ -91,15 +90,6 @@ def complete_new(metadata: Object, creation_time: str, draw: Draw) -> None:
     metadata["creationTimestamp"] = creation_time
 
 
-def check_name(resource: Resource, metadata: Object) -> str:
-    """Return the name. Raise StatusError 422 if there is none."""
-    name = metadata.get("name")
-    if not name:
-        cause = Cause("FieldValueRequired", "metadata.name", "Required value: name or generateName is required")
-        raise invalid(resource, "", [cause])
-    return str(name)
-
-
 def check_version(target: Target, metadata: Object, before: Object) -> None:
     """Refuse a change that was made to another version of the object, or to another object of that name."""
     resource, name = target.resource, target.name
@@ -149,8 +139,13 @@ def make_uid(draw: Draw) -> str:
 
 def make_name(prefix: str, draw: Draw) -> str:
     """Complete a generateName; a prefix that leaves no room is cut."""
-    bits, suffix = draw(64), ""
-    for _ in range(_SUFFIX_LENGTH):
-        bits, letter = divmod(bits, len(_LETTERS))
-        suffix += _LETTERS[letter]
-    return prefix[: _LONGEST_NAME - _SUFFIX_LENGTH] + suffix
+    return prefix[: _LONGEST_NAME - _SUFFIX_LENGTH] + spell(draw(64), _SUFFIX_LENGTH)
+
+
+def spell(number: int, length: int) -> str:
+    """Letters and digits for a number; no vowels are among them, so that no words come out."""
+    letters = ""
+    for _ in range(length):
+        number, letter = divmod(number, len(_LETTERS))
+        letters += _LETTERS[letter]
+    return letters

@@ -48,7 +48,15 @@ def changed(resource: Resource, obj: Object, before: Object, subresource: str) -
     """The object after a change to one part of it; the metadata is the new one where the part allows it."""
     if subresource == STATUS:
         if resource.qualified in _FIXED:
-            _check_undecided(resource, obj, before)
+            # Refuse a decision that does not come by the path for it.
+            kinds, old = (
+                [each.get("type") for each in (one.get(STATUS) or {}).get("conditions", ())] for one in (obj, before)
+            )
+            for kind in _DECISIONS:
+                if kinds.count(kind) > old.count(kind):
+                    problem = f'Forbidden: updates may not add a condition of type "{kind}"'
+                    cause = Cause("FieldValueForbidden", "status.conditions", problem)
+                    raise invalid(resource, before["metadata"]["name"], [cause])
         return _with_status(resource, obj, before)
     if subresource == FINALIZE:
         spec = {**before.get("spec", {}), "finalizers": (obj.get("spec") or {}).get("finalizers") or []}
@@ -66,21 +74,12 @@ def changed(resource: Resource, obj: Object, before: Object, subresource: str) -
     return obj
 
 
-def _check_undecided(resource: Resource, obj: Object, before: Object) -> None:
-    """Refuse a decision that does not come by the path for it."""
-    kinds, old = ([each.get("type") for each in (one.get(STATUS) or {}).get("conditions", ())] for one in (obj, before))
-    for kind in _DECISIONS:
-        if kinds.count(kind) > old.count(kind):
-            problem = f'Forbidden: updates may not add a condition of type "{kind}"'
-            cause = Cause("FieldValueForbidden", "status.conditions", problem)
-            raise invalid(resource, before["metadata"]["name"], [cause])
-
-
 def count_generation(resource: Resource, obj: Object, before: Object | None) -> None:
     """Set the generation of a new or changed object."""
     metadata = obj["metadata"]
     if before is None:
-        if _has_generation(resource):
+        is_known = resource.group in _GENERATION_GROUPS or resource.qualified in _GENERATION_RESOURCES
+        if (resource.is_custom or is_known) and resource.qualified not in _WITHOUT_GENERATION:
             metadata["generation"] = 1
         return
     generation = before["metadata"].get("generation")
@@ -97,25 +96,12 @@ def _with_status(resource: Resource, obj: Object, before: Object) -> Object:
     if not resource.is_custom:
         # Labels of workloads are wishes of their users; nodes and pods are labelled by whoever runs them.
         keys = ("annotations",) if resource.group == "apps" else ("annotations", "labels")
-        _take_over(keys, obj["metadata"], result["metadata"])
+        kept = {key: value for key, value in result["metadata"].items() if key not in keys}
+        result["metadata"] = {**kept, **{key: obj["metadata"][key] for key in keys if key in obj["metadata"]}}
     for key in ("managedFields", "finalizers"):
         if key in obj["metadata"]:
             result["metadata"][key] = obj["metadata"][key]
     return result
-
-
-def _take_over(keys: tuple[str, ...], source: Object, target: Object) -> None:
-    for key in keys:
-        if key in source:
-            target[key] = source[key]
-        else:
-            target.pop(key, None)
-
-
-def _has_generation(resource: Resource) -> bool:
-    if resource.qualified in _WITHOUT_GENERATION:
-        return False
-    return resource.is_custom or resource.group in _GENERATION_GROUPS or resource.qualified in _GENERATION_RESOURCES
 
 
 def _wishes_differ(resource: Resource, obj: Object, before: Object) -> bool:

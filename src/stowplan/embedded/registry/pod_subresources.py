@@ -10,7 +10,7 @@ from stowplan.embedded.admission import shapes
 from stowplan.embedded.admission.new_pods import label_after_node
 from stowplan.embedded.admission.validation.workloads import selects
 from stowplan.embedded.objects import reading
-from stowplan.embedded.objects.errors import Cause, StatusError, bad_request, conflict, forbidden, invalid, not_found
+from stowplan.embedded.objects.errors import Cause, StatusError, bad_request, conflict, forbidden, invalid
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry import deletion
 from stowplan.embedded.registry.api import Api
@@ -39,11 +39,13 @@ def bind(api: Api, target: Target, obj: Object, options: Options) -> Object:
     if metadata.get("name", name) != name:
         raise bad_request("name in URL does not match name in Binding object")
     node = _node_name(bindings, name, obj.get("target") or {})
-    stored = api.store.get(pods, target.namespace, name)
-    if stored is None:
-        raise not_found(pods, name)
-    pod = stored.object
-    _check_meant(pods, pod, metadata)
+    pod = api.found(Target(pods, target.namespace, name)).object
+    # Refuse a binding that was decided for another pod of that name, or another version of it.
+    for field, words in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        found = pod["metadata"][field]
+        if metadata.get(field) and metadata[field] != found:
+            meta = f"{words} in precondition: {metadata[field]}, {words} in object meta: {found}"
+            raise conflict(pods, pod["metadata"]["name"], f"Precondition failed: {meta}")
     _check_free(pods, pod)
     _assign(api, pod, node, metadata)
     if not options.is_dry_run:
@@ -61,15 +63,6 @@ def _node_name(bindings: Resource, name: str, node: Object) -> str:
     if causes:
         raise invalid(bindings, name, causes)
     return str(node["name"])
-
-
-def _check_meant(pods: Resource, pod: Object, wanted: Object) -> None:
-    """Refuse a binding that was decided for another pod of that name, or another version of it."""
-    for field, words in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        found = pod["metadata"][field]
-        if wanted.get(field) and wanted[field] != found:
-            meta = f"{words} in precondition: {wanted[field]}, {words} in object meta: {found}"
-            raise conflict(pods, pod["metadata"]["name"], f"Precondition failed: {meta}")
 
 
 def _check_free(pods: Resource, pod: Object) -> None:
@@ -110,25 +103,28 @@ def evict(api: Api, target: Target, obj: Object, options: Options) -> Object:
     if (obj.get("metadata") or {}).get("name") != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
     pods = built_in("", "pods")
-    stored = api.store.get(pods, target.namespace, target.name)
-    if stored is None:
-        raise not_found(pods, target.name)
+    place = Target(pods, target.namespace, target.name)
+    pod = api.found(place).object
     how = deletion.read_options(obj.get("deleteOptions"))
-    pod, place = stored.object, Target(pods, target.namespace, target.name)
     deletion.check_preconditions(place, pod["metadata"], how)
     if how.dryRun:
-        options = Options(True, options.field_manager, options.user)
-    if not _is_beyond_budgets(pod):
+        options = Options(True, options.field_manager)
+    # A pod that serves nobody, or goes anyway, is beyond budgets.
+    if (pod.get("status") or {}).get("phase") not in _NOT_RUNNING and "deletionTimestamp" not in pod["metadata"]:
         _charge(api, pod, options)
         if not options.is_dry_run:
-            _note_eviction(api, pods, pod)
+            # Let the pod say why it goes.
+            reason = {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "EvictionByEvictionAPI",
+                "message": "Eviction API: evicting",
+                "lastTransitionTime": format_time(api.now()),
+            }
+            _set_condition(pod.setdefault("status", {}), reason)
+            api.store.write(pods, pod)
     api.remove(place, how, options)
     return dict(GRANTED)
-
-
-def _is_beyond_budgets(pod: Object) -> bool:
-    """Whether the pod serves nobody, or goes anyway."""
-    return (pod.get("status") or {}).get("phase") in _NOT_RUNNING or "deletionTimestamp" in pod["metadata"]
 
 
 def _charge(api: Api, pod: Object, options: Options) -> None:
@@ -144,7 +140,15 @@ def _charge(api: Api, pod: Object, options: Options) -> None:
     status, moment = budget["status"], format_time(api.now())
     status["disruptionsAllowed"] -= 1
     if not status["disruptionsAllowed"]:
-        _say_exhausted(status, moment)
+        exhausted = {
+            "type": "DisruptionAllowed",
+            "status": "False",
+            "reason": "InsufficientPods",
+            "message": "",
+            "observedGeneration": status.get("observedGeneration", 0),
+            "lastTransitionTime": moment,
+        }
+        _set_condition(status, exhausted)
     status.setdefault("disruptedPods", {})[pod["metadata"]["name"]] = moment
     if not options.is_dry_run:
         api.store.write(resource, budget)
@@ -191,28 +195,3 @@ def _too_many(reason: str, retry_seconds: int = 0) -> StatusError:
         details["retryAfterSeconds"] = retry_seconds
     message = "Cannot evict pod as it would violate the pod's disruption budget."
     return StatusError(429, "TooManyRequests", message, details)
-
-
-def _say_exhausted(status: Object, moment: str) -> None:
-    exhausted = {
-        "type": "DisruptionAllowed",
-        "status": "False",
-        "reason": "InsufficientPods",
-        "message": "",
-        "observedGeneration": status.get("observedGeneration", 0),
-        "lastTransitionTime": moment,
-    }
-    _set_condition(status, exhausted)
-
-
-def _note_eviction(api: Api, pods: Resource, pod: Object) -> None:
-    """Let the pod say why it goes."""
-    reason = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": "EvictionByEvictionAPI",
-        "message": "Eviction API: evicting",
-        "lastTransitionTime": format_time(api.now()),
-    }
-    _set_condition(pod.setdefault("status", {}), reason)
-    api.store.write(pods, pod)

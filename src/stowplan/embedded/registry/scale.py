@@ -10,7 +10,7 @@ from stowplan.embedded import patching
 from stowplan.embedded.admission import shapes
 from stowplan.embedded.custom.resource import CustomResource, ScalePaths
 from stowplan.embedded.objects import reading
-from stowplan.embedded.objects.errors import Cause, bad_request, invalid, not_found
+from stowplan.embedded.objects.errors import Cause, bad_request, invalid
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import Patch
 from stowplan.embedded.registry import metadata
@@ -26,43 +26,40 @@ _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creati
 
 def read(api: Api, target: Target) -> Object:
     """How many replicas an object wants and has."""
-    return _show(target.resource, _found(api, target))
+    return _show(target.resource, api.found(target).object)
 
 
 def replace(api: Api, target: Target, obj: Object, options: Options) -> Object:
     """Ask for another number of replicas."""
-    return _put(api, target, _found(api, target), obj, options)
+    return _put(api, target, api.found(target).object, obj, options)
 
 
 def amend(api: Api, target: Target, patch: Patch, options: Options) -> Object:
     """Ask for another number of replicas by a patch of the scale."""
-    found = _found(api, target)
+    found = api.found(target).object
     return _put(api, target, found, patching.apply(SCALES, _show(target.resource, found), patch), options)
-
-
-def _found(api: Api, target: Target) -> Object:
-    stored = api.store.get(target.resource, target.namespace, target.name)
-    if stored is None:
-        raise not_found(target.resource, target.name)
-    return stored.object
 
 
 def _put(api: Api, target: Target, found: Object, scale: Object, options: Options) -> Object:
     shapes.read(SCALES, scale)
     wanted = scale.get("metadata") or {}
-    _check_meant(target, wanted, found["metadata"])
+    if (name := wanted.get("name", target.name)) != target.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
+    current = found["metadata"]
+    metadata.check_version(target, {"resourceVersion": current["resourceVersion"], **wanted}, current)
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if replicas < 0:
         problem = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise invalid(SCALES, target.name, [Cause("FieldValueInvalid", "spec.replicas", problem)])
-    _set(found, _paths(target.resource).spec_replicas, replicas)
+    obj = found
+    *parents, last = _paths(target.resource).spec_replicas
+    for key in parents:
+        child = obj.get(key)
+        if not isinstance(child, dict):
+            child = obj[key] = {}
+        obj = child
+    obj[last] = replicas
     return _show(target.resource, api.replace(target, found, options))
-
-
-def _check_meant(target: Target, wanted: Object, found: Object) -> None:
-    if (name := wanted.get("name", target.name)) != target.name:
-        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
-    metadata.check_version(target, {"resourceVersion": found["resourceVersion"], **wanted}, found)
 
 
 def _show(resource: Resource, obj: Object) -> Object:
@@ -99,13 +96,3 @@ def _selector_text(resource: Resource, obj: Object) -> str:
 
 def _number(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _set(obj: Any, path: tuple[str, ...], value: int) -> None:
-    *parents, last = path
-    for key in parents:
-        child = obj.get(key)
-        if not isinstance(child, dict):
-            child = obj[key] = {}
-        obj = child
-    obj[last] = value

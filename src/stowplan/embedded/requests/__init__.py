@@ -1,5 +1,5 @@
 """Requests as values, and the answers that only read.
 
-`incoming` is a request as it came, `request` what it is about; `listing` and `watching` answer from the store, with
-what `selecting` selects, as `rendering` shows it. `discovery` says what there is; `yaml_workers` turns YAML into JSON.
+`incoming` is a request as it came, `request` what it is about; `listing` and `watching` answer from the store, as
+`rendering` shows it. `discovery` says what there is; `yaml_workers` turns YAML into JSON.
 """

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.embedded.requests.incoming import JSON_RANGES, media_ranges
 from stowplan.embedded.storage.catalogue import Catalogue
 
 #: The release whose API this is; what follows the plus says that it is another program.
@@ -84,10 +85,8 @@ def resource_list(catalogue: Catalogue, group: str, version: str) -> Object | No
 
 def aggregated_version(accept: str) -> str:
     """Read from an Accept header which form of aggregated discovery a client wants most; "" is none of them."""
-    for wanted in accept.split(","):
-        media_type, *given = (part.strip() for part in wanted.split(";"))
-        parameters = dict(part.partition("=")[::2] for part in given)
-        if media_type not in ("application/json", "application/*", "*/*"):
+    for media_type, parameters in media_ranges(accept):
+        if media_type not in JSON_RANGES:
             continue
         if "as" not in parameters:
             return ""
@@ -128,12 +127,10 @@ def aggregated(catalogue: Catalogue, version: str, *, is_core: bool) -> Object:
 
 def subresources(resource: Resource) -> tuple[Subresource, ...]:
     """Describe the parts of a resource that are served under paths of their own."""
-    return tuple(_subresource(resource, name) for name in sorted(resource.subresources))
-
-
-def _subresource(resource: Resource, name: str) -> Subresource:
-    known = _SUBRESOURCES.get(name)
-    return known if known is not None else Subresource(name, ("get", "patch", "update"), resource.kind)
+    names = sorted(resource.subresources)
+    return tuple(
+        _SUBRESOURCES.get(name) or Subresource(name, ("get", "patch", "update"), resource.kind) for name in names
+    )
 
 
 def _versions(catalogue: Catalogue) -> dict[str, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -15,7 +15,8 @@ from stowplan.embedded.identity.users import ANONYMOUS, User
 from stowplan.embedded.objects import yaml_worker
 from stowplan.embedded.objects.errors import StatusError, bad_request
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.patching import APPLY_PATCH, MAX_MANAGER_BYTES, manager_name
+from stowplan.embedded.patching import MAX_MANAGER_BYTES, manager_name
+from stowplan.embedded.patching.patch import APPLY_PATCH
 from stowplan.embedded.protobuf import reading as protobuf
 from stowplan.embedded.requests.request import Options
 from stowplan.model import json_values
@@ -33,7 +34,7 @@ _LARGEST: Final = 2**63 - 1
 _LONGEST_YAML_AT_ONCE_BYTES: Final = 4 * 1024
 #: Sees that something is JSON, and makes nothing of it.
 _LOOKER: Final = msgspec.json.Decoder(msgspec.Raw)
-_JSON_RANGES: Final = (JSON, "application/*", "*/*")
+JSON_RANGES: Final = (JSON, "application/*", "*/*")
 _META_GROUP: Final = "meta.k8s.io"
 
 
@@ -78,7 +79,7 @@ class Incoming(msgspec.Struct, frozen=True):
     def options(self) -> Options:
         """How a change is to be made. Raise StatusError if that is said in a way that is not understood."""
         if not self.query:
-            return Options(False, manager_name("", self.user_agent), self.user.name, self.user)
+            return Options(False, manager_name("", self.user_agent), self.user)
         dry_run = self.query.get("dryRun")
         if dry_run not in (None, "", "All"):
             raise _invalid(f'dryRun: Unsupported value: "{dry_run}": supported values: "All"')
@@ -92,33 +93,23 @@ class Incoming(msgspec.Struct, frozen=True):
         if not named.isprintable():
             raise _invalid(f"fieldManager: Invalid value: {quoted(named)}: should only contain printable characters")
         manager = manager_name(named, self.user_agent)
-        return Options(
-            dry_run == "All",
-            manager,
-            self.user.name,
-            self.user,
-            field_validation=validation,
-            is_tracked=bool(named),
-        )
+        return Options(dry_run == "All", manager, self.user, field_validation=validation, is_tracked=bool(named))
 
     def content(self) -> Object:
         """The body as an object. Raise StatusError if it is none, or in a format that is not understood."""
-        content = self._decoded(self._media_type())
+        # What the body is. One that does not say so is what a web page can send without asking first.
+        named = self.content_type.partition(";")[0].strip().lower()
+        content = self._decoded(JSON if not named and _MEANS_JSON.match(self.user_agent) else named)
         if not isinstance(content, dict):
             raise bad_request("the body of the request is not an object: send one as JSON or YAML")
         return content
-
-    def _media_type(self) -> str:
-        """What the body is. One that does not say so is what a web page can send without asking first."""
-        named = self.content_type.partition(";")[0].strip().lower()
-        return JSON if not named and _MEANS_JSON.match(self.user_agent) else named
 
     def _decoded(self, media_type: str) -> Any:
         try:
             if media_type == JSON:
                 return json_values.read(self.body)
             if media_type in _YAML:
-                return _from_yaml(self.body)
+                return json_values.read(self.body if is_json(self.body) else yaml_worker.converted(self.body))
             if media_type == protobuf.MEDIA_TYPE:
                 return protobuf.read(self.body)
         except (ValueError, TypeError, RecursionError) as error:
@@ -179,10 +170,6 @@ def refusal(error: StatusError) -> Answer:
     return Answer(error.code, msgspec.json.encode(error.status()))
 
 
-def _from_yaml(body: bytes) -> Any:
-    return json_values.read(body if is_json(body) else yaml_worker.converted(body))
-
-
 def _invalid(problem: str) -> StatusError:
     return StatusError(422, "Invalid", f"the options of the request are invalid: {problem}")
 
@@ -201,11 +188,8 @@ def negotiate(accept: str) -> Form:
     """Choose the first form that can be given, all of them as JSON. Raise StatusError 406 if there is none."""
     if not accept:
         return Form.OBJECT
-    for media_range in accept.split(","):
-        media_type, *parameters = [part.strip() for part in media_range.split(";")]
-        if media_type not in _JSON_RANGES:
-            continue
-        form = _form(dict(_pair(parameter) for parameter in parameters))
+    for media_type, parameters in media_ranges(accept):
+        form = _form(parameters) if media_type in JSON_RANGES else None
         if form is not None:
             return form
     raise StatusError(406, "NotAcceptable", f"only the following media types are accepted: {JSON}")
@@ -220,6 +204,9 @@ def _form(parameters: dict[str, str]) -> Form | None:
     return next((form for form in Form if form.value == wanted), None)
 
 
-def _pair(parameter: str) -> tuple[str, str]:
-    name, _, value = parameter.partition("=")
-    return name.strip(), value.strip()
+def media_ranges(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The media types of an Accept header with their parameters, in the order in which they are given."""
+    for media_range in accept.split(","):
+        media_type, *given = media_range.split(";")
+        pairs = (parameter.partition("=")[::2] for parameter in given)
+        yield media_type.strip(), {name.strip(): value.strip() for name, value in pairs}

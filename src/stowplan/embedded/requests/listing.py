@@ -1,4 +1,7 @@
-"""Lists: which objects, as of when, how many at a time. A list in pages shows one moment, however long it takes."""
+"""Lists: which objects, as of when, how many at a time. A list in pages shows one moment, however long it takes.
+
+Label and field selectors are read here, for watches too.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,18 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded.objects.errors import StatusError, bad_request
+from stowplan.embedded.objects.errors import StatusError, bad_request, invalid_options
+from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.requests.incoming import Incoming
 from stowplan.embedded.requests.request import Target
-from stowplan.embedded.requests.selecting import Selection
 from stowplan.embedded.storage.collection import FIRST, Key
 from stowplan.embedded.storage.store import Store
-from stowplan.embedded.storage.stored import Stored
+from stowplan.embedded.storage.stored import Stored, fields_of
+from stowplan.model import selectors
+from stowplan.model.selectors import EVERYTHING, Selector, SelectorError
 
+_NAME: Final = "metadata.name"
+_NAMESPACE: Final = "metadata.namespace"
 EXACT: Final = "Exact"
 NOT_OLDER: Final = "NotOlderThan"
 _LATEST: Final = -1
@@ -74,7 +81,7 @@ def read_page(store: Store, target: Target, request: Incoming) -> Page:
     items, is_more = _take(found, selection, limit)
     if not is_more:
         return Page(items, version)
-    remaining = _count(found) + 1 if selection.is_everything else None
+    remaining = sum(1 for _ in found) + 1 if selection.is_everything else None
     return Page(items, version, _token(target, version, items), remaining)
 
 
@@ -127,8 +134,8 @@ def read_version(request: Incoming) -> int | None:
     return int(text)
 
 
-def invalid_options(field: str, problem: str) -> StatusError:
-    return StatusError(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {field}: {problem}')
+def invalid_option(field: str, problem: str) -> StatusError:
+    return invalid_options("ListOptions", f"{field}: {problem}")
 
 
 def too_large(version: int, current: int) -> StatusError:
@@ -145,19 +152,19 @@ def _namespace(target: Target) -> str | None:
 def _check(request: Incoming) -> None:
     match, version = request.text("resourceVersionMatch"), request.text("resourceVersion")
     if request.flag("sendInitialEvents"):
-        raise invalid_options("sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list")
+        raise invalid_option("sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list")
     if not match:
         return
     name = "resourceVersionMatch"
     if not version:
-        raise invalid_options(name, f"Forbidden: {name} is forbidden unless resourceVersion is provided")
+        raise invalid_option(name, f"Forbidden: {name} is forbidden unless resourceVersion is provided")
     if request.text("continue"):
-        raise invalid_options(name, f"Forbidden: {name} is forbidden when continue is provided")
+        raise invalid_option(name, f"Forbidden: {name} is forbidden when continue is provided")
     if match not in (EXACT, NOT_OLDER):
         listed = f'"{EXACT}", "{NOT_OLDER}", ""'
-        raise invalid_options(name, f'Unsupported value: "{match}": supported values: {listed}')
+        raise invalid_option(name, f'Unsupported value: "{match}": supported values: {listed}')
     if match == EXACT and version == "0":
-        raise invalid_options(name, f'Forbidden: {name} "exact" is forbidden for resourceVersion "0"')
+        raise invalid_option(name, f'Forbidden: {name} "exact" is forbidden for resourceVersion "0"')
 
 
 def _beginning(store: Store, target: Target, request: Incoming, *, is_paged: bool) -> tuple[int | None, Key]:
@@ -191,15 +198,15 @@ def _follow(store: Store, target: Target, token: _Token) -> tuple[int | None, Ke
         raise too_large(token.rv, store.version)
     if token.rv < store.collection(target.resource).log.floor:
         anew = _encode(_Token(_LATEST, token.after, token.of))
-        raise ContinuationExpiredError(410, "Expired", _TOKEN_TOO_OLD, anew)
+        raise ContinuationExpiredError(anew)
     return token.rv, token.after
 
 
 class ContinuationExpiredError(StatusError):
     """The moment that the list shows is gone; `token` goes on with what is there now."""
 
-    def __init__(self, code: int, reason: str, message: str, token: str) -> None:
-        super().__init__(code, reason, message)
+    def __init__(self, token: str) -> None:
+        super().__init__(410, "Expired", _TOKEN_TOO_OLD)
         self.token = token
 
     def status(self) -> dict[str, object]:
@@ -219,10 +226,6 @@ def _take(found: Iterator[Stored], selection: Selection, limit: int) -> tuple[li
     return items, False
 
 
-def _count(found: Iterator[Stored]) -> int:
-    return sum(1 for _ in found)
-
-
 def _encode(token: _Token) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode().rstrip("=")
 
@@ -232,3 +235,95 @@ def _decode(text: str) -> _Token:
         return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Token)
     except (binascii.Error, ValueError, msgspec.DecodeError) as error:
         raise bad_request(f"continue key is not valid: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One condition of a field selector: a field that must, or must not, have a value."""
+
+    path: str
+    value: str
+    is_equal: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a resource are wanted."""
+
+    resource: Resource
+    labels: Selector = EVERYTHING
+    terms: tuple[Term, ...] = ()
+
+    @classmethod
+    def parse(cls, resource: Resource, label_selector: str, field_selector: str) -> Selection:
+        """Read both selectors. Raise StatusError 400 if one is malformed or names a field that is not selectable."""
+        terms = tuple(_parse_term(part, field_selector) for part in _split(field_selector) if part)
+        for term in terms:
+            if term.path not in (_NAME, _NAMESPACE, *resource.fields):
+                raise bad_request(
+                    f'Unable to find "{resource.plural}" that match label selector "{label_selector}", '
+                    f'field selector "{field_selector}": field label not supported: {term.path}'
+                )
+        try:
+            labels = selectors.parse_selector(label_selector) if label_selector else EVERYTHING
+        except SelectorError as error:
+            raise bad_request(str(error)) from None
+        return cls(resource, labels, terms)
+
+    @property
+    def is_everything(self) -> bool:
+        return not self.terms and self.labels.is_everything
+
+    def matches(self, stored: Stored) -> bool:
+        return (not self.terms or self._fields_match(stored)) and self.labels.matches(stored.labels)
+
+    def _fields_match(self, stored: Stored) -> bool:
+        return all((self._value(stored, term.path) == term.value) is term.is_equal for term in self.terms)
+
+    def _value(self, stored: Stored, path: str) -> str:
+        if path == _NAME:
+            return stored.name
+        if path == _NAMESPACE:
+            return stored.namespace
+        fields = stored.fields
+        if self.resource.is_custom and stored.resource.fields != self.resource.fields:
+            # It was written while its definition made other fields selectable.
+            fields = fields_of(self.resource, stored.object)
+        return fields[self.resource.fields.index(path)]
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas; a backslash takes the next character as it is."""
+    parts, start, position = [], 0, 0
+    while position < len(text):
+        if text[position] == "\\":
+            position += 1
+        elif text[position] == ",":
+            parts.append(text[start:position])
+            start = position + 1
+        position += 1
+    return [*parts, text[start:]]
+
+
+def _parse_term(part: str, text: str) -> Term:
+    for position in range(len(part)):
+        for sign in ("!=", "==", "="):
+            if part.startswith(sign, position):
+                value = _unescape(part[position + len(sign) :])
+                return Term(part[:position], value, is_equal=sign != "!=")
+    raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
+
+
+def _unescape(value: str) -> str:
+    """Take the backslashes out; only a backslash, a comma and an equals sign are written with one."""
+    result, position = [], 0
+    while position < len(value):
+        if value[position] == "\\":
+            position += 1
+            if position == len(value) or value[position] not in "\\,=":
+                raise bad_request(f"invalid field selector: invalid escape sequence in value: {value}")
+        elif value[position] in ",=":
+            raise bad_request(f"invalid field selector: unescaped character in value: {value}")
+        result.append(value[position])
+        position += 1
+    return "".join(result)

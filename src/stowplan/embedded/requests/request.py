@@ -28,7 +28,6 @@ class Options(msgspec.Struct, frozen=True):
 
     is_dry_run: bool = False
     field_manager: str = ""
-    user: str = ""
     #: Who asks, with all that is known; None for this process itself.
     requester: User | None = None
     #: What becomes of fields that the kind does not have: Strict, Warn or Ignore.

@@ -6,6 +6,7 @@ Changes that came while a line was on its way are sent together with the next on
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -16,10 +17,9 @@ from stowplan.embedded.objects.errors import StatusError, expired
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.requests import listing
 from stowplan.embedded.requests.incoming import Form, Incoming
-from stowplan.embedded.requests.listing import NOT_OLDER, invalid_options
+from stowplan.embedded.requests.listing import NOT_OLDER, Selection, invalid_option
 from stowplan.embedded.requests.rendering import Rendering
 from stowplan.embedded.requests.request import Target
-from stowplan.embedded.requests.selecting import Selection
 from stowplan.embedded.storage.collection import FIRST
 from stowplan.embedded.storage.store import Change, Feed, Store, Stored, renumbered
 from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Kind
@@ -98,6 +98,7 @@ def open_watch(store: Store, target: Target, request: Incoming, rendering: Rende
         # The server has lost its data since; whoever watches has to list again.
         raise expired(f"too large resource version: {version}, current: {store.version}")
     since = version if version and has_start else store.version
+    seconds = request.number("timeoutSeconds")
     return Watch(
         store.feed(target.resource, since, namespace),
         selection,
@@ -107,14 +108,8 @@ def open_watch(store: Store, target: Target, request: Incoming, rendering: Rende
         initial,
         bool(request.flag("allowWatchBookmarks")),
         bool(sends_initial) and bool(request.flag("allowWatchBookmarks")),
-        _timeout(request),
+        _DEFAULT_TIMEOUT_SECONDS if not seconds or seconds < 0 else min(seconds, _LONGEST_TIMEOUT_SECONDS),
     )
-
-
-def no_watch_list() -> StatusError:
-    """Refuse to send what is there by way of a watch, as a server does where that is switched off."""
-    problem = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-    return invalid_options("sendInitialEvents", problem)
 
 
 def error_line(error: StatusError) -> bytes:
@@ -190,16 +185,9 @@ def _seen(selection: Selection, change: Change) -> tuple[Kind, Stored] | None:
 
 async def _wait(feed: Feed, seconds: float) -> None:
     """Wait for a change, but not longer than so many seconds."""
-    try:
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(max(0, seconds)):
             await feed.wait()
-    except TimeoutError:
-        pass
-
-
-def _timeout(request: Incoming) -> float:
-    seconds = request.number("timeoutSeconds")
-    return _DEFAULT_TIMEOUT_SECONDS if not seconds or seconds < 0 else min(seconds, _LONGEST_TIMEOUT_SECONDS)
 
 
 def _check(request: Incoming) -> bool | None:
@@ -209,8 +197,8 @@ def _check(request: Incoming) -> bool | None:
     if sends_initial is None:
         if match:
             problem = f"Forbidden: {name} is forbidden for watch unless sendInitialEvents is provided"
-            raise invalid_options(name, problem)
+            raise invalid_option(name, problem)
         return None
     if match != NOT_OLDER:
-        raise invalid_options(name, f"Forbidden: sendInitialEvents requires setting {name} to {NOT_OLDER}")
+        raise invalid_option(name, f"Forbidden: sendInitialEvents requires setting {name} to {NOT_OLDER}")
     return sends_initial

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from operator import attrgetter
 from typing import Final
 
-from stowplan.embedded.objects.errors import StatusError, expired
+from stowplan.embedded.objects.errors import expired
 from stowplan.embedded.storage.notifier import Notifier
 from stowplan.embedded.storage.stored import Change
 
@@ -54,7 +54,7 @@ class ChangeLog:
     def position_after(self, version: int) -> int:
         """Where the changes after a version begin. Raise StatusError 410 if some of them are gone."""
         if version < self.floor:
-            raise too_old(version, self.last_version)
+            raise expired(f"too old resource version: {version} ({self.last_version})")
         return self._dropped + bisect_right(self._changes, version, key=attrgetter("version"))
 
     def read(self, position: int, end: int | None = None) -> list[Change]:
@@ -74,9 +74,6 @@ class ChangeLog:
             left -= _size(self._changes[count])
             count += 1
         self._bytes = left
-        self._drop(count)
-
-    def _drop(self, count: int) -> None:
         if count == 0:
             return
         self.floor = self._changes[count - 1].version
@@ -101,7 +98,11 @@ class Feed:
 
     def drain(self, most: int | None = None) -> list[Change]:
         """Take what is there, or the first of it, without waiting. Raise StatusError 410 if the log was cut past it."""
-        return self._take(self._log.end if most is None else self._position + most)
+        changes = self._log.read(self._position, None if most is None else self._position + most)
+        self._position += len(changes)
+        if self._namespace is None:
+            return changes
+        return [change for change in changes if change.stored.namespace == self._namespace]
 
     async def wait(self) -> None:
         """Return when there is something to drain (which, in one namespace, may still be nothing)."""
@@ -113,31 +114,6 @@ class Feed:
         """Let others have their turn while there is still something to drain."""
         await self._log.notifier(is_outside=self.is_outside).give_way()
 
-    async def take(self) -> list[Change]:
-        """Wait for changes and take them all."""
-        while not (changes := self.drain()):
-            await self.wait()
-        return changes
-
-    def __aiter__(self) -> Feed:
-        return self
-
-    async def __anext__(self) -> Change:
-        while not (changes := self._take(self._position + 1)):
-            await self.wait()
-        return changes[0]
-
-    def _take(self, end: int) -> list[Change]:
-        changes = self._log.read(self._position, end)
-        self._position += len(changes)
-        if self._namespace is None:
-            return changes
-        return [change for change in changes if change.stored.namespace == self._namespace]
-
 
 def _size(change: Change) -> int:
     return len(change.stored.body) + _LABEL_BYTES * len(change.stored.labels)
-
-
-def too_old(version: int, current: int) -> StatusError:
-    return expired(f"too old resource version: {version} ({current})")

@@ -39,16 +39,15 @@ class Collection:
 
     def all(self, namespace: str | None = None) -> list[Stored]:
         """Every object, in no particular order."""
-        if namespace is not None:
-            space = self._spaces.get(namespace)
-            return [] if space is None else list(space.objects.values())
-        return [stored for space in self._spaces.values() for stored in space.objects.values()]
+        return [stored for space in self._within(namespace) for stored in space.objects.values()]
 
     def count(self, namespace: str | None = None) -> int:
-        if namespace is not None:
-            space = self._spaces.get(namespace)
-            return 0 if space is None else len(space.objects)
-        return sum(len(space.objects) for space in self._spaces.values())
+        return sum(len(space.objects) for space in self._within(namespace))
+
+    def _within(self, namespace: str | None) -> Iterable[_Space]:
+        if namespace is None:
+            return self._spaces.values()
+        return [self._spaces[namespace]] if namespace in self._spaces else ()
 
     def after(self, key: Key, namespace: str | None = None) -> Iterator[Stored]:
         """The objects behind a key, in the order of their keys."""
@@ -58,19 +57,15 @@ class Collection:
 
     def was_after(self, version: int, key: Key, namespace: str | None = None) -> Iterator[Stored]:
         """The same as it was at a version. Raise StatusError 410 if the log does not reach back."""
-        past = self._differences(version)
+        # What each object that has changed since was at that version.
+        past: dict[Key, Stored | None] = {}
+        for change in self.log.read(self.log.position_after(version)):
+            past.setdefault(change.stored.key, change.before)
         if not past:
             return self.after(key, namespace)
         then = [s for s in past.values() if s and s.key > key and namespace in (None, s.namespace)]
         same = (stored for stored in self.after(key, namespace) if stored.key not in past)
         return heapq.merge(same, sorted(then, key=attrgetter("key")), key=attrgetter("key"))
-
-    def _differences(self, version: int) -> dict[Key, Stored | None]:
-        """What each object changed since a version was at that version."""
-        past: dict[Key, Stored | None] = {}
-        for change in self.log.read(self.log.position_after(version)):
-            past.setdefault(change.stored.key, change.before)
-        return past
 
 
 class _Space:

@@ -43,52 +43,27 @@ _CURRENT: Final = "currentCPUUtilizationPercentage"
 _USUAL_CPU_PERCENT: Final = 80
 #: More than anything has that an annotation may carry: a metric with a selector has eight.
 _MOST_LEVELS: Final = 20
-_Names = dict[str, dict[str, tuple[str, ...]]]
-_RESOURCE: Final = {
-    "name": ("name",),
-    "targetAverageUtilization": ("target", "averageUtilization"),
-    "targetAverageValue": ("target", "averageValue"),
-}
-_CURRENT_RESOURCE: Final = {
-    "name": ("name",),
-    "currentAverageUtilization": ("current", "averageUtilization"),
-    "currentAverageValue": ("current", "averageValue"),
-}
-_MEASURED: Final = {"metricName": ("metric", "name"), "selector": ("metric", "selector")}
-_OUTSIDE: Final = {"metricName": ("metric", "name"), "metricSelector": ("metric", "selector")}
 #: By source of a metric: the names in the annotation, and where the second version has the same.
-_AIMS: Final[_Names] = {
-    "resource": _RESOURCE,
-    "containerResource": {**_RESOURCE, "container": ("container",)},
-    "pods": {**_MEASURED, "targetAverageValue": ("target", "averageValue")},
-    "object": {
-        **_MEASURED,
-        "target": ("describedObject",),
-        "targetValue": ("target", "value"),
-        "averageValue": ("target", "averageValue"),
-    },
-    "external": {
-        **_OUTSIDE,
-        "targetValue": ("target", "value"),
-        "targetAverageValue": ("target", "averageValue"),
-    },
-}
-_READINGS: Final[_Names] = {
-    "resource": _CURRENT_RESOURCE,
-    "containerResource": {**_CURRENT_RESOURCE, "container": ("container",)},
-    "pods": {**_MEASURED, "currentAverageValue": ("current", "averageValue")},
-    "object": {
-        **_MEASURED,
-        "target": ("describedObject",),
-        "currentValue": ("current", "value"),
-        "averageValue": ("current", "averageValue"),
-    },
-    "external": {
-        **_OUTSIDE,
-        "currentValue": ("current", "value"),
-        "currentAverageValue": ("current", "averageValue"),
-    },
-}
+_Names = dict[str, dict[str, tuple[str, ...]]]
+
+
+def _names(of: str) -> _Names:
+    """The names of what metrics aim at ("target"), or of what was measured ("current")."""
+    average, value = {f"{of}AverageValue": (of, "averageValue")}, {f"{of}Value": (of, "value")}
+    resource = {"name": ("name",), f"{of}AverageUtilization": (of, "averageUtilization"), **average}
+    name = {"metricName": ("metric", "name")}
+    measured = {**name, "selector": ("metric", "selector")}
+    return {
+        "resource": resource,
+        "containerResource": {**resource, "container": ("container",)},
+        "pods": {**measured, **average},
+        "object": {**measured, "target": ("describedObject",), **value, "averageValue": (of, "averageValue")},
+        "external": {**name, "metricSelector": ("metric", "selector"), **value, **average},
+    }
+
+
+_AIMS: Final = _names("target")
+_READINGS: Final = _names("current")
 
 
 def kept_as(resource: Resource) -> Resource:

@@ -119,13 +119,10 @@ class Notifier:
         try:
             await future
         finally:
-            self._leave(future)
-
-    def _leave(self, future: asyncio.Future[None]) -> None:
-        self._waiting.pop(future, None)
-        if not self._waiting and self._timer is not None:
-            self._timer.cancel()
-            self._timer, self._is_notifying = None, False
+            self._waiting.pop(future, None)
+            if not self._waiting and self._timer is not None:
+                self._timer.cancel()
+                self._timer, self._is_notifying = None, False
 
 
 def _wake(future: asyncio.Future[None]) -> None:

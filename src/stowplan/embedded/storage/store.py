@@ -6,8 +6,6 @@ One global version counts changes. With a journal (`persistence`) a change is on
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from typing import Protocol
 
 import msgspec
 
@@ -15,29 +13,18 @@ from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage import conversion, keyed_lists, stored
 from stowplan.embedded.storage.changes import KEPT_CHANGES, ChangeLog, Feed
 from stowplan.embedded.storage.collection import Collection
+from stowplan.embedded.storage.persistence import Database
 from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Change, Stored
 
-__all__ = ["Change", "Feed", "Journal", "Store", "Stored", "renumbered"]
+__all__ = ["Change", "Feed", "Store", "Stored", "renumbered"]
 
 _log = logging.getLogger(__name__)
-
-
-class Journal(Protocol):
-    """Where changes are written so that they outlive the process."""
-
-    def version(self) -> int: ...
-
-    def load(self, storage: str) -> Iterable[Object]: ...
-
-    def put(self, storage: str, kept: Stored) -> None: ...
-
-    def drop(self, storage: str, gone: Stored) -> None: ...
 
 
 class Store:
     """Owns every object. Only `write` and `remove` change it; nothing waits."""
 
-    def __init__(self, journal: Journal | None = None, kept_changes: int = KEPT_CHANGES) -> None:
+    def __init__(self, journal: Database | None = None, kept_changes: int = KEPT_CHANGES) -> None:
         self._journal = journal
         self._kept_changes = kept_changes
         self._collections: dict[str, Collection] = {}

@@ -122,10 +122,6 @@ def _text_of(obj: Object, value: Any, path: str, keys: tuple[str, ...]) -> str:
         return sys.intern(value)
     if value is None:
         return _WHEN_ABSENT.get(path, "")
-    return _special(obj, path, value)
-
-
-def _special(obj: Object, path: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if path == "source" and isinstance(value, dict):

@@ -140,8 +140,10 @@ def pod(name: str, revision: str, is_ready: bool = True) -> KnownPod:
 def test_a_step_of_an_update(
     pods_by_node: list[list[KnownPod]], rolling: Object, expected: tuple[list[str], list[str]]
 ) -> None:
-    step = next_step({str(at): pods for at, pods in enumerate(pods_by_node)}, "new", rolling, lambda pod: pod.is_ready)
-    assert ([pod.name for pod in step.deleted], step.doubled) == expected
+    deleted, doubled = next_step(
+        {str(at): pods for at, pods in enumerate(pods_by_node)}, "new", rolling, lambda pod: pod.is_ready
+    )
+    assert ([pod.name for pod in deleted], doubled) == expected
 
 
 def test_the_ready_new_pod_speaks_for_its_node() -> None:

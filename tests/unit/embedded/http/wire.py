@@ -10,18 +10,12 @@ from stowplan.embedded.http.answers import Admission
 from stowplan.embedded.http.connection import Connection
 from stowplan.embedded.http.connections import Connections, Limits
 from stowplan.embedded.http.requests import Head, Request
-from stowplan.embedded.identity.users import ADMIN, ANONYMOUS, Certificate, User
+from stowplan.embedded.identity.users import ADMIN, ANONYMOUS, Certificate
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.requests.incoming import Answer, Later, refusal
 from stowplan.embedded.requests.watching import Watch
 
 UNAUTHORIZED = StatusError(401, "Unauthorized", "Unauthorized")
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    user: User
-    problem: StatusError | None = None
 
 
 class FakeDoor:
@@ -35,7 +29,7 @@ class FakeDoor:
 
     def admit(self, head: Head, certificate: Certificate) -> Admission:
         self.admitted.append(head.target)
-        return Admitted(ANONYMOUS, UNAUTHORIZED) if "authorization" in head.headers else Admitted(ADMIN)
+        return Admission(ANONYMOUS, UNAUTHORIZED) if "authorization" in head.headers else Admission(ADMIN)
 
     def respond(
         self, request: Request, certificate: Certificate, admission: Admission | None = None

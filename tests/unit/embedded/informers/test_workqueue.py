@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from stowplan.embedded.informers.event_recorder import Failures
 from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.informers.workqueue import Worker, WorkQueue
 from stowplan.embedded.objects.errors import StatusError
@@ -13,13 +14,13 @@ from stowplan.simulate import virtual_time
 A, B, C = ("", "a"), ("", "b"), ("", "c")
 
 
-class Heard:
+class Heard(Failures):
     """Writes down what fails."""
 
     def __init__(self) -> None:
         self.failed: list[tuple[str, str]] = []
 
-    def tell(self, key: ObjectKey, error: Exception) -> None:
+    def tell(self, key: ObjectKey, error: Exception, does: str = "") -> None:
         self.failed.append((key[1], str(error)))
 
     def forget(self, key: ObjectKey) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching import APPLY_PATCH, Patch
+from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
 
 POD = Resource("", "v1", "Pod", "pods", "pod", subresources=("status", "binding"))
 CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps", "configmap")

@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching import (
+from stowplan.embedded.patching import apply, field_sets
+from stowplan.embedded.patching.owning import MalformedValueError, difference
+from stowplan.embedded.patching.patch import (
     APPLY_PATCH,
     JSON_PATCH,
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
     Patch,
-    apply,
-    field_sets,
+    without_nulls,
 )
-from stowplan.embedded.patching.owning import MalformedValueError, difference
-from stowplan.embedded.patching.patch import without_nulls
 from stowplan.embedded.types import release
 from stowplan.model import json_values
 from tests.examples import examples

@@ -6,15 +6,8 @@ import pytest
 
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Resource
-from stowplan.embedded.patching import (
-    APPLY_PATCH,
-    JSON_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_MERGE_PATCH,
-    Patch,
-    apply,
-    manager_name,
-)
+from stowplan.embedded.patching import apply, manager_name
+from stowplan.embedded.patching.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch
 from tests.unit.embedded.patching.resources import CONFIG_MAP, POD, WIDGET, applying, make
 
 

@@ -10,7 +10,8 @@ import pytest
 from stowplan.embedded.custom.resource import CustomResource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.patching import MERGE_PATCH, Author, Patch, apply, is_tracked, note_creation, note_update
+from stowplan.embedded.patching import apply, is_tracked, note_creation, note_update
+from stowplan.embedded.patching.patch import MERGE_PATCH, Author, Patch
 from tests.unit.embedded.patching.resources import CONFIG_MAP, DEPLOYMENT, NOON, POD, WIDGET, applying, make, owners
 
 BEFORE = "before-first-apply Update"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.embedded.requests.selecting import Selection
+from stowplan.embedded.requests.listing import Selection
 from stowplan.embedded.storage.store import Store
 from stowplan.embedded.storage.stored import Stored
 from tests.unit.embedded.given import CORE_EVENTS, NEW_EVENTS, PODS, made
