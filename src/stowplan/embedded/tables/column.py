@@ -25,7 +25,7 @@ class Column:
     description: str = ""
 
 
-#: The columns of each resource, by its qualified name.
+#: The columns of each resource, by its qualified name; that of its own name comes first and is left out here.
 Columns = Mapping[str, tuple[Column, ...]]
 
 

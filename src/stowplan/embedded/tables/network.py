@@ -6,7 +6,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Columns, column, value, wide
+from stowplan.embedded.tables.column import AGE, Columns, column, value, wide
 from stowplan.embedded.tables.wording import NONE, UNKNOWN, UNSET, first_few, labels, selector
 
 _SHOWN: Final = 3
@@ -89,7 +89,6 @@ def _cluster_ip(service: Object) -> str:
 
 COLUMNS: Final[Columns] = {
     "services": (
-        NAME,
         value("Type", "spec.type"),
         column("Cluster-IP", _cluster_ip),
         column("External-IP", external_ip),
@@ -97,16 +96,14 @@ COLUMNS: Final[Columns] = {
         AGE,
         wide("Selector", lambda obj: labels(reading.mapping(obj, "spec", "selector"))),
     ),
-    "endpoints": (NAME, column("Endpoints", endpoint_addresses), AGE),
+    "endpoints": (column("Endpoints", endpoint_addresses), AGE),
     "endpointslices.discovery.k8s.io": (
-        NAME,
         value("AddressType", "addressType"),
         column("Ports", slice_ports),
         column("Endpoints", slice_addresses),
         AGE,
     ),
     "ingresses.networking.k8s.io": (
-        NAME,
         value("Class", "spec.ingressClassName", NONE),
         column("Hosts", ingress_hosts),
         column("Address", balancer_addresses),
@@ -114,13 +111,11 @@ COLUMNS: Final[Columns] = {
         AGE,
     ),
     "ingressclasses.networking.k8s.io": (
-        NAME,
         value("Controller", "spec.controller"),
         column("Parameters", class_parameters),
         AGE,
     ),
     "networkpolicies.networking.k8s.io": (
-        NAME,
         column("Pod-Selector", lambda obj: selector(reading.at(obj, "spec", "podSelector")) or NONE),
         AGE,
     ),

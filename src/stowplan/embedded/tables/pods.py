@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, value, wide
+from stowplan.embedded.tables.column import AGE, Column, Columns, column, value, wide
 from stowplan.embedded.tables.wording import NONE, age_of
 
 _ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
@@ -153,7 +153,6 @@ def _ip(pod: Object) -> str:
 
 COLUMNS: Final[Columns] = {
     "pods": (
-        NAME,
         column("Ready", ready),
         column("Status", status),
         Column("Restarts", restarts),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, number, value
+from stowplan.embedded.tables.column import AGE, Column, Columns, column, count, number, value
 from stowplan.embedded.tables.wording import NONE, UNSET, human, reference, selector
 
 _AVAILABLE: Final = "Available"
@@ -79,31 +79,28 @@ def _limit(name: str, *path: str) -> Column:
     return column(name, read, "integer")
 
 
-_WEBHOOKS: Final = (NAME, count("Webhooks", "webhooks"), AGE)
+_WEBHOOKS: Final = (count("Webhooks", "webhooks"), AGE)
 _PARAMETER_KIND: Final = column("ParamKind", parameter_kind)
-_POLICY_BINDING: Final = (NAME, value("PolicyName", "spec.policyName"), column("ParamRef", parameter), AGE)
+_POLICY_BINDING: Final = (value("PolicyName", "spec.policyName"), column("ParamRef", parameter), AGE)
 _QUEUING: Final = ("limitResponse", "queuing")
 
 COLUMNS: Final[Columns] = {
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
     "mutatingadmissionpolicies.admissionregistration.k8s.io": (
-        NAME,
         count("Mutations", "spec.mutations"),
         _PARAMETER_KIND,
         AGE,
     ),
     "validatingadmissionpolicies.admissionregistration.k8s.io": (
-        NAME,
         count("Validations", "spec.validations"),
         _PARAMETER_KIND,
         AGE,
     ),
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _POLICY_BINDING,
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": _POLICY_BINDING,
-    "apiservices.apiregistration.k8s.io": (NAME, column("Service", service), column(_AVAILABLE, availability), AGE),
+    "apiservices.apiregistration.k8s.io": (column("Service", service), column(_AVAILABLE, availability), AGE),
     "certificatesigningrequests.certificates.k8s.io": (
-        NAME,
         AGE,
         value("SignerName", "spec.signerName", NONE),
         value("Requestor", "spec.username"),
@@ -111,7 +108,6 @@ COLUMNS: Final[Columns] = {
         column("Condition", request_state),
     ),
     "flowschemas.flowcontrol.apiserver.k8s.io": (
-        NAME,
         value("PriorityLevel", "spec.priorityLevelConfiguration.name"),
         number("MatchingPrecedence", "spec.matchingPrecedence"),
         value("DistinguisherMethod", "spec.distinguisherMethod.type", NONE),
@@ -119,7 +115,6 @@ COLUMNS: Final[Columns] = {
         column("MissingPL", is_dangling),
     ),
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": (
-        NAME,
         value("Type", "spec.type"),
         _limit("NominalConcurrencyShares", "nominalConcurrencyShares"),
         _limit("Queues", *_QUEUING, "queues"),
@@ -127,9 +122,8 @@ COLUMNS: Final[Columns] = {
         _limit("QueueLengthLimit", *_QUEUING, "queueLengthLimit"),
         AGE,
     ),
-    "ipaddresses.networking.k8s.io": (NAME, column("ParentRef", parent)),
+    "ipaddresses.networking.k8s.io": (column("ParentRef", parent),),
     "servicecidrs.networking.k8s.io": (
-        NAME,
         column("CIDRs", lambda obj: ",".join(reading.texts(obj, "spec", "cidrs"))),
         AGE,
     ),

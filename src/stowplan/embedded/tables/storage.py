@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, flag, value
+from stowplan.embedded.tables.column import AGE, Column, Columns, column, count, flag, value
 from stowplan.embedded.tables.wording import NONE, UNSET, reference
 
 _MODES: Final = {
@@ -75,7 +75,6 @@ _VOLUME_MODE: Final = value("VolumeMode", "spec.volumeMode", UNSET, priority=1)
 
 COLUMNS: Final[Columns] = {
     "persistentvolumes": (
-        NAME,
         column("Capacity", lambda obj: _quantity(obj, "spec", "capacity")),
         column("Access Modes", lambda obj: access_modes(obj, "spec")),
         value("Reclaim Policy", "spec.persistentVolumeReclaimPolicy"),
@@ -88,7 +87,6 @@ COLUMNS: Final[Columns] = {
         _VOLUME_MODE,
     ),
     "persistentvolumeclaims": (
-        NAME,
         column("Status", _phase),
         value("Volume", "spec.volumeName"),
         column("Capacity", claim_capacity),
@@ -111,9 +109,8 @@ COLUMNS: Final[Columns] = {
         value("DriverName", "driverName"),
         AGE,
     ),
-    "csinodes.storage.k8s.io": (NAME, count("Drivers", "spec.drivers"), AGE),
+    "csinodes.storage.k8s.io": (count("Drivers", "spec.drivers"), AGE),
     "csidrivers.storage.k8s.io": (
-        NAME,
         flag("AttachRequired", "spec.attachRequired", absent=True),
         flag("PodInfoOnMount", "spec.podInfoOnMount"),
         flag("StorageCapacity", "spec.storageCapacity"),
@@ -123,7 +120,6 @@ COLUMNS: Final[Columns] = {
         AGE,
     ),
     "volumeattachments.storage.k8s.io": (
-        NAME,
         Column("Attacher", lambda obj, now: reading.text(obj, "spec", "attacher"), format="name"),
         value("PV", "spec.source.persistentVolumeName"),
         value("Node", "spec.nodeName"),

@@ -59,7 +59,8 @@ def check_included(include_object: str) -> None:
 def _columns(resource: Resource) -> tuple[Column, ...]:
     if isinstance(resource, CustomResource):
         return NAME, *(_printed(each) for each in resource.printer_columns)
-    return _BUILT_IN.get(resource.qualified, (NAME, CREATED_AT))
+    found = _BUILT_IN.get(resource.qualified, (CREATED_AT,))
+    return found if any(column.name == NAME.name for column in found) else (NAME, *found)
 
 
 def _definition(column: Column) -> Object:

@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, count, number, value, wide
+from stowplan.embedded.tables.column import AGE, Column, Columns, column, count, number, value, wide
 from stowplan.embedded.tables.wording import (
     NONE,
     UNKNOWN,
@@ -114,7 +114,6 @@ def _min_pods(autoscaler: Object) -> str:
 
 
 _REPLICAS: Final = (
-    NAME,
     number("Desired", "spec.replicas"),
     number("Current", "status.replicas"),
     number("Ready", "status.readyReplicas"),
@@ -123,14 +122,13 @@ _REPLICAS: Final = (
 )
 
 COLUMNS: Final[Columns] = {
-    "scales.autoscaling": (NAME, number("Desired", "spec.replicas"), number("Available", "status.replicas"), AGE),
+    "scales.autoscaling": (number("Desired", "spec.replicas"), number("Available", "status.replicas"), AGE),
     "replicationcontrollers": (
         *_REPLICAS,
         wide("Selector", lambda obj: labels(reading.mapping(obj, "spec", "selector"))),
     ),
     "replicasets.apps": (*_REPLICAS, _selector()),
     "deployments.apps": (
-        NAME,
         column("Ready", _ready_of_replicas),
         number("Up-to-date", "status.updatedReplicas", "string"),
         number("Available", "status.availableReplicas", "string"),
@@ -138,9 +136,8 @@ COLUMNS: Final[Columns] = {
         *_containers(),
         _selector(absent=""),
     ),
-    "statefulsets.apps": (NAME, column("Ready", _ready_of_replicas), AGE, *_containers()),
+    "statefulsets.apps": (column("Ready", _ready_of_replicas), AGE, *_containers()),
     "daemonsets.apps": (
-        NAME,
         number("Desired", "status.desiredNumberScheduled"),
         number("Current", "status.currentNumberScheduled"),
         number("Ready", "status.numberReady"),
@@ -151,15 +148,13 @@ COLUMNS: Final[Columns] = {
         *_containers(),
         _selector(),
     ),
-    "controllerrevisions.apps": (NAME, column("Controller", controller), number("Revision", "revision", "string"), AGE),
+    "controllerrevisions.apps": (column("Controller", controller), number("Revision", "revision", "string"), AGE),
     "podtemplates": (
-        NAME,
         column("Containers", lambda obj: _listed(obj, "template", "name")),
         column("Images", lambda obj: _listed(obj, "template", "image")),
         column("Pod Labels", lambda obj: labels(reading.mapping(obj, "template", "metadata", "labels"))),
     ),
     "jobs.batch": (
-        NAME,
         column("Status", job_status),
         column("Completions", job_completions),
         Column("Duration", job_duration),
@@ -168,7 +163,6 @@ COLUMNS: Final[Columns] = {
         _selector(),
     ),
     "cronjobs.batch": (
-        NAME,
         value("Schedule", "spec.schedule"),
         value("Timezone", "spec.timeZone", NONE),
         column("Suspend", _is_suspended, "boolean"),
@@ -179,7 +173,6 @@ COLUMNS: Final[Columns] = {
         _selector("spec.jobTemplate.spec.selector"),
     ),
     "horizontalpodautoscalers.autoscaling": (
-        NAME,
         column("Reference", lambda obj: reference(reading.mapping(obj, "spec", "scaleTargetRef"), "kind", "name")),
         column("Targets", metrics),
         column("MinPods", _min_pods),
