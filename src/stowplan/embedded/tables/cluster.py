@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, flag, number, value, wide
+from stowplan.embedded.tables.column import AGE, NAME, Column, Columns, column, flag, number, shown, value, wide
 from stowplan.embedded.tables.wording import NONE, UNKNOWN, age_of, reference
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
@@ -81,11 +81,6 @@ def group_status(group: Object) -> str:
     return "Scheduled" if scheduled.get("status") == "True" else reading.text(scheduled, "reason") or "Unscheduled"
 
 
-def _amount(budget: Object, name: str) -> str:
-    amount = reading.at(budget, "spec", name)
-    return "N/A" if amount is None else str(amount)
-
-
 def _address(node: Object, kind: str) -> str:
     found = [each for each in reading.entries(node, "status", "addresses") if each.get("type") == kind]
     return reading.text(found[0], "address") if found else NONE
@@ -157,8 +152,8 @@ COLUMNS: Final[Columns] = {
         AGE,
     ),
     "poddisruptionbudgets.policy": (
-        column("Min Available", lambda obj: _amount(obj, "minAvailable")),
-        column("Max Unavailable", lambda obj: _amount(obj, "maxUnavailable")),
+        shown("Min Available", "spec.minAvailable", "N/A"),
+        shown("Max Unavailable", "spec.maxUnavailable", "N/A"),
         number("Allowed Disruptions", "status.disruptionsAllowed"),
         AGE,
     ),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.wording import age_of
+from stowplan.embedded.tables.wording import age_of, labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,23 @@ def value(name: str, path: str, absent: str = "", priority: int = 0) -> Column:
     return Column(name, lambda obj, now: reading.text(obj, *keys) or absent, priority=priority)
 
 
+def shown(name: str, path: str, absent: Any, say: Callable[[Any], Any] = str, type_: str = "string") -> Column:
+    """Make a column of what is at a path, whatever that is, in the words of `say`."""
+    keys = path.split(".")
+
+    def read(obj: Object, now: datetime) -> Any:
+        found = reading.at(obj, *keys)
+        return absent if found is None else say(found)
+
+    return Column(name, read, type_)
+
+
+def pairs(name: str, path: str, priority: int = 0) -> Column:
+    """Make a column of the labels at a path, or of a selector that is written like them."""
+    keys = path.split(".")
+    return Column(name, lambda obj, now: labels(reading.mapping(obj, *keys)), priority=priority)
+
+
 def number(name: str, path: str, type_: str = "integer") -> Column:
     """Make a column of the whole number at a path; upstream declares some of them as text."""
     keys = path.split(".")
@@ -59,13 +76,7 @@ def count(name: str, path: str) -> Column:
 
 def flag(name: str, path: str, *, absent: bool = False) -> Column:
     """Make a column of whether something is said at a path."""
-    keys = path.split(".")
-
-    def read(obj: Object, now: datetime) -> bool:
-        found = reading.at(obj, *keys)
-        return absent if found is None else bool(found)
-
-    return Column(name, read, "boolean")
+    return shown(name, path, absent, bool, "boolean")
 
 
 NAME: Final = Column("Name", lambda obj, now: reading.text(obj, "metadata", "name"), format="name")

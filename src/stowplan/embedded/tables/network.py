@@ -6,8 +6,8 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, Columns, column, value, wide
-from stowplan.embedded.tables.wording import NONE, UNKNOWN, UNSET, first_few, labels, selector
+from stowplan.embedded.tables.column import AGE, Columns, column, pairs, value
+from stowplan.embedded.tables.wording import NONE, UNKNOWN, UNSET, first_few, selector
 
 _SHOWN: Final = 3
 
@@ -94,7 +94,7 @@ COLUMNS: Final[Columns] = {
         column("External-IP", external_ip),
         column("Port(s)", service_ports),
         AGE,
-        wide("Selector", lambda obj: labels(reading.mapping(obj, "spec", "selector"))),
+        pairs("Selector", "spec.selector", priority=1),
     ),
     "endpoints": (column("Endpoints", endpoint_addresses), AGE),
     "endpointslices.discovery.k8s.io": (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, Column, Columns, column, count, number, value
+from stowplan.embedded.tables.column import AGE, Column, Columns, column, count, number, shown, value
 from stowplan.embedded.tables.wording import NONE, UNSET, human, reference, selector
 
 _AVAILABLE: Final = "Available"
@@ -41,11 +41,6 @@ def is_dangling(schema: Object) -> str:
     return reading.text(reading.condition(schema, "Dangling") or {}, "status") or "?"
 
 
-def requested_duration(request: Object) -> str:
-    seconds = reading.at(request, "spec", "expirationSeconds")
-    return NONE if seconds is None else human(timedelta(seconds=seconds))
-
-
 def request_state(request: Object) -> str:
     kinds = {each.get("type") for each in reading.entries(request, "status", "conditions")}
     words = ["Denied" if "Denied" in kinds else "Approved" if "Approved" in kinds else "Pending"]
@@ -69,20 +64,14 @@ def _resource(reference: Object) -> str:
     return (f"{plural}.{group}" if group else plural).lower()
 
 
-def _limit(name: str, *path: str) -> Column:
+def _limit(name: str, path: str) -> Column:
     """Make a column of what a priority level limits, if it does."""
-
-    def read(level: Object) -> Any:
-        found = reading.at(level, "spec", "limited", *path)
-        return NONE if found is None else found
-
-    return column(name, read, "integer")
+    return shown(name, f"spec.limited.{path}", NONE, int, "integer")
 
 
 _WEBHOOKS: Final = (count("Webhooks", "webhooks"), AGE)
 _PARAMETER_KIND: Final = column("ParamKind", parameter_kind)
 _POLICY_BINDING: Final = (value("PolicyName", "spec.policyName"), column("ParamRef", parameter), AGE)
-_QUEUING: Final = ("limitResponse", "queuing")
 
 COLUMNS: Final[Columns] = {
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
@@ -104,7 +93,7 @@ COLUMNS: Final[Columns] = {
         AGE,
         value("SignerName", "spec.signerName", NONE),
         value("Requestor", "spec.username"),
-        column("RequestedDuration", requested_duration),
+        shown("RequestedDuration", "spec.expirationSeconds", NONE, lambda seconds: human(timedelta(seconds=seconds))),
         column("Condition", request_state),
     ),
     "flowschemas.flowcontrol.apiserver.k8s.io": (
@@ -117,9 +106,9 @@ COLUMNS: Final[Columns] = {
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": (
         value("Type", "spec.type"),
         _limit("NominalConcurrencyShares", "nominalConcurrencyShares"),
-        _limit("Queues", *_QUEUING, "queues"),
-        _limit("HandSize", *_QUEUING, "handSize"),
-        _limit("QueueLengthLimit", *_QUEUING, "queueLengthLimit"),
+        _limit("Queues", "limitResponse.queuing.queues"),
+        _limit("HandSize", "limitResponse.queuing.handSize"),
+        _limit("QueueLengthLimit", "limitResponse.queuing.queueLengthLimit"),
         AGE,
     ),
     "ipaddresses.networking.k8s.io": (column("ParentRef", parent),),

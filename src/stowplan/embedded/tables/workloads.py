@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, Column, Columns, column, count, number, value, wide
+from stowplan.embedded.tables.column import AGE, Column, Columns, column, count, number, pairs, shown, value, wide
 from stowplan.embedded.tables.wording import (
     NONE,
     UNKNOWN,
@@ -15,7 +15,6 @@ from stowplan.embedded.tables.wording import (
     age_of,
     first_few,
     human,
-    labels,
     moment_of,
     reference,
     selector,
@@ -103,16 +102,6 @@ def _selector(path: str = "spec.selector", absent: str = NONE) -> Column:
     return wide("Selector", lambda obj: selector(reading.at(obj, *path.split("."))) or absent)
 
 
-def _is_suspended(cron_job: Object) -> str:
-    suspend = reading.at(cron_job, "spec", "suspend")
-    return UNSET if suspend is None else str(bool(suspend))
-
-
-def _min_pods(autoscaler: Object) -> str:
-    least = reading.at(autoscaler, "spec", "minReplicas")
-    return str(least) if isinstance(least, int) else UNSET
-
-
 _REPLICAS: Final = (
     number("Desired", "spec.replicas"),
     number("Current", "status.replicas"),
@@ -125,7 +114,7 @@ COLUMNS: Final[Columns] = {
     "scales.autoscaling": (number("Desired", "spec.replicas"), number("Available", "status.replicas"), AGE),
     "replicationcontrollers": (
         *_REPLICAS,
-        wide("Selector", lambda obj: labels(reading.mapping(obj, "spec", "selector"))),
+        pairs("Selector", "spec.selector", priority=1),
     ),
     "replicasets.apps": (*_REPLICAS, _selector()),
     "deployments.apps": (
@@ -143,7 +132,7 @@ COLUMNS: Final[Columns] = {
         number("Ready", "status.numberReady"),
         number("Up-to-date", "status.updatedNumberScheduled"),
         number("Available", "status.numberAvailable"),
-        column("Node Selector", lambda obj: labels(reading.mapping(obj, "spec", "template", "spec", "nodeSelector"))),
+        pairs("Node Selector", "spec.template.spec.nodeSelector"),
         AGE,
         *_containers(),
         _selector(),
@@ -152,7 +141,7 @@ COLUMNS: Final[Columns] = {
     "podtemplates": (
         column("Containers", lambda obj: _listed(obj, "template", "name")),
         column("Images", lambda obj: _listed(obj, "template", "image")),
-        column("Pod Labels", lambda obj: labels(reading.mapping(obj, "template", "metadata", "labels"))),
+        pairs("Pod Labels", "template.metadata.labels"),
     ),
     "jobs.batch": (
         column("Status", job_status),
@@ -165,7 +154,7 @@ COLUMNS: Final[Columns] = {
     "cronjobs.batch": (
         value("Schedule", "spec.schedule"),
         value("Timezone", "spec.timeZone", NONE),
-        column("Suspend", _is_suspended, "boolean"),
+        shown("Suspend", "spec.suspend", UNSET, type_="boolean"),
         count("Active", "status.active"),
         Column("Last Schedule", last_schedule),
         AGE,
@@ -175,7 +164,7 @@ COLUMNS: Final[Columns] = {
     "horizontalpodautoscalers.autoscaling": (
         column("Reference", lambda obj: reference(reading.mapping(obj, "spec", "scaleTargetRef"), "kind", "name")),
         column("Targets", metrics),
-        column("MinPods", _min_pods),
+        shown("MinPods", "spec.minReplicas", UNSET),
         number("MaxPods", "spec.maxReplicas", "string"),
         number("Replicas", "status.currentReplicas", "string"),
         AGE,
