@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from stowplan.embedded.custom import rule_validation, schema_validation
+from stowplan.embedded.custom import formats, rule_validation, schema_validation, structure
 from stowplan.embedded.custom.causes import invalid_value, required, unsupported
 from stowplan.embedded.custom.definitions import names_of, versions
+from stowplan.embedded.custom.rule_check import RULES
 from stowplan.embedded.objects import json_path, reading
 from stowplan.embedded.objects.errors import Cause
 from stowplan.embedded.objects.json_path import JsonPath
@@ -30,7 +31,8 @@ def warnings(definition: Object) -> list[str]:
     """Say what of a definition is stored, but is not acted on."""
     found: list[str] = []
     for path, schema in schemas(definition):
-        found += [f'unrecognized format "{name}"' for name in schema_validation.unrecognized_formats(schema)]
+        formats_met = map(formats.unrecognized, structure.levels(schema))
+        found += [f'unrecognized format "{name}"' for name in formats_met if name]
         found += schema_validation.not_evaluated(schema, path)
     if reading.text(definition, "spec", "conversion", "strategy") == "Webhook":
         found.append("spec.conversion: no webhook is called here; objects are served by every version as they are")
@@ -77,7 +79,8 @@ def _versions(definition: Object) -> Iterator[Cause]:
         named = [reading.text(each, "name") for each in stored]
         yield invalid_value("spec.versions", named, "must have exactly one version marked as storage version")
     seen: set[str] = set()
-    rules = sum(rule_validation.count(schema) for _, schema in schemas(definition))
+    levels = (level for _, schema in schemas(definition) for level in structure.levels(schema))
+    rules = sum(len(reading.entries(level, RULES)) for level in levels)
     if rules > rule_validation.MOST_RULES:
         what = f"must not have more than {rule_validation.MOST_RULES} validation rules in all its schemas"
         yield invalid_value("spec.versions", rules, what)

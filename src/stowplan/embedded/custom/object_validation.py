@@ -102,11 +102,7 @@ def _check_object(walk: _Walk, schema: Object, value: Object, field: str, before
         for name in needed:
             if isinstance(name, str) and name not in value:
                 yield required(_below(field, name))
-    least, most = _number(schema, "minProperties"), _number(schema, "maxProperties")
-    if least is not None and len(value) < least:
-        yield invalid_value(field, len(value), f"{field} in body should have at least {least} properties")
-    if most is not None and len(value) > most:
-        yield too_many(field, len(value), int(most))
+    yield from _check_count(schema, "Properties", len(value), field)
     properties = reading.mapping(schema, "properties")
     for name, each in value.items():
         # The server itself looks after the metadata of objects.
@@ -116,15 +112,18 @@ def _check_object(walk: _Walk, schema: Object, value: Object, field: str, before
 
 
 def _check_array(walk: _Walk, schema: Object, value: list[Any], field: str, before: Any) -> Iterator[Cause]:
-    least, most = _number(schema, "minItems"), _number(schema, "maxItems")
-    if least is not None and len(value) < least:
-        yield invalid_value(field, len(value), f"{field} in body should have at least {least} items")
-    if most is not None and len(value) > most:
-        yield too_many(field, len(value), int(most))
-    earlier = _by_keys(schema, before)
+    yield from _check_count(schema, "Items", len(value), field)
+    past = past_items(schema, before, _UNKNOWN)
     for index, each in enumerate(value):
-        known = earlier.get(identity(keys_of(schema, each)), _UNKNOWN) if earlier else _UNKNOWN
-        yield from walk.check(schema.get("items"), each, f"{field}[{index}]", known)
+        yield from walk.check(schema.get("items"), each, f"{field}[{index}]", past(each))
+
+
+def _check_count(schema: Object, what: str, count: int, field: str) -> Iterator[Cause]:
+    least, most = _number(schema, f"min{what}"), _number(schema, f"max{what}")
+    if least is not None and count < least:
+        yield invalid_value(field, count, f"{field} in body should have at least {least} {what.lower()}")
+    if most is not None and count > most:
+        yield too_many(field, count, int(most))
 
 
 def _check_string(walk: _Walk, schema: Object, value: str, field: str, before: Any) -> Iterator[Cause]:
@@ -189,11 +188,12 @@ def _property(before: Any, name: str, field: str) -> Any:
     return before.get(name, _UNKNOWN)
 
 
-def _by_keys(schema: Object, before: Any) -> dict[bytes, Any]:
-    """The items of a list as it was before, by their keys; only those of lists that are maps are known again."""
-    if schema.get("x-kubernetes-list-type") != "map" or not isinstance(before, list):
-        return {}
-    return {identity(keys_of(schema, each)): each for each in before}
+def past_items(schema: Object, before: Any, unknown: Any) -> Callable[[Any], Any]:
+    """Return how to find an item as it was before, by its keys; only those of lists that are maps are known again."""
+    if schema.get(_LIST_TYPE) != "map" or not isinstance(before, list):
+        return lambda item: unknown
+    earlier = {identity(keys_of(schema, each)): each for each in before}
+    return lambda item: earlier.get(identity(keys_of(schema, item)), unknown)
 
 
 def _type_name(value: Any) -> str:

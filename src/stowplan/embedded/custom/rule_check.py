@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from stowplan.embedded.custom import object_validation, rule_values
+from stowplan.embedded.custom import object_validation, rule_values, structure
 from stowplan.embedded.custom.causes import bounded, duplicate, forbidden, invalid, invalid_value, required
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import Cause
@@ -30,10 +30,7 @@ class _OutOfBudgetError(Exception):
 
 def has_rules(schema: Any) -> bool:
     """Say whether a schema has rules on any level."""
-    if not isinstance(schema, dict):
-        return False
-    below = [schema.get("items"), schema.get("additionalProperties"), *reading.mapping(schema, "properties").values()]
-    return bool(schema.get(RULES)) or any(map(has_rules, below))
+    return any(each.get(RULES) for each in structure.levels(schema))
 
 
 def problems(schema: Object, obj: Object, before: Object | None, most_cost: int = 0) -> list[Cause]:
@@ -75,14 +72,9 @@ class _Walk:
         return self._has_rules[id(schema)]
 
     def _items(self, schema: Object, value: list[Any], before: Any, field: str) -> Iterator[Cause]:
-        earlier: dict[bytes, Any] = {}
-        if schema.get("x-kubernetes-list-type") == "map" and isinstance(before, list):
-            earlier = {object_validation.identity(object_validation.keys_of(schema, each)): each for each in before}
+        past = object_validation.past_items(schema, before, None)
         for index, each in enumerate(value):
-            known = (
-                earlier.get(object_validation.identity(object_validation.keys_of(schema, each))) if earlier else None
-            )
-            yield from self.check(schema.get("items"), each, known, f"{field}[{index}]")
+            yield from self.check(schema.get("items"), each, past(each), f"{field}[{index}]")
 
     def _properties(self, schema: Object, value: Object, before: Any, field: str) -> Iterator[Cause]:
         properties, additional = reading.mapping(schema, "properties"), schema.get("additionalProperties")

@@ -36,14 +36,6 @@ def faults(schema: Object, path: str, unrelated: str, *, is_object: bool) -> Ite
         yield from found or _meaning(typing, rule, where, unrelated)
 
 
-def count(schema: Any) -> int:
-    """Return how many rules a schema has, on all levels."""
-    if not isinstance(schema, dict):
-        return 0
-    below = [schema.get("items"), schema.get("additionalProperties"), *reading.mapping(schema, "properties").values()]
-    return len(reading.entries(schema, RULES)) + sum(map(count, below))
-
-
 def not_evaluated(schema: Any, path: str, *, is_object: bool) -> Iterator[str]:
     """Yield the rules of one schema that are sound, but are not evaluated, and why."""
     for index, rule in enumerate(reading.entries(schema, RULES)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stowplan.embedded.custom import formats, object_validation, rule_validation, structure
+from stowplan.embedded.custom import object_validation, rule_validation, structure
 from stowplan.embedded.custom.causes import forbidden, invalid_value, required, unsupported
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import Cause
@@ -40,16 +40,6 @@ def faults(schema: Object, path: str) -> Iterator[Cause]:
         what = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         yield forbidden(f"{path}.properties[metadata]", what)
     yield from _below(schema, path, "", is_root=True)
-
-
-def unrecognized_formats(schema: Any) -> Iterator[str]:
-    """Yield the formats that are not checked, which is warned of."""
-    if not isinstance(schema, dict):
-        return
-    if formats.unrecognized(schema):
-        yield formats.unrecognized(schema)
-    for _, below in _parts(schema, ""):
-        yield from unrecognized_formats(below)
 
 
 def not_evaluated(schema: Any, path: str, *, is_root: bool = True) -> Iterator[str]:

@@ -60,12 +60,17 @@ def fill_in(schema: Object, obj: Object, most_bytes: int = MOST_FILLED_BYTES) ->
     return filling.bytes_left >= 0
 
 
+def levels(schema: Any) -> Iterator[Object]:
+    """Yield a schema and all below it: of properties, of entries of maps, of items."""
+    if isinstance(schema, dict):
+        yield schema
+        for below in (*_properties(schema).values(), schema.get("additionalProperties"), schema.get("items")):
+            yield from levels(below)
+
+
 def costly_bytes(schema: Any) -> int:
     """Say how much JSON of a schema is defaults and choices, on all levels, which few values may cost much by."""
-    if not isinstance(schema, dict):
-        return 0
-    own = sum(len(msgspec.json.encode(schema[key])) for key in _COSTLY if key in schema)
-    return own + sum(map(costly_bytes, (schema.get("items"), _additional(schema), *_properties(schema).values())))
+    return sum(len(msgspec.json.encode(each[key])) for each in levels(schema) for key in _COSTLY if key in each)
 
 
 class _Filling:
