@@ -19,7 +19,6 @@ _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _STRATEGIES: Final = ("None", "Webhook")
 _SCOPES: Final = ("Cluster", "Namespaced")
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_SELECTABLE: Final = ("string", "boolean", "integer")
 
 
 def faults(definition: Object) -> list[Cause]:
@@ -106,7 +105,7 @@ def _version(version: Object, field: str) -> Iterator[Cause]:
     yield from _columns(version, field)
     yield from _scale_paths(version, field)
     for index, selected in enumerate(reading.entries(version, "selectableFields")):
-        if _type_at(schema, reading.text(selected, "jsonPath")) not in _SELECTABLE:
+        if _type_at(schema, reading.text(selected, "jsonPath")) not in ("string", "boolean", "integer"):
             yield invalid_value(
                 f"{field}.selectableFields[{index}].jsonPath",
                 reading.text(selected, "jsonPath"),

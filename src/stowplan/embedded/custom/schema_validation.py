@@ -14,7 +14,6 @@ from stowplan.embedded.objects.resource import Object
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _MAP_TYPES: Final = ("atomic", "granular")
 _UNSUPPORTED: Final = ("$ref", "id", "additionalItems", "patternProperties", "definitions", "dependencies")
-_COMBINED: Final = ("allOf", "anyOf", "oneOf")
 #: What only the schema itself may say, not what it is combined with.
 _OF_STRUCTURE: Final = (
     *("description", "type", "title", "default", "nullable", "x-kubernetes-embedded-resource"),
@@ -136,7 +135,7 @@ def _default(schema: Object, path: str) -> Iterator[Cause]:
 
 def _combined(schema: Object, path: str) -> Iterator[Cause]:
     """Yield what schemas that are combined with this one say, and may not."""
-    for name in _COMBINED:
+    for name in ("allOf", "anyOf", "oneOf"):
         for index, nested in enumerate(reading.entries(schema, name)):
             # The usual way to say what is an integer or a string.
             allowed = "type" if schema.get(_INT_OR_STRING) is True and name != "oneOf" else ""

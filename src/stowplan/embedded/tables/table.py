@@ -26,7 +26,6 @@ _BUILT_IN: Final[Columns] = {
 }
 #: What is said of a whole row.
 _CONDITIONS: Final[dict[str, Callable[[Object], list[Object]]]] = {"pods": pods.conditions}
-_INCLUDED: Final = ("", "None", "Metadata", "Object")
 
 
 def as_table(resource: Resource, objects: Sequence[Object], now: datetime, include_object: str = "") -> Object:
@@ -52,7 +51,7 @@ def as_table(resource: Resource, objects: Sequence[Object], now: datetime, inclu
 
 def check_included(include_object: str) -> None:
     """Raise StatusError 400 if `includeObject` says nothing that is known."""
-    if include_object not in _INCLUDED:
+    if include_object not in ("", "None", "Metadata", "Object"):
         raise bad_request(f'unrecognized includeObject value: "{include_object}"; use None, Metadata or Object')
 
 

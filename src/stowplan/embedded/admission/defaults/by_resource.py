@@ -17,7 +17,6 @@ _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _ACCESS_GROUP: Final = "rbac.authorization.k8s.io"
 _EXACT: Final = "ExactCount"
 _STICKY_SECONDS: Final = 10800
-_PUBLIC: Final = ("NodePort", "LoadBalancer")
 #: Kept as they are written, though their types have defaults.
 _LEFT_ALONE: Final = frozenset(("podgroups.scheduling.k8s.io", "podtemplates", "volumeattachments.storage.k8s.io"))
 
@@ -105,7 +104,7 @@ def _complete_service(service: Object) -> None:
         fill_empty(port, targetPort=port.get("port", 0))
     if spec["type"] != "ExternalName":
         fill_empty(spec, internalTrafficPolicy="Cluster", ipFamilies=["IPv4"], ipFamilyPolicy="SingleStack")
-    if spec["type"] in _PUBLIC:
+    if spec["type"] in ("NodePort", "LoadBalancer"):
         fill_empty(spec, externalTrafficPolicy="Cluster")
     if spec["type"] == "LoadBalancer":
         fill_missing(spec, allocateLoadBalancerNodePorts=True)

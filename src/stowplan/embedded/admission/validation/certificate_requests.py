@@ -42,7 +42,6 @@ _LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
 _LEAST_SECONDS: Final = 600
 _DECISIONS: Final = ("Approved", "Denied", "Failed")
 _STATES: Final = ("False", "True", "Unknown")
-_SIGNER_RULE: Final = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
 
 
 def check_request(request: Field) -> None:
@@ -142,7 +141,7 @@ def _check_signer(name: Field) -> None:
     if name.value == _LEGACY_SIGNER:
         name.invalid("the legacy signerName is not allowed via this API version")
     elif not slash or "/" in rest:
-        name.invalid(_SIGNER_RULE)
+        name.invalid("must be a fully qualified domain and path of the form 'example.com/signer-name'")
     else:
         check_domain(Field(name.problems, name.path, domain))
         Field(name.problems, name.path, rest).check(names.subdomain)

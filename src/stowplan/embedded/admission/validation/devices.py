@@ -12,7 +12,6 @@ from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
 _ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
-_PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_PLACE: Final = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 _REQUEST_NAME: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
@@ -52,7 +51,7 @@ def check_slice(offered: Field) -> None:
     spec["driver"].check_needed(names.subdomain)
     spec["pool"]["name"].check_needed()
     spec["pool"]["resourceSliceCount"].check_positive()
-    said = [place for place in _PLACES if spec[place]]
+    said = [place for place in ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection") if spec[place]]
     if not said:
         spec.required(_ONE_PLACE)
     elif len(said) > 1:

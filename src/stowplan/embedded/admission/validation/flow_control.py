@@ -13,8 +13,6 @@ _DISTINGUISHERS: Final = ("ByNamespace", "ByUser")
 #: Kinds of subjects, and where each is described.
 _SUBJECTS: Final = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
-_LEVELS: Final = ("Exempt", "Limited")
-_RESPONSES: Final = ("Queue", "Reject")
 _MOST_QUEUES: Final = 10_000_000
 _NO_NAMESPACE: Final = "resource rules that are not cluster scoped must supply at least one namespace"
 
@@ -36,7 +34,7 @@ def check_level(level: Field) -> None:
     spec, kind = level["spec"], level["spec"]["type"]
     if (level["metadata"].get("name") == _EXEMPT) != (kind.value == "Exempt"):
         kind.invalid("must be 'Exempt' if and only if `name` is 'exempt'", kind.value or "")
-    kind.check_needed_one_of(_LEVELS)
+    kind.check_needed_one_of(("Exempt", "Limited"))
     exempt, limited = spec["exempt"], spec["limited"]
     if kind.value == "Exempt":
         if "limited" in spec:
@@ -149,7 +147,7 @@ def _check_shares(shares: Field) -> None:
 def _check_limits(limits: Field) -> None:
     _check_shares(limits)
     kind, queuing = limits["limitResponse"]["type"], limits["limitResponse"]["queuing"]
-    kind.check_needed_one_of(_RESPONSES)
+    kind.check_needed_one_of(("Queue", "Reject"))
     if kind.value == "Reject" and queuing.value is not None:
         queuing.forbidden("must be nil if limited.limitResponse.type is not Limited")
     if kind.value == "Queue":

@@ -16,7 +16,6 @@ from stowplan.model.quantity import Quantity
 _HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 _SYSTEM_PREFIX: Final = "system-"
 _SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _LIMIT_TYPES: Final = ("Container", "Pod", "PersistentVolumeClaim")
 _SCOPES: Final = frozenset(
     (
@@ -57,7 +56,7 @@ def check_budget(budget: Field) -> None:
     least.check_set(share)
     most.check_set(share)
     check_label_selector(spec["selector"])
-    policy.check_one_of(_EVICTION_POLICIES)
+    policy.check_one_of(("AlwaysAllow", "IfHealthyBudget"))
     for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
         budget["status"][field].check_not_negative()
 

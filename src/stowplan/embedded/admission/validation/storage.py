@@ -11,9 +11,6 @@ from stowplan.embedded.objects.resource import Object
 from stowplan.model.quantity import Quantity
 
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
-_CLASS_RECLAIM_POLICIES: Final = ("Delete", "Retain")
-_BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
 #: What a volume says besides where it comes from.
 _NOT_A_SOURCE: Final = frozenset(
     (
@@ -28,8 +25,6 @@ _NOT_A_SOURCE: Final = frozenset(
         "volumeMode",
     )
 )
-_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
-_LIFECYCLES: Final = ("Persistent", "Ephemeral")
 _LEAST_TOKEN_SECONDS: Final = 600
 _MOST_TOKEN_SECONDS: Final = 1 << 32
 _LONGEST_DRIVER: Final = 63
@@ -81,7 +76,7 @@ def check_volume(volume: Field) -> None:
         spec[extra].forbidden("may not specify more than 1 volume type")
     if "local" in spec and "nodeAffinity" not in spec:
         spec["nodeAffinity"].required("Local volume requires node affinity")
-    spec["persistentVolumeReclaimPolicy"].check_one_of(_RECLAIM_POLICIES)
+    spec["persistentVolumeReclaimPolicy"].check_one_of(("Delete", "Recycle", "Retain"))
 
 
 def check_volume_update(volume: Field, before: Object) -> None:
@@ -99,14 +94,14 @@ def check_class(storage_class: Field) -> None:
     """Check a storage class."""
     provisioner = Field(storage_class.problems, "provisioner", storage_class.get("provisioner", "").lower())
     provisioner.check_needed(names.qualified)
-    storage_class["reclaimPolicy"].check_one_of(_CLASS_RECLAIM_POLICIES)
-    storage_class["volumeBindingMode"].check_one_of(_BINDING_MODES)
+    storage_class["reclaimPolicy"].check_one_of(("Delete", "Retain"))
+    storage_class["volumeBindingMode"].check_one_of(("Immediate", "WaitForFirstConsumer"))
 
 
 def check_driver(driver: Field) -> None:
     """Check a CSI driver."""
     spec = driver["spec"]
-    spec["fsGroupPolicy"].check_one_of(_GROUP_POLICIES)
+    spec["fsGroupPolicy"].check_one_of(("File", "None", "ReadWriteOnceWithFSType"))
     audiences: set[str] = set()
     for request in spec["tokenRequests"]:
         if request.get("audience", "") in audiences:
@@ -117,7 +112,7 @@ def check_driver(driver: Field) -> None:
         if seconds.value is not None and seconds.value < _LEAST_TOKEN_SECONDS:
             seconds.invalid("may not specify a duration less than 10 minutes")
         seconds.check_at_most(_MOST_TOKEN_SECONDS, "may not specify a duration larger than 2^32 seconds")
-    _check_each_one_of(spec["volumeLifecycleModes"], _LIFECYCLES)
+    _check_each_one_of(spec["volumeLifecycleModes"], ("Persistent", "Ephemeral"))
 
 
 def check_driver_update(driver: Field, before: Object) -> None:
