@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.protobuf import wire
-from stowplan.embedded.protobuf.wire import MalformedMessageError, Walk
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema, Wire
 from stowplan.model import json_values
@@ -34,6 +32,65 @@ _JSON_ONLY: Final = "io.k8s.apiextensions-apiserver."
 # Looked up once: each field of each message is asked for them.
 _STRUCT, _MAP, _LIST = JsonForm.STRUCT, JsonForm.MAP, JsonForm.LIST
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_FIXED_BYTES: Final = {_FIXED64: 8, _FIXED32: 4}
+_LONGEST_VARINT: Final = 10
+
+
+class MalformedMessageError(ValueError):
+    """The bytes are not a message."""
+
+
+class Walk:
+    """Goes through the messages of one body, and counts what it sees: the smallest field takes two bytes to send."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._seen = 0
+
+    def fields(self, message: bytes) -> Iterator[tuple[int, int | bytes]]:
+        """Each field's number and value; fixed-size numbers come as their bytes. Raise MalformedMessageError."""
+        position = 0
+        while position < len(message):
+            self._count()
+            tag, position = _varint(message, position)
+            number, kind = tag >> 3, tag & 7
+            if kind == _VARINT:
+                value, position = _varint(message, position)
+                yield number, value
+                continue
+            if kind == _BYTES:
+                size, position = _varint(message, position)
+            elif kind in _FIXED_BYTES:
+                size = _FIXED_BYTES[kind]
+            else:
+                raise MalformedMessageError(f"field {number} has the unknown wire type {kind}")
+            if position + size > len(message):
+                raise MalformedMessageError(f"field {number} ends after the message does")
+            yield number, message[position : position + size]
+            position += size
+
+    def _count(self) -> None:
+        self._seen += 1
+        if self._seen > self._most:
+            raise MalformedMessageError(f"it has more than {self._most} fields: send less, or send it as JSON")
+
+
+def signed(value: int) -> int:
+    """A number as the sender meant it: negative ones are sent as if 64 bits had no sign."""
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _varint(message: bytes, position: int) -> tuple[int, int]:
+    value = 0
+    for index in range(_LONGEST_VARINT):
+        if position + index >= len(message):
+            break
+        byte = message[position + index]
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, position + index + 1
+    raise MalformedMessageError("a number does not end")
 
 
 def is_binary(body: bytes) -> bool:
@@ -108,7 +165,7 @@ def _bytes(raw: int | bytes) -> bytes:
 def _number(raw: int | bytes) -> int:
     if isinstance(raw, bytes):
         raise MalformedMessageError("a message or text is where a number should be")
-    return wire.signed(raw)
+    return signed(raw)
 
 
 def _text(raw: int | bytes) -> str:

@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from stowplan.embedded.admission.defaults import pods, workloads
-from stowplan.embedded.admission.defaults.declared import fill_declared
-from stowplan.embedded.admission.defaults.filling import fill_empty, fill_missing, part
+from stowplan.embedded.admission.defaults.declared import fill_declared, fill_empty, fill_missing, part
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object, Resource
 

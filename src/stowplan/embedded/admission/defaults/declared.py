@@ -200,3 +200,25 @@ def _declared(schema: Schema) -> tuple[_Declared, ...]:
         if field.form is not JsonForm.MAP
     )
     return tuple(each for each in found if each.default is not None or each.fields)
+
+
+def fill_missing(obj: Object, /, **defaults: Any) -> Object:
+    """Set the fields that are missing; return the object."""
+    for name, value in defaults.items():
+        obj.setdefault(name, value)
+    return obj
+
+
+def fill_empty(obj: Object, /, **defaults: Any) -> Object:
+    """Set the fields that are missing or empty; return the object."""
+    for name, value in defaults.items():
+        if not obj.get(name):
+            obj[name] = value
+    return obj
+
+
+def part(obj: Object, *path: str) -> Object:
+    """The part of an object at a path, made where it is missing."""
+    for name in path:
+        obj = obj.setdefault(name, {})
+    return obj

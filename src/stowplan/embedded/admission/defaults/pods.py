@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from stowplan.embedded.admission.defaults.filling import fill_empty
+from stowplan.embedded.admission.defaults.declared import fill_empty
 from stowplan.embedded.objects.resource import Object
 
 _NOT_READY: Final = "node.kubernetes.io/not-ready"

@@ -6,7 +6,7 @@ import copy
 from typing import Final
 
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.admission.defaults.filling import fill_empty, fill_missing, part
+from stowplan.embedded.admission.defaults.declared import fill_empty, fill_missing, part
 from stowplan.embedded.admission.defaults.pods import complete_spec
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError
