@@ -90,8 +90,12 @@ _RULES: Final[Mapping[str, _Rules]] = MappingProxyType(
         "persistentvolumeclaims": _Rules(storage.check_claim, storage.check_claim_update),
         "persistentvolumes": _Rules(storage.check_volume, storage.check_volume_update),
         "storageclasses.storage.k8s.io": _Rules(storage.check_class, _CLASS_KEPT),
-        "resourceclaims.resource.k8s.io": _Rules(devices.check_claim, devices.check_claim_update),
-        "resourceclaimtemplates.resource.k8s.io": _Rules(devices.check_template, immutable("spec")),
+        "resourceclaims.resource.k8s.io": _Rules(
+            lambda claim: devices.check_spec(claim["spec"]), devices.check_claim_update
+        ),
+        "resourceclaimtemplates.resource.k8s.io": _Rules(
+            lambda template: devices.check_spec(template["spec"]["spec"]), immutable("spec")
+        ),
         "resourceslices.resource.k8s.io": _Rules(devices.check_slice),
         "limitranges": _Rules(policies.check_limit_range),
         "resourcequotas": _Rules(policies.check_quota),
@@ -114,10 +118,10 @@ _RULES: Final[Mapping[str, _Rules]] = MappingProxyType(
         "servicecidrs.networking.k8s.io": _Rules(services.check_service_range, services.check_service_range_update),
         "ipaddresses.networking.k8s.io": _Rules(services.check_service_address, services.check_service_address_update),
         "roles.rbac.authorization.k8s.io": _Rules(cluster.check_role),
-        "clusterroles.rbac.authorization.k8s.io": _Rules(cluster.check_cluster_role),
+        "clusterroles.rbac.authorization.k8s.io": _Rules(cluster.check_role),
         "rolebindings.rbac.authorization.k8s.io": _Rules(cluster.check_role_binding, cluster.check_role_binding_update),
         "clusterrolebindings.rbac.authorization.k8s.io": _Rules(
-            cluster.check_cluster_role_binding, cluster.check_role_binding_update
+            cluster.check_role_binding, cluster.check_role_binding_update
         ),
         "horizontalpodautoscalers.autoscaling": _Rules(
             autoscalers.check_autoscaler, autoscalers.check_autoscaler_update

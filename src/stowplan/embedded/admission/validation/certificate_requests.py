@@ -12,32 +12,8 @@ from stowplan.embedded.admission.validation.field import Field
 from stowplan.embedded.admission.validation.services import check_domain
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.types import release
 
-_USAGES: Final = (
-    "any",
-    "cert sign",
-    "client auth",
-    "code signing",
-    "content commitment",
-    "crl sign",
-    "data encipherment",
-    "decipher only",
-    "digital signature",
-    "email protection",
-    "encipher only",
-    "ipsec end system",
-    "ipsec tunnel",
-    "ipsec user",
-    "key agreement",
-    "key encipherment",
-    "microsoft sgc",
-    "netscape sgc",
-    "ocsp signing",
-    "s/mime",
-    "server auth",
-    "signing",
-    "timestamping",
-)
 _LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
 _LEAST_SECONDS: Final = 600
 _DECISIONS: Final = ("Approved", "Denied", "Failed")
@@ -50,7 +26,7 @@ def check_request(request: Field) -> None:
     spec["request"].check(_request)
     usages.check_needed()
     for usage in usages:
-        usage.check_one_of(_USAGES)
+        usage.check_one_of(release.choices("io.k8s.api.certificates.v1.CertificateSigningRequestSpec", "usages"))
     taken: set[str] = set()
     for usage in usages:
         usage.check_unique(taken)

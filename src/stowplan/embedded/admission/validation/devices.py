@@ -20,16 +20,6 @@ _MOST_DEVICES: Final = 128
 _MOST_CONSUMERS: Final = 256
 
 
-def check_claim(claim: Field) -> None:
-    """Check a claim for devices."""
-    _check_spec(claim["spec"])
-
-
-def check_template(template: Field) -> None:
-    """Check a template of such claims."""
-    _check_spec(template["spec"]["spec"])
-
-
 def check_claim_update(claim: Field, before: Object) -> None:
     """A claim asks for the same as long as it lives, and keeps what it was given while somebody has it."""
     claim["spec"].check_unchanged(before["spec"])
@@ -72,7 +62,8 @@ def _check_reach(selector: Field) -> None:
             terms.invalid("must have exactly one node selector term", terms.value or [])
 
 
-def _check_spec(spec: Field) -> None:
+def check_spec(spec: Field) -> None:
+    """Check what a claim asks for, or a template of claims."""
     requests = spec["devices"]["requests"]
     _check_names(requests)
     requests.each(_check_request)

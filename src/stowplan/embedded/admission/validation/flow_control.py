@@ -20,7 +20,11 @@ _NO_NAMESPACE: Final = "resource rules that are not cluster scoped must supply a
 def check_schema(schema: Field) -> None:
     """Check a flow schema."""
     spec = schema["spec"]
-    _check_precedence(spec["matchingPrecedence"], schema["metadata"].get("name", ""))
+    precedence = spec["matchingPrecedence"]
+    precedence.check_positive("must be a positive value")
+    precedence.check_at_most(_HIGHEST_PRECEDENCE, f"must not be greater than {_HIGHEST_PRECEDENCE}")
+    if precedence.value == 1 and schema["metadata"].get("name") != _EXEMPT:
+        precedence.invalid("only the schema named 'exempt' may have matchingPrecedence 1")
     method = spec["distinguisherMethod"]
     if method.value is not None and method.get("type", "") not in _DISTINGUISHERS:
         method["type"].unsupported(_DISTINGUISHERS, {"Type": method.get("type", "")})
@@ -47,13 +51,6 @@ def check_level(level: Field) -> None:
             limited.required("must not be empty when type is Limited")
         else:
             _check_limits(limited)
-
-
-def _check_precedence(precedence: Field, name: str) -> None:
-    precedence.check_positive("must be a positive value")
-    precedence.check_at_most(_HIGHEST_PRECEDENCE, f"must not be greater than {_HIGHEST_PRECEDENCE}")
-    if precedence.value == 1 and name != _EXEMPT:
-        precedence.invalid("only the schema named 'exempt' may have matchingPrecedence 1")
 
 
 def _check_rule(rule: Field) -> None:

@@ -8,23 +8,10 @@ from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.field import IMMUTABLE, NOT_POSITIVE, Field
 from stowplan.embedded.admission.validation.metadata import check_label_selector
 from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.types import release
 from stowplan.model.quantity import Quantity
 
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-#: What a volume says besides where it comes from.
-_NOT_A_SOURCE: Final = frozenset(
-    (
-        "accessModes",
-        "capacity",
-        "claimRef",
-        "mountOptions",
-        "nodeAffinity",
-        "persistentVolumeReclaimPolicy",
-        "storageClassName",
-        "volumeAttributesClassName",
-        "volumeMode",
-    )
-)
 _LEAST_TOKEN_SECONDS: Final = 600
 _MOST_TOKEN_SECONDS: Final = 1 << 32
 _LONGEST_DRIVER: Final = 63
@@ -69,7 +56,7 @@ def check_volume(volume: Field) -> None:
         spec["capacity"].required()
     else:
         size.check(_size)
-    sources = sorted(spec.value.keys() - _NOT_A_SOURCE)
+    sources = sorted(filter(_is_source, spec.value))
     if not sources:
         spec.required("must specify a volume type")
     for extra in sources[1:]:
@@ -82,7 +69,7 @@ def check_volume(volume: Field) -> None:
 def check_volume_update(volume: Field, before: Object) -> None:
     """A volume stays where it is; who has it may change."""
     spec, old = volume["spec"], before["spec"]
-    sources = (spec.value.keys() | old.keys()) - _NOT_A_SOURCE
+    sources = filter(_is_source, spec.value.keys() | old.keys())
     if any(spec.get(source) != old.get(source) for source in sources):
         spec["persistentvolumesource"].forbidden("spec.persistentvolumesource is immutable after creation")
     spec["volumeMode"].check_unchanged(old.get("volumeMode"))
@@ -164,6 +151,11 @@ def check_attributes_update(attributes: Field, before: Object) -> None:
     for field in ("driverName", "parameters"):
         if attributes.get(field) != before.get(field):
             attributes[field].forbidden(f"updates to {field} are forbidden.")
+
+
+def _is_source(field: str) -> bool:
+    """Whether a field of a volume says where it comes from: those are a struct of their own in Go."""
+    return bool(release.type_named("io.k8s.api.core.v1.PersistentVolumeSpec").fields[field].embedded_in)
 
 
 def _check_driver_name(name: Field) -> None:
