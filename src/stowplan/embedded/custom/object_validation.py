@@ -86,7 +86,7 @@ class _Walk:
 
     def _is_choice(self, choices: list[Any], value: Any) -> bool:
         if len(choices) <= _FEW:
-            return any(_is_same(value, each) for each in choices)
+            return any(type(value) is type(each) and value == each for each in choices)
         if id(choices) not in self._choices:
             self.cost_left -= len(choices) // _CHEAP
             self._choices[id(choices)] = frozenset(map(identity, choices))
@@ -210,10 +210,6 @@ def _is_of_type(found: str, value: Any, wanted: str) -> bool:
     return found in wanted.split(",") or (found == "integer" and wanted == "number")
 
 
-def _is_same(value: Any, other: Any) -> bool:
-    return type(value) is type(other) and bool(value == other)
-
-
 def _below(field: str, name: str) -> str:
     return f"{field}.{name}" if field else name
 
@@ -239,21 +235,25 @@ _BY_TYPE: Final[dict[str, Callable[[_Walk, Object, Any, str, Any], Iterator[Caus
 
 def repetitions(schema: Any, value: Any, field: str = "") -> Iterator[Cause]:
     """Complain of everything that a set or a map has more than once; of the second time alone, as upstream does."""
-    if not isinstance(schema, dict):
-        return
-    if isinstance(value, dict):
-        properties, additional = schema.get("properties"), schema.get("additionalProperties")
-        for name, each in value.items():
-            if isinstance(each, dict | list):
-                if isinstance(properties, dict) and name in properties:
-                    yield from repetitions(properties[name], each, f"{field}.{name}" if field else name)
-                else:
-                    yield from repetitions(additional, each, f"{field}[{name}]")
-    elif isinstance(value, list):
-        yield from _of_list(schema, value, field)
+    if isinstance(schema, dict) and isinstance(value, dict | list):
+        if isinstance(value, list):
+            yield from _of_list(schema, value, field)
+        for _, each, below, where in members(schema, value, field):
+            yield from repetitions(below, each, where)
+
+
+def members(schema: Object, value: Any, field: str) -> Iterator[tuple[str | int, Any, Any, str]]:
+    """Yield what is in a value: its name or place there, itself, its schema, and the field that it is."""
+    if isinstance(value, list):
         for index, each in enumerate(value):
-            if isinstance(each, dict | list):
-                yield from repetitions(schema.get("items"), each, f"{field}[{index}]")
+            yield index, each, schema.get("items"), f"{field}[{index}]"
+    elif isinstance(value, dict):
+        properties = reading.mapping(schema, "properties")
+        for name, each in value.items():
+            if name in properties:
+                yield name, each, properties[name], _below(field, name)
+            else:
+                yield name, each, schema.get("additionalProperties"), f"{field}[{name}]"
 
 
 def keys_of(schema: Object, item: Any) -> Object:

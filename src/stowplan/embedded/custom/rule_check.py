@@ -61,30 +61,16 @@ class _Walk:
             for cause in self._rules(schema, value, before, field, is_root):
                 self.found.append(cause)
                 yield cause
-        if isinstance(value, list):
-            yield from self._items(schema, value, before, field)
-        elif isinstance(value, dict):
-            yield from self._properties(schema, value, before, field)
+        past = object_validation.past_items(schema, before, None)
+        earlier = before if isinstance(before, dict) else {}
+        for name, each, below, where in object_validation.members(schema, value, field):
+            known = past(each) if isinstance(value, list) else earlier.get(name)
+            yield from self.check(below, each, known, where)
 
     def _is_concerned(self, schema: Object) -> bool:
         if id(schema) not in self._has_rules:
             self._has_rules[id(schema)] = has_rules(schema)
         return self._has_rules[id(schema)]
-
-    def _items(self, schema: Object, value: list[Any], before: Any, field: str) -> Iterator[Cause]:
-        past = object_validation.past_items(schema, before, None)
-        for index, each in enumerate(value):
-            yield from self.check(schema.get("items"), each, past(each), f"{field}[{index}]")
-
-    def _properties(self, schema: Object, value: Object, before: Any, field: str) -> Iterator[Cause]:
-        properties, additional = reading.mapping(schema, "properties"), schema.get("additionalProperties")
-        earlier = before if isinstance(before, dict) else {}
-        for name, each in value.items():
-            if name in properties:
-                below = f"{field}.{name}" if field else name
-                yield from self.check(properties[name], each, earlier.get(name), below)
-            elif isinstance(additional, dict):
-                yield from self.check(additional, each, earlier.get(name), f"{field}[{name}]")
 
     def _rules(self, schema: Object, value: Any, before: Any, field: str, is_root: bool) -> Iterator[Cause]:
         self.field, self.type = field, str(schema.get("type", ""))
