@@ -10,8 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from stowplan.embedded.custom.resource import CustomResource, PrinterColumn, ScalePaths
-from stowplan.embedded.custom.rule_check import has_rules
-from stowplan.embedded.custom.structure import costly_bytes
+from stowplan.embedded.custom.structure import costly_bytes, has_rules
 from stowplan.embedded.objects import json_path, reading
 from stowplan.embedded.objects.json_path import JsonPath
 from stowplan.embedded.objects.resource import Object, Resource

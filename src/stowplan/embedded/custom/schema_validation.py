@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stowplan.embedded.custom import object_validation, rule_validation, structure
+from stowplan.embedded.custom import object_validation, structure
 from stowplan.embedded.custom.causes import forbidden, invalid_value, required, unsupported
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import Cause
@@ -45,8 +45,11 @@ def not_evaluated(schema: Any, path: str, *, is_root: bool = True) -> Iterator[s
     """Yield the rules that are not evaluated, which is warned of."""
     if not isinstance(schema, dict):
         return
-    is_object = is_root or schema.get("x-kubernetes-embedded-resource") is True
-    yield from rule_validation.not_evaluated(schema, path, is_object=is_object)
+    if schema.get(structure.RULES):
+        from stowplan.embedded.custom import rule_validation
+
+        is_object = is_root or schema.get("x-kubernetes-embedded-resource") is True
+        yield from rule_validation.not_evaluated(schema, path, is_object=is_object)
     for where, below in _parts(schema, path):
         yield from not_evaluated(below, where, is_root=False)
 
@@ -60,8 +63,11 @@ def _below(schema: Any, path: str, unrelated: str, *, is_root: bool = False) -> 
     yield from found
     if not found:
         yield from _default(schema, path)
-    is_object = is_root or schema.get("x-kubernetes-embedded-resource") is True
-    yield from rule_validation.faults(schema, path, unrelated, is_object=is_object)
+    if schema.get(structure.RULES):
+        from stowplan.embedded.custom import rule_validation
+
+        is_object = is_root or schema.get("x-kubernetes-embedded-resource") is True
+        yield from rule_validation.faults(schema, path, unrelated, is_object=is_object)
     is_related = schema.get("type") != "array" or schema.get("x-kubernetes-list-type") == "map"
     for where, below in _parts(schema, path):
         yield from _below(below, where, unrelated if is_related else unrelated or path)

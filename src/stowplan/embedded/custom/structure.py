@@ -13,6 +13,7 @@ import msgspec
 
 from stowplan.embedded.objects.resource import Object
 
+RULES: Final = "x-kubernetes-validations"
 #: Every object has these, whatever its schema says.
 _ALWAYS: Final = frozenset(("apiVersion", "kind", "metadata"))
 #: How many levels of objects and lists an object or a definition may have.
@@ -66,6 +67,11 @@ def levels(schema: Any) -> Iterator[Object]:
         yield schema
         for below in (*_properties(schema).values(), schema.get("additionalProperties"), schema.get("items")):
             yield from levels(below)
+
+
+def has_rules(schema: Any) -> bool:
+    """Say whether a schema has rules on any level."""
+    return any(each.get(RULES) for each in levels(schema))
 
 
 def costly_bytes(schema: Any) -> int:

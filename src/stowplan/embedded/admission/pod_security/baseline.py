@@ -238,3 +238,20 @@ def blamed(pod: Object, is_bad: Callable[[Object], Any]) -> str:
     found = names(part for part in containers(pod["spec"]) if is_bad(part))
     is_pod = is_bad(pod["spec"])
     return " and ".join([*(["pod"] if is_pod else []), *([counted("container", found)] if found else [])])
+
+
+#: In upstream's order.
+CHECKS: Final = (
+    app_armor,
+    capabilities,
+    host_namespaces,
+    host_paths,
+    host_ports,
+    probe_hosts,
+    privileged,
+    proc_mount,
+    selinux,
+    seccomp,
+    sysctls,
+    windows_host_process,
+)
