@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from stowplan.embedded.admission.defaults import pods, workloads
@@ -118,37 +117,35 @@ def _complete_network_policy(policy: Object) -> None:
             fill_empty(port, protocol="TCP")
 
 
-_BY_RESOURCE: Final[Mapping[str, Callable[[Object], object]]] = MappingProxyType(
-    {
-        "pods": pods.complete_pod,
-        "replicationcontrollers": workloads.complete_replication_controller,
-        "deployments.apps": workloads.complete_deployment,
-        "replicasets.apps": workloads.complete_template,
-        "statefulsets.apps": workloads.complete_stateful_set,
-        "daemonsets.apps": workloads.complete_daemon_set,
-        "jobs.batch": workloads.complete_job,
-        "cronjobs.batch": workloads.complete_cron_job,
-        "horizontalpodautoscalers.autoscaling": workloads.complete_autoscaler,
-        "services": _complete_service,
-        "networkpolicies.networking.k8s.io": _complete_network_policy,
-        "rolebindings.rbac.authorization.k8s.io": _complete_role_binding,
-        "clusterrolebindings.rbac.authorization.k8s.io": _complete_role_binding,
-        "persistentvolumeclaims": lambda claim: part(claim, "spec", "resources"),
-        "storageclasses.storage.k8s.io": lambda storage_class: fill_empty(
-            storage_class, reclaimPolicy="Delete", volumeBindingMode="Immediate"
-        ),
-        "csidrivers.storage.k8s.io": lambda driver: fill_empty(
-            driver["spec"], volumeLifecycleModes=["Persistent"], fsGroupPolicy="ReadWriteOnceWithFSType"
-        ),
-        "resourceclaims.resource.k8s.io": _complete_device_claim,
-        "resourceclaimtemplates.resource.k8s.io": lambda template: _complete_device_claim(template["spec"]),
-        "namespaces": _complete_namespace,
-        "nodes": _complete_node,
-        "secrets": _complete_secret,
-        "limitranges": _complete_limit_range,
-        "priorityclasses.scheduling.k8s.io": lambda priority_class: fill_empty(
-            priority_class, preemptionPolicy="PreemptLowerPriority"
-        ),
-        "customresourcedefinitions.apiextensions.k8s.io": _complete_definition,
-    }
-)
+_BY_RESOURCE: Final[Mapping[str, Callable[[Object], object]]] = {
+    "pods": pods.complete_pod,
+    "replicationcontrollers": workloads.complete_replication_controller,
+    "deployments.apps": workloads.complete_deployment,
+    "replicasets.apps": workloads.complete_template,
+    "statefulsets.apps": workloads.complete_stateful_set,
+    "daemonsets.apps": workloads.complete_daemon_set,
+    "jobs.batch": workloads.complete_job,
+    "cronjobs.batch": workloads.complete_cron_job,
+    "horizontalpodautoscalers.autoscaling": workloads.complete_autoscaler,
+    "services": _complete_service,
+    "networkpolicies.networking.k8s.io": _complete_network_policy,
+    "rolebindings.rbac.authorization.k8s.io": _complete_role_binding,
+    "clusterrolebindings.rbac.authorization.k8s.io": _complete_role_binding,
+    "persistentvolumeclaims": lambda claim: part(claim, "spec", "resources"),
+    "storageclasses.storage.k8s.io": lambda storage_class: fill_empty(
+        storage_class, reclaimPolicy="Delete", volumeBindingMode="Immediate"
+    ),
+    "csidrivers.storage.k8s.io": lambda driver: fill_empty(
+        driver["spec"], volumeLifecycleModes=["Persistent"], fsGroupPolicy="ReadWriteOnceWithFSType"
+    ),
+    "resourceclaims.resource.k8s.io": _complete_device_claim,
+    "resourceclaimtemplates.resource.k8s.io": lambda template: _complete_device_claim(template["spec"]),
+    "namespaces": _complete_namespace,
+    "nodes": _complete_node,
+    "secrets": _complete_secret,
+    "limitranges": _complete_limit_range,
+    "priorityclasses.scheduling.k8s.io": lambda priority_class: fill_empty(
+        priority_class, preemptionPolicy="PreemptLowerPriority"
+    ),
+    "customresourcedefinitions.apiextensions.k8s.io": _complete_definition,
+}
