@@ -6,6 +6,7 @@ import base64
 import struct
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -52,7 +53,9 @@ class Walk:
         """Each field's number and value; fixed-size numbers come as their bytes. Raise MalformedMessageError."""
         position = 0
         while position < len(message):
-            self._count()
+            self._seen += 1
+            if self._seen > self._most:
+                raise MalformedMessageError(f"it has more than {self._most} fields: send less, or send it as JSON")
             tag, position = _varint(message, position)
             number, kind = tag >> 3, tag & 7
             if kind == _VARINT:
@@ -69,16 +72,6 @@ class Walk:
                 raise MalformedMessageError(f"field {number} ends after the message does")
             yield number, message[position : position + size]
             position += size
-
-    def _count(self) -> None:
-        self._seen += 1
-        if self._seen > self._most:
-            raise MalformedMessageError(f"it has more than {self._most} fields: send less, or send it as JSON")
-
-
-def signed(value: int) -> int:
-    """A number as the sender meant it: negative ones are sent as if 64 bits had no sign."""
-    return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def _varint(message: bytes, position: int) -> tuple[int, int]:
@@ -165,7 +158,8 @@ def _bytes(raw: int | bytes) -> bytes:
 def _number(raw: int | bytes) -> int:
     if isinstance(raw, bytes):
         raise MalformedMessageError("a message or text is where a number should be")
-    return signed(raw)
+    # Negative ones are sent as if 64 bits had no sign.
+    return raw - (1 << 64) if raw >= 1 << 63 else raw
 
 
 def _text(raw: int | bytes) -> str:
@@ -182,25 +176,15 @@ def _double(raw: int | bytes) -> float:
     return float(struct.unpack("<d", data)[0])
 
 
-def _moment(raw: int | bytes, walk: Walk) -> datetime | None:
+def _time(written: Callable[[datetime], str], raw: int | bytes, walk: Walk) -> str | None:
     parts = dict(walk.fields(_bytes(raw)))
     if not parts:
         return None
     seconds, nanoseconds = _number(parts.get(1, 0)), _number(parts.get(2, 0))
     try:
-        return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
+        return written(_EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000))
     except OverflowError:
         raise MalformedMessageError("a time is too far from now to be written") from None
-
-
-def _time(raw: int | bytes, walk: Walk) -> str | None:
-    moment = _moment(raw, walk)
-    return None if moment is None else format_time(moment)
-
-
-def _micro_time(raw: int | bytes, walk: Walk) -> str | None:
-    moment = _moment(raw, walk)
-    return None if moment is None else format_micro_time(moment)
 
 
 def _int_or_text(raw: int | bytes, walk: Walk) -> int | str:
@@ -238,7 +222,7 @@ _SMALL: Final[dict[JsonForm, Callable[[int | bytes, Walk], Any]]] = {
     JsonForm.ANY: _json,
     JsonForm.INT_OR_TEXT: _int_or_text,
     JsonForm.LIST: _items,
-    JsonForm.MICRO_TIME: _micro_time,
+    JsonForm.MICRO_TIME: partial(_time, format_micro_time),
     JsonForm.QUANTITY: _only_text,
-    JsonForm.TIME: _time,
+    JsonForm.TIME: partial(_time, format_time),
 }
