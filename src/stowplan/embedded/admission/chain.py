@@ -70,10 +70,8 @@ def prepare(
 
 def fill_in(resource: Resource, obj: Object) -> None:
     """Give an object the defaults of its kind, in place; they depend on nothing else, and come but once."""
-    if resource.is_custom:
-        admission.complete(resource, obj)
-    else:
-        complete(resource, obj)
+    admission.complete(resource, obj)
+    complete(resource, obj)
 
 
 def check(resource: Resource, obj: Object, before: Object | None, gates: frozenset[str]) -> None:

@@ -154,9 +154,9 @@ def _check_number(walk: _Walk, schema: Object, value: float, field: str, before:
 
 
 def _combined(walk: _Walk, schema: Object, value: Any, field: str) -> Iterator[Cause]:
-    for each in _schemas(schema, "allOf"):
+    for each in reading.entries(schema, "allOf"):
         yield from walk.check(each, value, field)
-    any_of, one_of, shown = _schemas(schema, "anyOf"), _schemas(schema, "oneOf"), field or "<nil>"
+    any_of, one_of, shown = reading.entries(schema, "anyOf"), reading.entries(schema, "oneOf"), field or "<nil>"
     if any_of and not any(_holds(walk, each, value, field) for each in any_of):
         yield invalid_value(field, "", f'"{shown}" must validate at least one schema (anyOf)')
     if one_of and sum(_holds(walk, each, value, field) for each in one_of) != 1:
@@ -219,11 +219,6 @@ def _number(schema: Object, name: str) -> int | float | None:
     return found if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
-def _schemas(schema: Object, name: str) -> list[Object]:
-    found = schema.get(name)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
 _BY_TYPE: Final[dict[str, Callable[[_Walk, Object, Any, str, Any], Iterator[Cause]]]] = {
     "object": _check_object,
     "array": _check_array,
@@ -258,9 +253,8 @@ def members(schema: Object, value: Any, field: str) -> Iterator[tuple[str | int,
 
 def keys_of(schema: Object, item: Any) -> Object:
     """Return the keys by which an item of a list that is a map goes."""
-    names = schema.get("x-kubernetes-list-map-keys")
-    listed = names if isinstance(names, list) else []
-    return {name: item[name] for name in listed if name in item} if isinstance(item, dict) else {}
+    names = reading.texts(schema, "x-kubernetes-list-map-keys")
+    return {name: item[name] for name in names if name in item} if isinstance(item, dict) else {}
 
 
 def identity(value: Any) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
 RULES: Final = "x-kubernetes-validations"
@@ -99,7 +100,7 @@ class _Filling:
                 self.fill(_property(schema, key) or {}, each)
         elif isinstance(value, list):
             for each in value:
-                self.fill(_items(schema), each)
+                self.fill(reading.mapping(schema, "items"), each)
 
     def _defaults(self, schema: Object) -> list[tuple[str, Object, int]]:
         if id(schema) not in self._known:
@@ -125,7 +126,7 @@ def _unknown(schema: Object, value: Any, path: str, *, is_object: bool) -> Itera
             yield from _unknown(nested, each, field, is_object=nested.get(_IS_OBJECT) is True)
     elif isinstance(value, list):
         # Below a field that keeps everything and says no more, everything is kept as well.
-        items = schema if "items" not in schema and _keeps_unknown(schema) else _items(schema)
+        items = schema if "items" not in schema and _keeps_unknown(schema) else reading.mapping(schema, "items")
         for index, each in enumerate(value):
             yield from _unknown(items, each, f"{path}[{index}]", is_object=items.get(_IS_OBJECT) is True)
 
@@ -139,22 +140,12 @@ def _keeps_unknown(schema: Object) -> bool:
 
 
 def _properties(schema: Object) -> dict[str, Object]:
-    found = schema.get("properties")
-    return {key: each for key, each in found.items() if isinstance(each, dict)} if isinstance(found, dict) else {}
+    return {key: each for key, each in reading.mapping(schema, "properties").items() if isinstance(each, dict)}
 
 
 def _property(schema: Object, key: str) -> Object | None:
     """The schema of one property, and of one that only an entry of a map can be."""
-    named = schema.get("properties")
-    found = named.get(key) if isinstance(named, dict) else None
-    return found if isinstance(found, dict) else _additional(schema)
-
-
-def _additional(schema: Object) -> Object | None:
-    found = schema.get("additionalProperties")
+    found = reading.mapping(schema, "properties").get(key)
+    if not isinstance(found, dict):
+        found = schema.get("additionalProperties")
     return found if isinstance(found, dict) else None
-
-
-def _items(schema: Object) -> Object:
-    found = schema.get("items")
-    return found if isinstance(found, dict) else {}

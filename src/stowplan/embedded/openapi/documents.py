@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.embedded.custom.resource import CustomResource, schema_of
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.requests.discovery import RELEASE
 from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
@@ -162,8 +163,7 @@ def _custom(resource: CustomResource) -> Object:
     text = {"type": "string"}
     metadata = {"allOf": [{"$ref": f"{structural.REFERENCE}{release.OBJECT_META}"}]}
     schema = {"type": "object", **resource.schema}
-    declared = schema.get("properties")
-    fields = declared if isinstance(declared, dict) else {}
+    fields = reading.mapping(schema, "properties")
     return {
         **schema,
         "properties": {**fields, "apiVersion": text, "kind": text, "metadata": metadata},
