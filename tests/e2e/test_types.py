@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from stowplan.embedded.openapi import schemas
+from stowplan.embedded.openapi import documents
 from stowplan.embedded.types import release
 from tests.e2e.api import Api
 from tools import generate_types
@@ -35,7 +35,7 @@ def test_the_api_server_describes_its_types_alike(api: Api, version: str) -> Non
     assert len(served) > 20
     for name, schema in served.items():
         known = release.openapi_schema(name)
-        if schemas.KIND not in known:
+        if documents.KIND not in known:
             # It lists every group for what every group has.
-            schema.pop(schemas.KIND, None)
+            schema.pop(documents.KIND, None)
         assert known == schema, name

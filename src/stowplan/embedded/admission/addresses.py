@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded.admission.cluster_view import ClusterView
@@ -79,7 +78,7 @@ def _check_address(resource: Resource, service: Object, others: list[Object]) ->
 
 
 def _assign_node_ports(resource: Resource, service: Object, others: list[Object]) -> None:
-    taken = set(_node_ports(others))
+    taken = {port["nodePort"] for spec in others for port in spec.get("ports", ()) if port.get("nodePort")}
     free = (each for each in _NODE_PORTS if each not in taken)
     for index, port in enumerate(service["spec"].get("ports", ())):
         number = port.get("nodePort")
@@ -92,10 +91,6 @@ def _assign_node_ports(resource: Resource, service: Object, others: list[Object]
             message = f"Invalid value: {number}: provided port is already allocated"
             raise _refused(resource, service, f"spec.ports[{index}].nodePort", message)
         taken.add(number)
-
-
-def _node_ports(specs: list[Object]) -> Iterator[int]:
-    return (port["nodePort"] for spec in specs for port in spec.get("ports", ()) if port.get("nodePort"))
 
 
 def _key(port: Object) -> tuple[str, int]:

@@ -8,7 +8,6 @@ fields (422), amounts that a namespace allows (403).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from stowplan.embedded.admission import addresses, limits, new_objects, new_pods, priority, quota, shapes
@@ -71,10 +70,8 @@ def prepare(
 
 def fill_in(resource: Resource, obj: Object) -> None:
     """Give an object the defaults of its kind, in place; they depend on nothing else, and come but once."""
-    if resource.is_custom:
-        admission.complete(resource, obj)
-    else:
-        complete(resource, obj)
+    admission.complete(resource, obj)
+    complete(resource, obj)
 
 
 def check(resource: Resource, obj: Object, before: Object | None, gates: frozenset[str]) -> None:
@@ -174,27 +171,25 @@ _NO_QUEUES: Final = "requests are not queued by priority in this cluster"
 _NO_WEBHOOKS: Final = "no admission webhook is called in this cluster"
 _OWN_ADDRESSES: Final = "this cluster gives services their addresses without asking"
 
-_STORED_ONLY: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "apiservices.apiregistration.k8s.io": "requests are not passed on to other API servers in this cluster",
-        "certificatesigningrequests.certificates.k8s.io": "no certificate is signed in this cluster",
-        "endpoints": _NO_NETWORK,
-        "endpointslices.discovery.k8s.io": _NO_NETWORK,
-        "flowschemas.flowcontrol.apiserver.k8s.io": _NO_QUEUES,
-        "horizontalpodautoscalers.autoscaling": "nobody measures or scales in this cluster",
-        "ingressclasses.networking.k8s.io": _NO_NETWORK,
-        "ingresses.networking.k8s.io": _NO_NETWORK,
-        "ipaddresses.networking.k8s.io": _OWN_ADDRESSES,
-        "mutatingadmissionpolicies.admissionregistration.k8s.io": _NO_POLICIES,
-        "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _NO_POLICIES,
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io": _NO_WEBHOOKS,
-        "networkpolicies.networking.k8s.io": _NO_NETWORK,
-        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _NO_QUEUES,
-        "servicecidrs.networking.k8s.io": _OWN_ADDRESSES,
-        "validatingadmissionpolicies.admissionregistration.k8s.io": _NO_POLICIES,
-        "validatingadmissionpolicybindings.admissionregistration.k8s.io": _NO_POLICIES,
-        "validatingwebhookconfigurations.admissionregistration.k8s.io": _NO_WEBHOOKS,
-        "volumeattachments.storage.k8s.io": "volumes are not attached in this cluster",
-        "volumeattributesclasses.storage.k8s.io": "volumes do not change in this cluster",
-    }
-)
+_STORED_ONLY: Final[Mapping[str, str]] = {
+    "apiservices.apiregistration.k8s.io": "requests are not passed on to other API servers in this cluster",
+    "certificatesigningrequests.certificates.k8s.io": "no certificate is signed in this cluster",
+    "endpoints": _NO_NETWORK,
+    "endpointslices.discovery.k8s.io": _NO_NETWORK,
+    "flowschemas.flowcontrol.apiserver.k8s.io": _NO_QUEUES,
+    "horizontalpodautoscalers.autoscaling": "nobody measures or scales in this cluster",
+    "ingressclasses.networking.k8s.io": _NO_NETWORK,
+    "ingresses.networking.k8s.io": _NO_NETWORK,
+    "ipaddresses.networking.k8s.io": _OWN_ADDRESSES,
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": _NO_POLICIES,
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _NO_POLICIES,
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": _NO_WEBHOOKS,
+    "networkpolicies.networking.k8s.io": _NO_NETWORK,
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _NO_QUEUES,
+    "servicecidrs.networking.k8s.io": _OWN_ADDRESSES,
+    "validatingadmissionpolicies.admissionregistration.k8s.io": _NO_POLICIES,
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": _NO_POLICIES,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": _NO_WEBHOOKS,
+    "volumeattachments.storage.k8s.io": "volumes are not attached in this cluster",
+    "volumeattributesclasses.storage.k8s.io": "volumes do not change in this cluster",
+}

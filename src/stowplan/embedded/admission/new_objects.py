@@ -18,7 +18,6 @@ from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model.timestamps import format_time
 
 CERTIFICATE_REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
-_OF_THE_USER: Final = ("username", "uid", "groups", "extra")
 _LASTING: Final = frozenset(("default", "kube-system", "kube-public"))
 _NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
@@ -92,7 +91,7 @@ def protect(obj: Object) -> None:
 def credit_requester(request: Object, requester: User | None) -> None:
     """Write down who asks; what the request says of it is not believed."""
     spec = request.setdefault("spec", {})
-    for field in _OF_THE_USER:
+    for field in ("username", "uid", "groups", "extra"):
         spec.pop(field, None)
     # What this process itself puts in comes from whoever started it.
     spec.update((requester or ADMIN).described())

@@ -91,8 +91,4 @@ def _find_default(api: ClusterView) -> Object:
     # On the way of every pod, so that only what looks like a default is decoded.
     marked = [stored.object for stored in classes if _DEFAULT_MARK in stored.body]
     defaults = [found for found in marked if found.get("globalDefault")]
-    return min(defaults, key=_value, default=_NO_CLASS)
-
-
-def _value(priority_class: Object) -> int:
-    return int(priority_class["value"])
+    return min(defaults, key=lambda found: int(found["value"]), default=_NO_CLASS)

@@ -29,7 +29,6 @@ _SOURCES: Final = {"services.nodeports": "services", "services.loadbalancers": "
 _OLD_NAMES: Final = frozenset(
     ("configmaps", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas", "secrets", "services")
 )
-_FINISHED: Final = ("Succeeded", "Failed")
 
 
 def check(resource: Resource, obj: Object, before: Object | None, api: ClusterView) -> None:
@@ -195,7 +194,7 @@ def _usage_of(resource: Resource, obj: Object) -> _Usage:
         used[resource.qualified] = _ONE
     match resource.qualified:
         case "pods":
-            if (obj.get("status") or {}).get("phase") not in _FINISHED:
+            if (obj.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
                 used.update(_of_pod(decode.convert(Pod, obj)))
         case "services":
             used.update(_of_service(obj["spec"]))

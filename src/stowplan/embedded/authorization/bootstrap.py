@@ -14,7 +14,6 @@ from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model import manifests
 
 _FOLDER: Final = Path(__file__).parent
-_FILES: Final = ("roles.yaml", "bindings.yaml")
 _LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _ANNOTATIONS: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 
@@ -29,7 +28,7 @@ def ensure(api: Api) -> None:
 
 
 def _written() -> Iterator[Object]:
-    for name in _FILES:
+    for name in ("roles.yaml", "bindings.yaml"):
         for document in manifests.read((_FOLDER / name).read_text(encoding="utf-8")):
             for obj in document:
                 yield _completed(obj)

@@ -24,7 +24,6 @@ from stowplan.model.selectors import Selector, SelectorError, compile_label_sele
 GROUP: Final = "rbac.authorization.k8s.io"
 #: Resources of both kinds; cluster-wide ones come first, as they do in decisions.
 _ROLES: Final = ("clusterroles", "roles")
-_BINDINGS: Final = ("clusterrolebindings", "rolebindings")
 
 #: Namespace and name; without a namespace it is for the whole cluster.
 Key = tuple[str, str]
@@ -110,7 +109,7 @@ class Policy:
     def _read_all(self) -> None:
         for index in (self._roles, self._bindings, self._by_subject):
             index.clear()
-        for plural in (*_ROLES, *_BINDINGS):
+        for plural in (*_ROLES, "clusterrolebindings", "rolebindings"):
             resource = built_in(GROUP, plural)
             self._feeds[plural] = self._store.feed(resource, self._store.version)
             for stored in self._store.list(resource):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from stowplan.embedded.custom import definition_validation, object_validation, rule_check, structure
+from stowplan.embedded.custom import definition_validation, object_validation, structure
 from stowplan.embedded.custom.causes import bounded, invalid
 from stowplan.embedded.custom.definitions import DEFINITIONS
 from stowplan.embedded.custom.resource import CustomResource
@@ -37,7 +37,7 @@ def takes_long(resource: Resource, body: bytes, size: int) -> bool:
     """
     if isinstance(resource, CustomResource):
         return (resource.has_rules and size > _FEW_BYTES) or size * resource.costly_bytes > _FEW_COMPARISONS
-    return resource.qualified == DEFINITIONS and size > _FEW_BYTES and rule_check.RULES.encode() in body
+    return resource.qualified == DEFINITIONS and size > _FEW_BYTES and structure.RULES.encode() in body
 
 
 def unknown_fields(resource: Resource, obj: Object) -> list[str]:
@@ -77,4 +77,6 @@ def _object_problems(resource: CustomResource, obj: Object, before: Object | Non
         return found
     if any(cause.reason in _BLOCKING for cause in found):
         return [*found, invalid("", None, _NOT_ASKED)]
+    from stowplan.embedded.custom import rule_check
+
     return [*found, *rule_check.problems(resource.schema, obj, before)]

@@ -10,8 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from stowplan.embedded.custom.resource import CustomResource, PrinterColumn, ScalePaths
-from stowplan.embedded.custom.rule_check import has_rules
-from stowplan.embedded.custom.structure import costly_bytes
+from stowplan.embedded.custom.structure import costly_bytes, has_rules
 from stowplan.embedded.objects import json_path, reading
 from stowplan.embedded.objects.json_path import JsonPath
 from stowplan.embedded.objects.resource import Object, Resource
@@ -155,25 +154,26 @@ def _deprecation(spec: Object, names: Object, version: Object) -> str:
 
 
 def _conditions(definition: Object, conflicts: str, now: str) -> list[Object]:
-    accepted = _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found")
-    established = _condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
+    wanted = [
+        ("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
+        ("Established", "True", "InitialNamesAccepted", "the initial names have been accepted"),
+    ]
     if conflicts:
-        accepted = _condition("NamesAccepted", "False", "NameConflict", conflicts)
-        established = _condition("Established", "False", "NotAccepted", "not all names are accepted")
-    wanted = [accepted, established]
+        wanted = [
+            ("NamesAccepted", "False", "NameConflict", conflicts),
+            ("Established", "False", "NotAccepted", "not all names are accepted"),
+        ]
     if reading.is_deleted(definition):
         message = "CustomResource deletion is in progress"
-        wanted.append(_condition("Terminating", "True", "InstanceDeletionInProgress", message))
-    return [_with_time(definition, each, now) for each in wanted]
+        wanted.append(("Terminating", "True", "InstanceDeletionInProgress", message))
+    return [_condition(definition, each, now) for each in wanted]
 
 
-def _condition(kind: str, status: str, reason: str, message: str) -> Object:
-    return {"type": kind, "status": status, "reason": reason, "message": message}
-
-
-def _with_time(definition: Object, condition: Object, now: str) -> Object:
+def _condition(definition: Object, wanted: tuple[str, str, str, str], now: str) -> Object:
     """Say since when a condition is as it is."""
-    before = reading.condition(definition, condition["type"])
-    is_as_before = before is not None and before.get("status") == condition["status"]
+    kind, status, reason, message = wanted
+    before = reading.condition(definition, kind)
+    is_as_before = before is not None and before.get("status") == status
     since = reading.text(before, "lastTransitionTime") if is_as_before else ""
-    return {**condition, "lastTransitionTime": since or now}
+    told = {"type": kind, "status": status, "reason": reason, "message": message}
+    return {**told, "lastTransitionTime": since or now}

@@ -86,7 +86,7 @@ class _Walk:
 
     def _is_choice(self, choices: list[Any], value: Any) -> bool:
         if len(choices) <= _FEW:
-            return any(_is_same(value, each) for each in choices)
+            return any(type(value) is type(each) and value == each for each in choices)
         if id(choices) not in self._choices:
             self.cost_left -= len(choices) // _CHEAP
             self._choices[id(choices)] = frozenset(map(identity, choices))
@@ -102,11 +102,7 @@ def _check_object(walk: _Walk, schema: Object, value: Object, field: str, before
         for name in needed:
             if isinstance(name, str) and name not in value:
                 yield required(_below(field, name))
-    least, most = _number(schema, "minProperties"), _number(schema, "maxProperties")
-    if least is not None and len(value) < least:
-        yield invalid_value(field, len(value), f"{field} in body should have at least {least} properties")
-    if most is not None and len(value) > most:
-        yield too_many(field, len(value), int(most))
+    yield from _check_count(schema, "Properties", len(value), field)
     properties = reading.mapping(schema, "properties")
     for name, each in value.items():
         # The server itself looks after the metadata of objects.
@@ -116,15 +112,18 @@ def _check_object(walk: _Walk, schema: Object, value: Object, field: str, before
 
 
 def _check_array(walk: _Walk, schema: Object, value: list[Any], field: str, before: Any) -> Iterator[Cause]:
-    least, most = _number(schema, "minItems"), _number(schema, "maxItems")
-    if least is not None and len(value) < least:
-        yield invalid_value(field, len(value), f"{field} in body should have at least {least} items")
-    if most is not None and len(value) > most:
-        yield too_many(field, len(value), int(most))
-    earlier = _by_keys(schema, before)
+    yield from _check_count(schema, "Items", len(value), field)
+    past = past_items(schema, before, _UNKNOWN)
     for index, each in enumerate(value):
-        known = earlier.get(identity(keys_of(schema, each)), _UNKNOWN) if earlier else _UNKNOWN
-        yield from walk.check(schema.get("items"), each, f"{field}[{index}]", known)
+        yield from walk.check(schema.get("items"), each, f"{field}[{index}]", past(each))
+
+
+def _check_count(schema: Object, what: str, count: int, field: str) -> Iterator[Cause]:
+    least, most = _number(schema, f"min{what}"), _number(schema, f"max{what}")
+    if least is not None and count < least:
+        yield invalid_value(field, count, f"{field} in body should have at least {least} {what.lower()}")
+    if most is not None and count > most:
+        yield too_many(field, count, int(most))
 
 
 def _check_string(walk: _Walk, schema: Object, value: str, field: str, before: Any) -> Iterator[Cause]:
@@ -155,9 +154,9 @@ def _check_number(walk: _Walk, schema: Object, value: float, field: str, before:
 
 
 def _combined(walk: _Walk, schema: Object, value: Any, field: str) -> Iterator[Cause]:
-    for each in _schemas(schema, "allOf"):
+    for each in reading.entries(schema, "allOf"):
         yield from walk.check(each, value, field)
-    any_of, one_of, shown = _schemas(schema, "anyOf"), _schemas(schema, "oneOf"), field or "<nil>"
+    any_of, one_of, shown = reading.entries(schema, "anyOf"), reading.entries(schema, "oneOf"), field or "<nil>"
     if any_of and not any(_holds(walk, each, value, field) for each in any_of):
         yield invalid_value(field, "", f'"{shown}" must validate at least one schema (anyOf)')
     if one_of and sum(_holds(walk, each, value, field) for each in one_of) != 1:
@@ -189,11 +188,12 @@ def _property(before: Any, name: str, field: str) -> Any:
     return before.get(name, _UNKNOWN)
 
 
-def _by_keys(schema: Object, before: Any) -> dict[bytes, Any]:
-    """The items of a list as it was before, by their keys; only those of lists that are maps are known again."""
-    if schema.get("x-kubernetes-list-type") != "map" or not isinstance(before, list):
-        return {}
-    return {identity(keys_of(schema, each)): each for each in before}
+def past_items(schema: Object, before: Any, unknown: Any) -> Callable[[Any], Any]:
+    """Return how to find an item as it was before, by its keys; only those of lists that are maps are known again."""
+    if schema.get(_LIST_TYPE) != "map" or not isinstance(before, list):
+        return lambda item: unknown
+    earlier = {identity(keys_of(schema, each)): each for each in before}
+    return lambda item: earlier.get(identity(keys_of(schema, item)), unknown)
 
 
 def _type_name(value: Any) -> str:
@@ -210,10 +210,6 @@ def _is_of_type(found: str, value: Any, wanted: str) -> bool:
     return found in wanted.split(",") or (found == "integer" and wanted == "number")
 
 
-def _is_same(value: Any, other: Any) -> bool:
-    return type(value) is type(other) and bool(value == other)
-
-
 def _below(field: str, name: str) -> str:
     return f"{field}.{name}" if field else name
 
@@ -221,11 +217,6 @@ def _below(field: str, name: str) -> str:
 def _number(schema: Object, name: str) -> int | float | None:
     found = schema.get(name)
     return found if isinstance(found, int | float) and not isinstance(found, bool) else None
-
-
-def _schemas(schema: Object, name: str) -> list[Object]:
-    found = schema.get(name)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 _BY_TYPE: Final[dict[str, Callable[[_Walk, Object, Any, str, Any], Iterator[Cause]]]] = {
@@ -239,28 +230,31 @@ _BY_TYPE: Final[dict[str, Callable[[_Walk, Object, Any, str, Any], Iterator[Caus
 
 def repetitions(schema: Any, value: Any, field: str = "") -> Iterator[Cause]:
     """Complain of everything that a set or a map has more than once; of the second time alone, as upstream does."""
-    if not isinstance(schema, dict):
-        return
-    if isinstance(value, dict):
-        properties, additional = schema.get("properties"), schema.get("additionalProperties")
-        for name, each in value.items():
-            if isinstance(each, dict | list):
-                if isinstance(properties, dict) and name in properties:
-                    yield from repetitions(properties[name], each, f"{field}.{name}" if field else name)
-                else:
-                    yield from repetitions(additional, each, f"{field}[{name}]")
-    elif isinstance(value, list):
-        yield from _of_list(schema, value, field)
+    if isinstance(schema, dict) and isinstance(value, dict | list):
+        if isinstance(value, list):
+            yield from _of_list(schema, value, field)
+        for _, each, below, where in members(schema, value, field):
+            yield from repetitions(below, each, where)
+
+
+def members(schema: Object, value: Any, field: str) -> Iterator[tuple[str | int, Any, Any, str]]:
+    """Yield what is in a value: its name or place there, itself, its schema, and the field that it is."""
+    if isinstance(value, list):
         for index, each in enumerate(value):
-            if isinstance(each, dict | list):
-                yield from repetitions(schema.get("items"), each, f"{field}[{index}]")
+            yield index, each, schema.get("items"), f"{field}[{index}]"
+    elif isinstance(value, dict):
+        properties = reading.mapping(schema, "properties")
+        for name, each in value.items():
+            if name in properties:
+                yield name, each, properties[name], _below(field, name)
+            else:
+                yield name, each, schema.get("additionalProperties"), f"{field}[{name}]"
 
 
 def keys_of(schema: Object, item: Any) -> Object:
     """Return the keys by which an item of a list that is a map goes."""
-    names = schema.get("x-kubernetes-list-map-keys")
-    listed = names if isinstance(names, list) else []
-    return {name: item[name] for name in listed if name in item} if isinstance(item, dict) else {}
+    names = reading.texts(schema, "x-kubernetes-list-map-keys")
+    return {name: item[name] for name in names if name in item} if isinstance(item, dict) else {}
 
 
 def identity(value: Any) -> bytes:

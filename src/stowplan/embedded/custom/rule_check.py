@@ -1,25 +1,25 @@
 """Asks the rules of a schema (`x-kubernetes-validations`) of an object, on every level of it, in upstream's words.
 
 A rule that reads `oldSelf` is asked of values that were there before: properties, entries of maps, and items of lists
-that are maps. A value that does not change may go on breaking the other rules.
+that are maps. A value that does not change may go on breaking the other rules. Imported when the first rule is met, as
+the CEL library is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from stowplan.embedded.custom import object_validation, rule_values
+from stowplan.cel.environment import ExpressionError
+from stowplan.embedded.custom import object_validation, rule_values, rules
 from stowplan.embedded.custom.causes import bounded, duplicate, forbidden, invalid, invalid_value, required
+from stowplan.embedded.custom.rules import Expression, NotEvaluatedError
+from stowplan.embedded.custom.structure import RULES, has_rules
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import Cause
 from stowplan.embedded.objects.resource import Object
 
-if TYPE_CHECKING:
-    from stowplan.embedded.custom.rules import Expression
-
-RULES: Final = "x-kubernetes-validations"
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _LONGEST_MESSAGE: Final = 5 * 1024
 
@@ -28,18 +28,8 @@ class _OutOfBudgetError(Exception):
     pass
 
 
-def has_rules(schema: Any) -> bool:
-    """Say whether a schema has rules on any level."""
-    if not isinstance(schema, dict):
-        return False
-    below = [schema.get("items"), schema.get("additionalProperties"), *reading.mapping(schema, "properties").values()]
-    return bool(schema.get(RULES)) or any(map(has_rules, below))
-
-
 def problems(schema: Object, obj: Object, before: Object | None, most_cost: int = 0) -> list[Cause]:
     """List the rules that an object breaks."""
-    from stowplan.embedded.custom import rules
-
     walk = _Walk(most_cost or rules.MOST_COST)
     try:
         return bounded(walk.check(schema, obj, before, "", is_root=True))
@@ -64,35 +54,16 @@ class _Walk:
             for cause in self._rules(schema, value, before, field, is_root):
                 self.found.append(cause)
                 yield cause
-        if isinstance(value, list):
-            yield from self._items(schema, value, before, field)
-        elif isinstance(value, dict):
-            yield from self._properties(schema, value, before, field)
+        past = object_validation.past_items(schema, before, None)
+        earlier = before if isinstance(before, dict) else {}
+        for name, each, below, where in object_validation.members(schema, value, field):
+            known = past(each) if isinstance(value, list) else earlier.get(name)
+            yield from self.check(below, each, known, where)
 
     def _is_concerned(self, schema: Object) -> bool:
         if id(schema) not in self._has_rules:
             self._has_rules[id(schema)] = has_rules(schema)
         return self._has_rules[id(schema)]
-
-    def _items(self, schema: Object, value: list[Any], before: Any, field: str) -> Iterator[Cause]:
-        earlier: dict[bytes, Any] = {}
-        if schema.get("x-kubernetes-list-type") == "map" and isinstance(before, list):
-            earlier = {object_validation.identity(object_validation.keys_of(schema, each)): each for each in before}
-        for index, each in enumerate(value):
-            known = (
-                earlier.get(object_validation.identity(object_validation.keys_of(schema, each))) if earlier else None
-            )
-            yield from self.check(schema.get("items"), each, known, f"{field}[{index}]")
-
-    def _properties(self, schema: Object, value: Object, before: Any, field: str) -> Iterator[Cause]:
-        properties, additional = reading.mapping(schema, "properties"), schema.get("additionalProperties")
-        earlier = before if isinstance(before, dict) else {}
-        for name, each in value.items():
-            if name in properties:
-                below = f"{field}.{name}" if field else name
-                yield from self.check(properties[name], each, earlier.get(name), below)
-            elif isinstance(additional, dict):
-                yield from self.check(additional, each, earlier.get(name), f"{field}[{name}]")
 
     def _rules(self, schema: Object, value: Any, before: Any, field: str, is_root: bool) -> Iterator[Cause]:
         self.field, self.type = field, str(schema.get("type", ""))
@@ -117,9 +88,6 @@ class _Walk:
                 yield _complaint(schema, rule, value, field, message)
 
     def _expression(self, schema: Object, rule: Object, key: str, before: Any, is_root: bool) -> Expression | None:
-        from stowplan.cel.environment import ExpressionError
-        from stowplan.embedded.custom import rules
-
         old = "plain"
         if rule.get("optionalOldSelf") is True:
             old = "none" if before is None else "some"
@@ -127,14 +95,12 @@ class _Walk:
         if known not in self._expressions:
             # Why one cannot be asked was said when the definition was stored.
             self._expressions[known] = None
-            with suppress(ExpressionError, rules.NotEvaluatedError):
+            with suppress(ExpressionError, NotEvaluatedError):
                 self._expressions[known] = rules.compiled(schema, reading.text(rule, key), old, is_root=is_root)
         return self._expressions[known]
 
     def _ask(self, expression: Expression, seen: Object, size: tuple[int, int]) -> bool | str:
         """Say whether a rule holds; a string says why it fails to tell. One that cannot be asked refuses nothing."""
-        from stowplan.embedded.custom.rules import NotEvaluatedError
-
         try:
             answer = self._evaluate(expression, seen, size)
         except NotEvaluatedError:
@@ -149,8 +115,6 @@ class _Walk:
 
     def _message(self, schema: Object, rule: Object, seen: Object, before: Any, is_root: bool) -> str:
         """What the rule's own expression says of a value that breaks it; nothing if it has none, or it fails."""
-        from stowplan.embedded.custom.rules import NotEvaluatedError
-
         if not reading.text(rule, "messageExpression"):
             return ""
         expression = self._expression(schema, rule, "messageExpression", before, is_root)
@@ -164,9 +128,6 @@ class _Walk:
         return "" if "\n" in words or len(words.encode()) > _LONGEST_MESSAGE else words
 
     def _evaluate(self, expression: Expression, seen: Object, size: tuple[int, int]) -> Any:
-        from stowplan.cel.environment import ExpressionError
-        from stowplan.embedded.custom import rules
-
         self._cost_left -= expression.cost(*size)
         if self._cost_left < 0:
             raise _OutOfBudgetError

@@ -27,33 +27,18 @@ _MOST_WEIGHT: Final = 100_000
 def of_network() -> list[Function]:
     """Return all of them. Those of features that are off are there too."""
     return [
-        Function("ip", False, ("string",), "carrier", _ip),
+        Function("ip", False, ("string",), "carrier", lambda text: {IP: str(_parse_ip(text))}),
         Function("isIP", False, ("string",), "bool", _is(_parse_ip)),
         Function("ip.isCanonical", False, ("string",), "bool", lambda text: str(_parse_ip(text)) == text),
-        Function("family", True, ("dyn",), "int", _of_ip("family", lambda address: address.version)),
-        Function("isUnspecified", True, ("dyn",), "bool", _of_ip("isUnspecified", lambda each: each.is_unspecified)),
-        Function("isLoopback", True, ("dyn",), "bool", _of_ip("isLoopback", lambda each: each.is_loopback)),
-        Function(
-            "isLinkLocalMulticast", True, ("dyn",), "bool", _of_ip("isLinkLocalMulticast", _is_link_local_multicast)
-        ),
-        Function(
-            "isLinkLocalUnicast", True, ("dyn",), "bool", _of_ip("isLinkLocalUnicast", lambda each: each.is_link_local)
-        ),
-        Function("isGlobalUnicast", True, ("dyn",), "bool", _of_ip("isGlobalUnicast", _is_global_unicast)),
-        Function("cidr", False, ("string",), "carrier", _cidr),
+        Function("cidr", False, ("string",), "carrier", lambda text: {CIDR: str(_parse_cidr(text))}),
         Function("isCIDR", False, ("string",), "bool", _is(_parse_cidr)),
         Function("containsIP", True, ("dyn", "dyn"), "bool", _contains_ip),
         Function("containsCIDR", True, ("dyn", "dyn"), "bool", _contains_cidr),
-        Function("masked", True, ("dyn",), "carrier", lambda value: {CIDR: str(_network(value, "masked"))}),
-        Function("prefixLength", True, ("dyn",), "int", lambda value: _network(value, "prefixLength").prefixlen),
         Function("url", False, ("string",), "carrier", _url),
         Function("isURL", False, ("string",), "bool", _is(_url)),
-        Function("getScheme", True, ("dyn",), "string", _of_url("getScheme", lambda url: url.scheme)),
-        Function("getHost", True, ("dyn",), "string", _of_url("getHost", lambda url: url.netloc.rpartition("@")[2])),
-        Function("getHostname", True, ("dyn",), "string", _of_url("getHostname", lambda url: url.hostname or "")),
-        Function("getPort", True, ("dyn",), "string", _of_url("getPort", lambda url: str(url.port or ""))),
-        Function("getEscapedPath", True, ("dyn",), "string", _of_url("getEscapedPath", lambda url: url.path)),
-        Function("getQuery", True, ("dyn",), "dyn", _of_url("getQuery", lambda url: parse_qs(url.query, True))),
+        *(Function(name, True, ("dyn",), kind, _of(IP, name, answer)) for name, kind, answer in _OF_IP),
+        *(Function(name, True, ("dyn",), kind, _of(CIDR, name, answer)) for name, kind, answer in _OF_CIDR),
+        *(Function(name, True, ("dyn",), kind, _of(URL, name, answer)) for name, kind, answer in _OF_URL),
     ]
 
 
@@ -87,19 +72,13 @@ def _parse_cidr(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
     return ipaddress.ip_interface(text)
 
 
-def _ip(value: Any) -> Carrier:
-    return {IP: str(_parse_ip(value))}
+def _of(carried: str, name: str, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Make a function of what one of the others made: an address, a range or a URL."""
 
-
-def _cidr(text: str) -> Carrier:
-    return {CIDR: str(_parse_cidr(text))}
-
-
-def _of_ip(name: str, answer: Callable[[_Address], Any]) -> Callable[[Any], Any]:
     def ask(value: Any) -> Any:
-        if not isinstance(value, dict) or IP not in value:
+        if not isinstance(value, dict) or carried not in value:
             raise NoOverloadError(name, value)
-        return answer(ipaddress.ip_address(value[IP]))
+        return answer(_READ[carried](value[carried]))
 
     return ask
 
@@ -115,9 +94,8 @@ def _is_global_unicast(address: _Address) -> bool:
 
 
 def _network(value: Any, name: str) -> _Network:
-    if not isinstance(value, dict) or CIDR not in value:
-        raise NoOverloadError(name, value)
-    return ipaddress.ip_interface(value[CIDR]).network
+    found: _Network = _of(CIDR, name, lambda network: network)(value)
+    return found
 
 
 def _contains_ip(value: Any, wanted: Any) -> bool:
@@ -141,13 +119,33 @@ def _url(text: str) -> Carrier:
     return {URL: text if port is None or port >= 0 else ""}
 
 
-def _of_url(name: str, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def ask(value: Any) -> Any:
-        if not isinstance(value, dict) or URL not in value:
-            raise NoOverloadError(name, value)
-        return answer(urlsplit(value[URL]))
-
-    return ask
+_READ: Final[dict[str, Callable[[str], Any]]] = {
+    IP: ipaddress.ip_address,
+    CIDR: lambda text: ipaddress.ip_interface(text).network,
+    URL: urlsplit,
+}
+#: Functions of addresses, of ranges and of URLs: their name, the type of the answer, and the answer.
+_Functions = tuple[tuple[str, str, Callable[[Any], Any]], ...]
+_OF_IP: Final[_Functions] = (
+    ("family", "int", lambda address: address.version),
+    ("isUnspecified", "bool", lambda address: address.is_unspecified),
+    ("isLoopback", "bool", lambda address: address.is_loopback),
+    ("isLinkLocalMulticast", "bool", _is_link_local_multicast),
+    ("isLinkLocalUnicast", "bool", lambda address: address.is_link_local),
+    ("isGlobalUnicast", "bool", _is_global_unicast),
+)
+_OF_CIDR: Final[_Functions] = (
+    ("masked", "carrier", lambda network: {CIDR: str(network)}),
+    ("prefixLength", "int", lambda network: network.prefixlen),
+)
+_OF_URL: Final[_Functions] = (
+    ("getScheme", "string", lambda url: url.scheme),
+    ("getHost", "string", lambda url: url.netloc.rpartition("@")[2]),
+    ("getHostname", "string", lambda url: url.hostname or ""),
+    ("getPort", "string", lambda url: str(url.port or "")),
+    ("getEscapedPath", "string", lambda url: url.path),
+    ("getQuery", "dyn", lambda url: parse_qs(url.query, True)),
+)
 
 
 class PatternMeter:

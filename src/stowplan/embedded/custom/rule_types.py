@@ -20,7 +20,6 @@ from stowplan.embedded.custom import rule_values
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
-_VALUES: Final = ("self", "oldSelf")
 _MOST_ITEMS: Final = 10_000
 #: `self.?field` and `self[?"field"]`.
 _OPTIONAL: Final = ("_?._", "_[?_]")
@@ -114,7 +113,7 @@ class _Reader:
         """Return the schema of what a node yields; None if it is not known."""
         match node.does:
             case "" if node.name:
-                return scope.get(node.name, self._schema if node.name in _VALUES else None)
+                return scope.get(node.name, self._schema if node.name in ("self", "oldSelf") else None)
             case "select":
                 return self._select(node, self.read(node.parts[0], scope))
             case tree.LOOP:

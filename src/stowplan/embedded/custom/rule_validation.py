@@ -1,57 +1,41 @@
-"""What is wrong with the rules of a schema (`x-kubernetes-validations`), in upstream's words; they have to compile."""
+"""What is wrong with the rules of a schema (`x-kubernetes-validations`), in upstream's words; they have to compile.
+
+Imported when the first rule is met, as the CEL library is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from stowplan.cel.environment import ExpressionError
 from stowplan.embedded.custom.causes import invalid_value, required, spelled, unsupported
-from stowplan.embedded.custom.rule_check import RULES
+from stowplan.embedded.custom.rules import NotEvaluatedError, Typing, compiled
+from stowplan.embedded.custom.structure import RULES
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import Cause
 from stowplan.embedded.objects.json_path import keys
 from stowplan.embedded.objects.resource import Object
 
-if TYPE_CHECKING:
-    from stowplan.embedded.custom.rules import Typing
-
-
-#: Each takes two milliseconds to compile; definitions in use have a few dozen.
-MOST_RULES: Final = 1000
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _HTML: Final = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"))
 
 
 def faults(schema: Object, path: str, unrelated: str, *, is_object: bool) -> Iterator[Cause]:
     """Yield what is wrong with the rules of one schema; `unrelated` is the list within which values have no past."""
-    listed = reading.entries(schema, RULES)
-    if not listed:
-        return
-    from stowplan.embedded.custom.rules import Typing
-
     typing = Typing(schema, is_root=is_object)
-    for index, rule in enumerate(listed):
+    for index, rule in enumerate(reading.entries(schema, RULES)):
         where = f"{path}.{RULES}[{index}]"
         found = list(_form(schema, rule, where))
         yield from found or _meaning(typing, rule, where, unrelated)
 
 
-def count(schema: Any) -> int:
-    """Return how many rules a schema has, on all levels."""
-    if not isinstance(schema, dict):
-        return 0
-    below = [schema.get("items"), schema.get("additionalProperties"), *reading.mapping(schema, "properties").values()]
-    return len(reading.entries(schema, RULES)) + sum(map(count, below))
-
-
 def not_evaluated(schema: Any, path: str, *, is_object: bool) -> Iterator[str]:
     """Yield the rules of one schema that are sound, but are not evaluated, and why."""
     for index, rule in enumerate(reading.entries(schema, RULES)):
-        from stowplan.embedded.custom import rules
-
         try:
-            rules.compiled(schema, reading.text(rule, "rule"), _old(rule), is_root=is_object)
-        except rules.NotEvaluatedError as error:
+            compiled(schema, reading.text(rule, "rule"), _old(rule), is_root=is_object)
+        except NotEvaluatedError as error:
             yield f"{path}.{RULES}[{index}].rule is not evaluated here: {error}"
 
 
@@ -76,8 +60,6 @@ def _form(schema: Object, rule: Object, where: str) -> Iterator[Cause]:
 
 
 def _meaning(typing: Typing, rule: Object, where: str, unrelated: str) -> Iterator[Cause]:
-    from stowplan.cel.environment import ExpressionError
-
     shown = _shown(rule)
     uses_old = "oldSelf" in reading.text(rule, "rule")
     try:

@@ -63,13 +63,14 @@ class Expression:
     """A compiled rule or message."""
 
     program: Any
+    parsed: tree.Expr
     uses_old: bool
-    #: How deep loops are nested.
-    loops: int
     #: How long it is, and how many items its own lists have.
     length: int
     items: int
     meter: PatternMeter
+    #: How deep loops are nested.
+    loops: int
     #: How many loops there are around functions that go through lists, and around `join`; -1 if there is none.
     walks: int
     joins: int
@@ -118,18 +119,7 @@ def compiled(schema: Object, text: str, old: str = "plain", *, is_root: bool = F
     expression = _compiled(text, kind if kind in _BY_FORMAT else "", old)
     if rule_types.reads_times(schema, expression.parsed, text, is_root=is_root):
         raise NotEvaluatedError("it reads a date-time, a date or a duration inside an object or a list")
-    items = rule_types.items(expression.parsed)
-    return Expression(
-        expression.program,
-        expression.uses_old,
-        expression.loops,
-        len(text),
-        items,
-        _meter(kind if kind in _BY_FORMAT else ""),
-        rule_types.loops_around(expression.parsed, _WALKING),
-        rule_types.loops_around(expression.parsed, ("join",)),
-        rule_types.loops_around(expression.parsed, ("split",)) >= 0,
-    )
+    return expression
 
 
 def _steps(items: int, loops: int) -> int:
@@ -153,16 +143,8 @@ class Typing:
         return _make(rule_types.variables(self._schema, is_root=self._is_root), PatternMeter())
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    program: Any
-    parsed: tree.Expr
-    uses_old: bool
-    loops: int
-
-
 @lru_cache(maxsize=2048)
-def _compiled(text: str, kind: str, old: str) -> _Compiled:
+def _compiled(text: str, kind: str, old: str) -> Expression:
     if len(text) > _LONGEST:
         raise ExpressionError(
             f"compilation failed: ERROR: <input>:-1:0: expression code point size exceeds limit: "
@@ -179,7 +161,18 @@ def _compiled(text: str, kind: str, old: str) -> _Compiled:
     if found is not None:
         raise ExpressionError(f"compilation failed: {at(text, *found)}")
     uses_old = any(node.name == "oldSelf" for node in parsed.walk()) or (old != "plain" and "oldSelf" in text)
-    return _Compiled(program, parsed, uses_old, rule_types.loops(parsed))
+    return Expression(
+        program,
+        parsed,
+        uses_old,
+        len(text),
+        rule_types.items(parsed),
+        _meter(kind),
+        rule_types.loops(parsed),
+        walks=rule_types.loops_around(parsed, _WALKING),
+        joins=rule_types.loops_around(parsed, ("join",)),
+        splits=rule_types.loops_around(parsed, ("split",)) >= 0,
+    )
 
 
 @lru_cache(maxsize=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stowplan.embedded.custom import formats, object_validation, rule_validation, structure
+from stowplan.embedded.custom import object_validation, structure
 from stowplan.embedded.custom.causes import forbidden, invalid_value, required, unsupported
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import Cause
@@ -14,7 +14,6 @@ from stowplan.embedded.objects.resource import Object
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _MAP_TYPES: Final = ("atomic", "granular")
 _UNSUPPORTED: Final = ("$ref", "id", "additionalItems", "patternProperties", "definitions", "dependencies")
-_COMBINED: Final = ("allOf", "anyOf", "oneOf")
 #: What only the schema itself may say, not what it is combined with.
 _OF_STRUCTURE: Final = (
     *("description", "type", "title", "default", "nullable", "x-kubernetes-embedded-resource"),
@@ -42,22 +41,15 @@ def faults(schema: Object, path: str) -> Iterator[Cause]:
     yield from _below(schema, path, "", is_root=True)
 
 
-def unrecognized_formats(schema: Any) -> Iterator[str]:
-    """Yield the formats that are not checked, which is warned of."""
-    if not isinstance(schema, dict):
-        return
-    if formats.unrecognized(schema):
-        yield formats.unrecognized(schema)
-    for _, below in _parts(schema, ""):
-        yield from unrecognized_formats(below)
-
-
 def not_evaluated(schema: Any, path: str, *, is_root: bool = True) -> Iterator[str]:
     """Yield the rules that are not evaluated, which is warned of."""
     if not isinstance(schema, dict):
         return
-    is_object = is_root or schema.get("x-kubernetes-embedded-resource") is True
-    yield from rule_validation.not_evaluated(schema, path, is_object=is_object)
+    if schema.get(structure.RULES):
+        from stowplan.embedded.custom import rule_validation
+
+        is_object = is_root or schema.get("x-kubernetes-embedded-resource") is True
+        yield from rule_validation.not_evaluated(schema, path, is_object=is_object)
     for where, below in _parts(schema, path):
         yield from not_evaluated(below, where, is_root=False)
 
@@ -71,8 +63,11 @@ def _below(schema: Any, path: str, unrelated: str, *, is_root: bool = False) -> 
     yield from found
     if not found:
         yield from _default(schema, path)
-    is_object = is_root or schema.get("x-kubernetes-embedded-resource") is True
-    yield from rule_validation.faults(schema, path, unrelated, is_object=is_object)
+    if schema.get(structure.RULES):
+        from stowplan.embedded.custom import rule_validation
+
+        is_object = is_root or schema.get("x-kubernetes-embedded-resource") is True
+        yield from rule_validation.faults(schema, path, unrelated, is_object=is_object)
     is_related = schema.get("type") != "array" or schema.get("x-kubernetes-list-type") == "map"
     for where, below in _parts(schema, path):
         yield from _below(below, where, unrelated if is_related else unrelated or path)
@@ -146,7 +141,7 @@ def _default(schema: Object, path: str) -> Iterator[Cause]:
 
 def _combined(schema: Object, path: str) -> Iterator[Cause]:
     """Yield what schemas that are combined with this one say, and may not."""
-    for name in _COMBINED:
+    for name in ("allOf", "anyOf", "oneOf"):
         for index, nested in enumerate(reading.entries(schema, name)):
             # The usual way to say what is an integer or a string.
             allowed = "type" if schema.get(_INT_OR_STRING) is True and name != "oneOf" else ""

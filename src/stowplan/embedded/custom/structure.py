@@ -11,8 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
+RULES: Final = "x-kubernetes-validations"
 #: Every object has these, whatever its schema says.
 _ALWAYS: Final = frozenset(("apiVersion", "kind", "metadata"))
 #: How many levels of objects and lists an object or a definition may have.
@@ -60,12 +62,22 @@ def fill_in(schema: Object, obj: Object, most_bytes: int = MOST_FILLED_BYTES) ->
     return filling.bytes_left >= 0
 
 
+def levels(schema: Any) -> Iterator[Object]:
+    """Yield a schema and all below it: of properties, of entries of maps, of items."""
+    if isinstance(schema, dict):
+        yield schema
+        for below in (*_properties(schema).values(), schema.get("additionalProperties"), schema.get("items")):
+            yield from levels(below)
+
+
+def has_rules(schema: Any) -> bool:
+    """Say whether a schema has rules on any level."""
+    return any(each.get(RULES) for each in levels(schema))
+
+
 def costly_bytes(schema: Any) -> int:
     """Say how much JSON of a schema is defaults and choices, on all levels, which few values may cost much by."""
-    if not isinstance(schema, dict):
-        return 0
-    own = sum(len(msgspec.json.encode(schema[key])) for key in _COSTLY if key in schema)
-    return own + sum(map(costly_bytes, (schema.get("items"), _additional(schema), *_properties(schema).values())))
+    return sum(len(msgspec.json.encode(each[key])) for each in levels(schema) for key in _COSTLY if key in each)
 
 
 class _Filling:
@@ -88,7 +100,7 @@ class _Filling:
                 self.fill(_property(schema, key) or {}, each)
         elif isinstance(value, list):
             for each in value:
-                self.fill(_items(schema), each)
+                self.fill(reading.mapping(schema, "items"), each)
 
     def _defaults(self, schema: Object) -> list[tuple[str, Object, int]]:
         if id(schema) not in self._known:
@@ -114,7 +126,7 @@ def _unknown(schema: Object, value: Any, path: str, *, is_object: bool) -> Itera
             yield from _unknown(nested, each, field, is_object=nested.get(_IS_OBJECT) is True)
     elif isinstance(value, list):
         # Below a field that keeps everything and says no more, everything is kept as well.
-        items = schema if "items" not in schema and _keeps_unknown(schema) else _items(schema)
+        items = schema if "items" not in schema and _keeps_unknown(schema) else reading.mapping(schema, "items")
         for index, each in enumerate(value):
             yield from _unknown(items, each, f"{path}[{index}]", is_object=items.get(_IS_OBJECT) is True)
 
@@ -128,22 +140,12 @@ def _keeps_unknown(schema: Object) -> bool:
 
 
 def _properties(schema: Object) -> dict[str, Object]:
-    found = schema.get("properties")
-    return {key: each for key, each in found.items() if isinstance(each, dict)} if isinstance(found, dict) else {}
+    return {key: each for key, each in reading.mapping(schema, "properties").items() if isinstance(each, dict)}
 
 
 def _property(schema: Object, key: str) -> Object | None:
     """The schema of one property, and of one that only an entry of a map can be."""
-    named = schema.get("properties")
-    found = named.get(key) if isinstance(named, dict) else None
-    return found if isinstance(found, dict) else _additional(schema)
-
-
-def _additional(schema: Object) -> Object | None:
-    found = schema.get("additionalProperties")
+    found = reading.mapping(schema, "properties").get(key)
+    if not isinstance(found, dict):
+        found = schema.get("additionalProperties")
     return found if isinstance(found, dict) else None
-
-
-def _items(schema: Object) -> Object:
-    found = schema.get("items")
-    return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
 """The description of the API in OpenAPI: what kubectl looks into before it sends, and what `kubectl explain` shows.
 
-`schemas` describes the kinds that are served, `documents` writes that as version 3, `legacy` as version 2.
+`documents` describes the kinds that are served and writes that as version 3, `legacy` writes it as version 2.
 """

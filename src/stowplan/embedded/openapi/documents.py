@@ -1,19 +1,23 @@
-"""OpenAPI version 3: an index, and one document for each version of each group."""
+"""OpenAPI version 3: an index, and one document for each version of each group.
+
+`described` has the schemas: upstream's of the built-in kinds, those of their definitions of custom ones.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.custom.resource import schema_of
+from stowplan.embedded.custom.resource import CustomResource, schema_of
+from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.openapi import schemas
 from stowplan.embedded.requests.discovery import RELEASE
 from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
-from stowplan.embedded.types import structural
+from stowplan.embedded.types import release, structural
 
 _PATCHES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
 #: Not for custom resources.
@@ -30,6 +34,7 @@ _COLLECTION_ACTIONS: Final = {
     "post": ("post", "create", _ON_WRITE),
     "delete": ("deletecollection", "deletecollection", ("dryRun", "fieldSelector", "labelSelector")),
 }
+KIND: Final = "x-kubernetes-group-version-kind"
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
@@ -63,7 +68,7 @@ def _write(resources: tuple[Resource, ...]) -> bytes:
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": RELEASE},
         "paths": {path: item for resource in resources for path, item in _paths(resource).items()},
-        "components": {"schemas": schemas.described(resources)},
+        "components": {"schemas": described(resources)},
     }
     return _ENCODER.encode(content)
 
@@ -75,7 +80,7 @@ def _resources(catalogue: Catalogue, group: str, version: str) -> tuple[Resource
 def _hash(resources: tuple[Resource, ...]) -> str:
     told: list[Any] = [RELEASE]
     for resource in resources:
-        told.append([resource.plural, schemas.name_of(resource), resource.is_namespaced, schema_of(resource)])
+        told.append([resource.plural, name_of(resource), resource.is_namespaced, schema_of(resource)])
     return hashlib.sha256(_ENCODER.encode(told)).hexdigest().upper()
 
 
@@ -102,12 +107,12 @@ def _operations(resource: Resource, actions: dict[str, tuple[str, str, tuple[str
 
 def _operation(resource: Resource, action: str, queries: tuple[str, ...]) -> Object:
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    content = {"application/json": {"schema": {"$ref": f"{structural.REFERENCE}{schemas.name_of(resource)}"}}}
+    content = {"application/json": {"schema": {"$ref": f"{structural.REFERENCE}{name_of(resource)}"}}}
     operation: Object = {
         "parameters": [_parameter(name, "query") for name in queries],
         "responses": {"200": {"description": "OK", "content": content}},
         "x-kubernetes-action": action,
-        schemas.KIND: kind,
+        KIND: kind,
     }
     if action in ("post", "put"):
         operation["requestBody"] = {"content": content, "required": True}
@@ -119,3 +124,48 @@ def _operation(resource: Resource, action: str, queries: tuple[str, ...]) -> Obj
 
 def _parameter(name: str, place: str) -> Object:
     return {"name": name, "in": place, "required": place == "path", "schema": {"type": "string"}}
+
+
+def described(resources: Iterable[Resource]) -> dict[str, Object]:
+    """Describe the kinds of resources, and every type that they consist of, by name."""
+    found: dict[str, Object] = {}
+    waiting = []
+    for resource in resources:
+        waiting.append(release.OBJECT_META if resource.is_custom else name_of(resource))
+        if isinstance(resource, CustomResource):
+            found[name_of(resource)] = _custom(resource)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = release.openapi_schema(name)
+            waiting += _references(found[name])
+    return found
+
+
+def name_of(resource: Resource) -> str:
+    """The name under which documents describe the kind of a resource."""
+    schema = release.of_kind(resource)
+    if schema is not None:
+        return schema.name
+    return f"{'.'.join(reversed(resource.group.split('.')))}.{resource.version}.{resource.kind}"
+
+
+def _references(schema: Object) -> Iterator[str]:
+    if name := structural.referenced(schema):
+        yield name
+    for part in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(part, dict):
+            yield from _references(part)
+
+
+def _custom(resource: CustomResource) -> Object:
+    """What a definition says of a custom resource, and the fields that every object has."""
+    text = {"type": "string"}
+    metadata = {"allOf": [{"$ref": f"{structural.REFERENCE}{release.OBJECT_META}"}]}
+    schema = {"type": "object", **resource.schema}
+    fields = reading.mapping(schema, "properties")
+    return {
+        **schema,
+        "properties": {**fields, "apiVersion": text, "kind": text, "metadata": metadata},
+        KIND: [{"group": resource.group, "version": resource.version, "kind": resource.kind}],
+    }

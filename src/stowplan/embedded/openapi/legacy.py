@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.openapi import schemas
+from stowplan.embedded.openapi import documents
 from stowplan.embedded.requests.discovery import RELEASE
 from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
 from stowplan.embedded.types import structural
@@ -44,7 +44,7 @@ def protobuf(catalogue: Catalogue) -> bytes:
 
 @cache
 def _built_in() -> dict[str, Object]:
-    return {name: _converted(schema) for name, schema in schemas.described(BUILT_IN).items()}
+    return {name: _converted(schema) for name, schema in documents.described(BUILT_IN).items()}
 
 
 @cache
@@ -53,7 +53,7 @@ def _built_in_messages() -> bytes:
 
 
 def _custom(catalogue: Catalogue) -> dict[str, Object]:
-    found = schemas.described(catalogue.custom())
+    found = documents.described(catalogue.custom())
     return {name: _converted(schema) for name, schema in found.items() if name not in _built_in()}
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.protobuf import wire
-from stowplan.embedded.protobuf.wire import MalformedMessageError, Walk
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema, Wire
 from stowplan.model import json_values
@@ -34,6 +33,57 @@ _JSON_ONLY: Final = "io.k8s.apiextensions-apiserver."
 # Looked up once: each field of each message is asked for them.
 _STRUCT, _MAP, _LIST = JsonForm.STRUCT, JsonForm.MAP, JsonForm.LIST
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_FIXED_BYTES: Final = {_FIXED64: 8, _FIXED32: 4}
+_LONGEST_VARINT: Final = 10
+
+
+class MalformedMessageError(ValueError):
+    """The bytes are not a message."""
+
+
+class Walk:
+    """Goes through the messages of one body, and counts what it sees: the smallest field takes two bytes to send."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._seen = 0
+
+    def fields(self, message: bytes) -> Iterator[tuple[int, int | bytes]]:
+        """Each field's number and value; fixed-size numbers come as their bytes. Raise MalformedMessageError."""
+        position = 0
+        while position < len(message):
+            self._seen += 1
+            if self._seen > self._most:
+                raise MalformedMessageError(f"it has more than {self._most} fields: send less, or send it as JSON")
+            tag, position = _varint(message, position)
+            number, kind = tag >> 3, tag & 7
+            if kind == _VARINT:
+                value, position = _varint(message, position)
+                yield number, value
+                continue
+            if kind == _BYTES:
+                size, position = _varint(message, position)
+            elif kind in _FIXED_BYTES:
+                size = _FIXED_BYTES[kind]
+            else:
+                raise MalformedMessageError(f"field {number} has the unknown wire type {kind}")
+            if position + size > len(message):
+                raise MalformedMessageError(f"field {number} ends after the message does")
+            yield number, message[position : position + size]
+            position += size
+
+
+def _varint(message: bytes, position: int) -> tuple[int, int]:
+    value = 0
+    for index in range(_LONGEST_VARINT):
+        if position + index >= len(message):
+            break
+        byte = message[position + index]
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, position + index + 1
+    raise MalformedMessageError("a number does not end")
 
 
 def is_binary(body: bytes) -> bool:
@@ -108,7 +158,8 @@ def _bytes(raw: int | bytes) -> bytes:
 def _number(raw: int | bytes) -> int:
     if isinstance(raw, bytes):
         raise MalformedMessageError("a message or text is where a number should be")
-    return wire.signed(raw)
+    # Negative ones are sent as if 64 bits had no sign.
+    return raw - (1 << 64) if raw >= 1 << 63 else raw
 
 
 def _text(raw: int | bytes) -> str:
@@ -125,25 +176,15 @@ def _double(raw: int | bytes) -> float:
     return float(struct.unpack("<d", data)[0])
 
 
-def _moment(raw: int | bytes, walk: Walk) -> datetime | None:
+def _time(written: Callable[[datetime], str], raw: int | bytes, walk: Walk) -> str | None:
     parts = dict(walk.fields(_bytes(raw)))
     if not parts:
         return None
     seconds, nanoseconds = _number(parts.get(1, 0)), _number(parts.get(2, 0))
     try:
-        return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
+        return written(_EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000))
     except OverflowError:
         raise MalformedMessageError("a time is too far from now to be written") from None
-
-
-def _time(raw: int | bytes, walk: Walk) -> str | None:
-    moment = _moment(raw, walk)
-    return None if moment is None else format_time(moment)
-
-
-def _micro_time(raw: int | bytes, walk: Walk) -> str | None:
-    moment = _moment(raw, walk)
-    return None if moment is None else format_micro_time(moment)
 
 
 def _int_or_text(raw: int | bytes, walk: Walk) -> int | str:
@@ -181,7 +222,7 @@ _SMALL: Final[dict[JsonForm, Callable[[int | bytes, Walk], Any]]] = {
     JsonForm.ANY: _json,
     JsonForm.INT_OR_TEXT: _int_or_text,
     JsonForm.LIST: _items,
-    JsonForm.MICRO_TIME: _micro_time,
+    JsonForm.MICRO_TIME: partial(_time, format_micro_time),
     JsonForm.QUANTITY: _only_text,
-    JsonForm.TIME: _time,
+    JsonForm.TIME: partial(_time, format_time),
 }

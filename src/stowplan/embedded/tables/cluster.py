@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Columns, TableColumn, column, flag, number, value, wide
+from stowplan.embedded.tables.column import AGE, NAME, Columns, TableColumn, column, flag, number, shown, value, wide
 from stowplan.embedded.tables.wording import NONE, UNKNOWN, age_of, reference
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
@@ -81,11 +81,6 @@ def group_status(group: Object) -> str:
     return "Scheduled" if scheduled.get("status") == "True" else reading.text(scheduled, "reason") or "Unscheduled"
 
 
-def _amount(budget: Object, name: str) -> str:
-    amount = reading.at(budget, "spec", name)
-    return "N/A" if amount is None else str(amount)
-
-
 def _address(node: Object, kind: str) -> str:
     found = [each for each in reading.entries(node, "status", "addresses") if each.get("type") == kind]
     return reading.text(found[0], "address") if found else NONE
@@ -126,7 +121,6 @@ _EVENT: Final = (
     TableColumn("Name", NAME.read, format="name", priority=1),
 )
 _BINDING: Final = (
-    NAME,
     column("Role", lambda obj: reference(reading.mapping(obj, "roleRef"), "kind", "name")),
     AGE,
     wide("Users", lambda obj: subjects(obj, "User")),
@@ -136,7 +130,6 @@ _BINDING: Final = (
 
 COLUMNS: Final[Columns] = {
     "nodes": (
-        NAME,
         column("Status", node_status),
         column("Roles", node_roles),
         AGE,
@@ -147,49 +140,44 @@ COLUMNS: Final[Columns] = {
         value("Kernel-Version", "status.nodeInfo.kernelVersion", UNKNOWN, priority=1),
         value("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", UNKNOWN, priority=1),
     ),
-    "namespaces": (NAME, value("Status", "status.phase"), AGE),
+    "namespaces": (value("Status", "status.phase"), AGE),
     "events": _EVENT,
     "events.events.k8s.io": _EVENT,
-    "configmaps": (NAME, column("Data", _data_count), AGE),
-    "secrets": (NAME, value("Type", "type"), column("Data", _data_count), AGE),
-    "serviceaccounts": (NAME, AGE),
+    "configmaps": (column("Data", _data_count), AGE),
+    "secrets": (value("Type", "type"), column("Data", _data_count), AGE),
+    "serviceaccounts": (AGE,),
     "resourcequotas": (
-        NAME,
         column("Request", lambda obj: quota_use(obj, is_of_limits=False)),
         column("Limit", lambda obj: quota_use(obj, is_of_limits=True)),
         AGE,
     ),
     "poddisruptionbudgets.policy": (
-        NAME,
-        column("Min Available", lambda obj: _amount(obj, "minAvailable")),
-        column("Max Unavailable", lambda obj: _amount(obj, "maxUnavailable")),
+        shown("Min Available", "spec.minAvailable", "N/A"),
+        shown("Max Unavailable", "spec.maxUnavailable", "N/A"),
         number("Allowed Disruptions", "status.disruptionsAllowed"),
         AGE,
     ),
     "priorityclasses.scheduling.k8s.io": (
-        NAME,
         number("Value", "value"),
         flag("Global-Default", "globalDefault"),
         AGE,
         value("PreemptionPolicy", "preemptionPolicy"),
     ),
     "podgroups.scheduling.k8s.io": (
-        NAME,
         column("Policy", group_policy),
         value("Workload", "spec.podGroupTemplateRef.workload.workloadName", NONE),
         column("Status", group_status),
         AGE,
     ),
-    "workloads.scheduling.k8s.io": (NAME, AGE),
-    "leases.coordination.k8s.io": (NAME, value("Holder", "spec.holderIdentity"), AGE),
-    "runtimeclasses.node.k8s.io": (NAME, value("Handler", "handler"), AGE),
+    "workloads.scheduling.k8s.io": (AGE,),
+    "leases.coordination.k8s.io": (value("Holder", "spec.holderIdentity"), AGE),
+    "runtimeclasses.node.k8s.io": (value("Handler", "handler"), AGE),
     "clusterrolebindings.rbac.authorization.k8s.io": _BINDING,
     "rolebindings.rbac.authorization.k8s.io": _BINDING,
-    "deviceclasses.resource.k8s.io": (NAME, AGE),
-    "resourceclaims.resource.k8s.io": (NAME, column("State", claim_state), AGE),
-    "resourceclaimtemplates.resource.k8s.io": (NAME, AGE),
+    "deviceclasses.resource.k8s.io": (AGE,),
+    "resourceclaims.resource.k8s.io": (column("State", claim_state), AGE),
+    "resourceclaimtemplates.resource.k8s.io": (AGE,),
     "resourceslices.resource.k8s.io": (
-        NAME,
         value("Node", "spec.nodeName"),
         value("Driver", "spec.driver"),
         value("Pool", "spec.pool.name"),

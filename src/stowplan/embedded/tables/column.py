@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.wording import age_of
+from stowplan.embedded.tables.wording import age_of, labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class TableColumn:
     description: str = ""
 
 
-#: The columns of each resource, by its qualified name.
+#: The columns of each resource, by its qualified name; that of its own name comes first and is left out here.
 Columns = Mapping[str, tuple[TableColumn, ...]]
 
 
@@ -45,6 +45,23 @@ def value(name: str, path: str, absent: str = "", priority: int = 0) -> TableCol
     return TableColumn(name, lambda obj, now: reading.text(obj, *keys) or absent, priority=priority)
 
 
+def shown(name: str, path: str, absent: Any, say: Callable[[Any], Any] = str, type_: str = "string") -> TableColumn:
+    """Make a column of what is at a path, whatever that is, in the words of `say`."""
+    keys = path.split(".")
+
+    def read(obj: Object, now: datetime) -> Any:
+        found = reading.at(obj, *keys)
+        return absent if found is None else say(found)
+
+    return TableColumn(name, read, type_)
+
+
+def pairs(name: str, path: str, priority: int = 0) -> TableColumn:
+    """Make a column of the labels at a path, or of a selector that is written like them."""
+    keys = path.split(".")
+    return TableColumn(name, lambda obj, now: labels(reading.mapping(obj, *keys)), priority=priority)
+
+
 def number(name: str, path: str, type_: str = "integer") -> TableColumn:
     """Make a column of the whole number at a path; upstream declares some of them as text."""
     keys = path.split(".")
@@ -59,13 +76,7 @@ def count(name: str, path: str) -> TableColumn:
 
 def flag(name: str, path: str, *, absent: bool = False) -> TableColumn:
     """Make a column of whether something is said at a path."""
-    keys = path.split(".")
-
-    def read(obj: Object, now: datetime) -> bool:
-        found = reading.at(obj, *keys)
-        return absent if found is None else bool(found)
-
-    return TableColumn(name, read, "boolean")
+    return shown(name, path, absent, bool, "boolean")
 
 
 NAME: Final = TableColumn("Name", lambda obj, now: reading.text(obj, "metadata", "name"), format="name")

@@ -6,8 +6,8 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Columns, column, value, wide
-from stowplan.embedded.tables.wording import NONE, UNKNOWN, UNSET, first_few, labels, selector
+from stowplan.embedded.tables.column import AGE, Columns, column, pairs, value
+from stowplan.embedded.tables.wording import NONE, UNKNOWN, UNSET, first_few, selector
 
 _SHOWN: Final = 3
 
@@ -89,24 +89,21 @@ def _cluster_ip(service: Object) -> str:
 
 COLUMNS: Final[Columns] = {
     "services": (
-        NAME,
         value("Type", "spec.type"),
         column("Cluster-IP", _cluster_ip),
         column("External-IP", external_ip),
         column("Port(s)", service_ports),
         AGE,
-        wide("Selector", lambda obj: labels(reading.mapping(obj, "spec", "selector"))),
+        pairs("Selector", "spec.selector", priority=1),
     ),
-    "endpoints": (NAME, column("Endpoints", endpoint_addresses), AGE),
+    "endpoints": (column("Endpoints", endpoint_addresses), AGE),
     "endpointslices.discovery.k8s.io": (
-        NAME,
         value("AddressType", "addressType"),
         column("Ports", slice_ports),
         column("Endpoints", slice_addresses),
         AGE,
     ),
     "ingresses.networking.k8s.io": (
-        NAME,
         value("Class", "spec.ingressClassName", NONE),
         column("Hosts", ingress_hosts),
         column("Address", balancer_addresses),
@@ -114,13 +111,11 @@ COLUMNS: Final[Columns] = {
         AGE,
     ),
     "ingressclasses.networking.k8s.io": (
-        NAME,
         value("Controller", "spec.controller"),
         column("Parameters", class_parameters),
         AGE,
     ),
     "networkpolicies.networking.k8s.io": (
-        NAME,
         column("Pod-Selector", lambda obj: selector(reading.at(obj, "spec", "podSelector")) or NONE),
         AGE,
     ),

@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Columns, TableColumn, column, value, wide
+from stowplan.embedded.tables.column import AGE, Columns, TableColumn, column, value, wide
 from stowplan.embedded.tables.wording import NONE, age_of
 
 _ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
@@ -15,8 +15,12 @@ _ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "
 
 def ready(pod: Object) -> str:
     """Count ready containers; sidecars count, other init containers do not."""
-    total = len(reading.entries(pod, "spec", "containers")) + len(_sidecars(pod))
-    return f"{_ready_sidecars(pod) + _ready_containers(pod)}/{total}"
+    sidecars, tried = _sidecars(pod), _tried_init_statuses(pod)
+    started = [each for each in tried if each.get("name") in sidecars and each.get("started")]
+    count = sum(reading.is_true(each, "ready") for each in started)
+    if not _initialising(pod) or reading.has_condition(pod, "Initialized"):
+        count += sum(map(_is_running, reading.entries(pod, "status", "containerStatuses")))
+    return f"{count}/{len(reading.entries(pod, 'spec', 'containers')) + len(sidecars)}"
 
 
 def status(pod: Object) -> str:
@@ -129,18 +133,6 @@ def _sidecars(pod: Object) -> set[str]:
     return {reading.text(each, "name") for each in found if each.get("restartPolicy") == "Always"}
 
 
-def _ready_sidecars(pod: Object) -> int:
-    sidecars = _sidecars(pod)
-    started = [each for each in _tried_init_statuses(pod) if each.get("name") in sidecars and each.get("started")]
-    return sum(reading.is_true(each, "ready") for each in started)
-
-
-def _ready_containers(pod: Object) -> int:
-    if _initialising(pod) and not reading.has_condition(pod, "Initialized"):
-        return 0
-    return sum(_is_running(each) for each in reading.entries(pod, "status", "containerStatuses"))
-
-
 def _is_running(container: Object) -> bool:
     state = reading.mapping(container, "state")
     return reading.is_true(container, "ready") and isinstance(state.get("running"), dict)
@@ -153,7 +145,6 @@ def _ip(pod: Object) -> str:
 
 COLUMNS: Final[Columns] = {
     "pods": (
-        NAME,
         column("Ready", ready),
         column("Status", status),
         TableColumn("Restarts", restarts),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Columns, TableColumn, column, count, number, value
+from stowplan.embedded.tables.column import AGE, Columns, TableColumn, column, count, number, shown, value
 from stowplan.embedded.tables.wording import NONE, UNSET, human, reference, selector
 
 _AVAILABLE: Final = "Available"
@@ -41,11 +41,6 @@ def is_dangling(schema: Object) -> str:
     return reading.text(reading.condition(schema, "Dangling") or {}, "status") or "?"
 
 
-def requested_duration(request: Object) -> str:
-    seconds = reading.at(request, "spec", "expirationSeconds")
-    return NONE if seconds is None else human(timedelta(seconds=seconds))
-
-
 def request_state(request: Object) -> str:
     kinds = {each.get("type") for each in reading.entries(request, "status", "conditions")}
     words = ["Denied" if "Denied" in kinds else "Approved" if "Approved" in kinds else "Pending"]
@@ -69,49 +64,39 @@ def _resource(reference: Object) -> str:
     return (f"{plural}.{group}" if group else plural).lower()
 
 
-def _limit(name: str, *path: str) -> TableColumn:
+def _limit(name: str, path: str) -> TableColumn:
     """Make a column of what a priority level limits, if it does."""
-
-    def read(level: Object) -> Any:
-        found = reading.at(level, "spec", "limited", *path)
-        return NONE if found is None else found
-
-    return column(name, read, "integer")
+    return shown(name, f"spec.limited.{path}", NONE, int, "integer")
 
 
-_WEBHOOKS: Final = (NAME, count("Webhooks", "webhooks"), AGE)
+_WEBHOOKS: Final = (count("Webhooks", "webhooks"), AGE)
 _PARAMETER_KIND: Final = column("ParamKind", parameter_kind)
-_POLICY_BINDING: Final = (NAME, value("PolicyName", "spec.policyName"), column("ParamRef", parameter), AGE)
-_QUEUING: Final = ("limitResponse", "queuing")
+_POLICY_BINDING: Final = (value("PolicyName", "spec.policyName"), column("ParamRef", parameter), AGE)
 
 COLUMNS: Final[Columns] = {
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
     "mutatingadmissionpolicies.admissionregistration.k8s.io": (
-        NAME,
         count("Mutations", "spec.mutations"),
         _PARAMETER_KIND,
         AGE,
     ),
     "validatingadmissionpolicies.admissionregistration.k8s.io": (
-        NAME,
         count("Validations", "spec.validations"),
         _PARAMETER_KIND,
         AGE,
     ),
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _POLICY_BINDING,
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": _POLICY_BINDING,
-    "apiservices.apiregistration.k8s.io": (NAME, column("Service", service), column(_AVAILABLE, availability), AGE),
+    "apiservices.apiregistration.k8s.io": (column("Service", service), column(_AVAILABLE, availability), AGE),
     "certificatesigningrequests.certificates.k8s.io": (
-        NAME,
         AGE,
         value("SignerName", "spec.signerName", NONE),
         value("Requestor", "spec.username"),
-        column("RequestedDuration", requested_duration),
+        shown("RequestedDuration", "spec.expirationSeconds", NONE, lambda seconds: human(timedelta(seconds=seconds))),
         column("Condition", request_state),
     ),
     "flowschemas.flowcontrol.apiserver.k8s.io": (
-        NAME,
         value("PriorityLevel", "spec.priorityLevelConfiguration.name"),
         number("MatchingPrecedence", "spec.matchingPrecedence"),
         value("DistinguisherMethod", "spec.distinguisherMethod.type", NONE),
@@ -119,17 +104,15 @@ COLUMNS: Final[Columns] = {
         column("MissingPL", is_dangling),
     ),
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": (
-        NAME,
         value("Type", "spec.type"),
         _limit("NominalConcurrencyShares", "nominalConcurrencyShares"),
-        _limit("Queues", *_QUEUING, "queues"),
-        _limit("HandSize", *_QUEUING, "handSize"),
-        _limit("QueueLengthLimit", *_QUEUING, "queueLengthLimit"),
+        _limit("Queues", "limitResponse.queuing.queues"),
+        _limit("HandSize", "limitResponse.queuing.handSize"),
+        _limit("QueueLengthLimit", "limitResponse.queuing.queueLengthLimit"),
         AGE,
     ),
-    "ipaddresses.networking.k8s.io": (NAME, column("ParentRef", parent)),
+    "ipaddresses.networking.k8s.io": (column("ParentRef", parent),),
     "servicecidrs.networking.k8s.io": (
-        NAME,
         column("CIDRs", lambda obj: ",".join(reading.texts(obj, "spec", "cidrs"))),
         AGE,
     ),

@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Columns, TableColumn, column, count, flag, value
+from stowplan.embedded.tables.column import AGE, Columns, TableColumn, column, count, flag, shown, value
 from stowplan.embedded.tables.wording import NONE, UNSET, reference
 
 _MODES: Final = {
@@ -26,7 +26,8 @@ def access_modes(obj: Object, part: str) -> str:
 
 def claim_capacity(claim: Object) -> str:
     """Say how large the volume of a claim is; a claim without one has no capacity yet."""
-    return _quantity(claim, "status", "capacity") if reading.text(claim, "spec", "volumeName") else ""
+    amount = reading.at(claim, "status", "capacity", "storage")
+    return str(amount or "0") if reading.text(claim, "spec", "volumeName") else ""
 
 
 def claim_modes(claim: Object) -> str:
@@ -40,11 +41,6 @@ def storage_class(obj: Object) -> str:
 
 def _phase(obj: Object) -> str:
     return "Terminating" if reading.is_deleted(obj) else reading.text(obj, "status", "phase")
-
-
-def _quantity(obj: Object, *path: str) -> str:
-    amount = reading.at(obj, *path, "storage")
-    return "0" if amount is None else str(amount)
 
 
 def _claim_of(volume: Object) -> str:
@@ -75,8 +71,7 @@ _VOLUME_MODE: Final = value("VolumeMode", "spec.volumeMode", UNSET, priority=1)
 
 COLUMNS: Final[Columns] = {
     "persistentvolumes": (
-        NAME,
-        column("Capacity", lambda obj: _quantity(obj, "spec", "capacity")),
+        shown("Capacity", "spec.capacity.storage", "0"),
         column("Access Modes", lambda obj: access_modes(obj, "spec")),
         value("Reclaim Policy", "spec.persistentVolumeReclaimPolicy"),
         column("Status", _phase),
@@ -88,7 +83,6 @@ COLUMNS: Final[Columns] = {
         _VOLUME_MODE,
     ),
     "persistentvolumeclaims": (
-        NAME,
         column("Status", _phase),
         value("Volume", "spec.volumeName"),
         column("Capacity", claim_capacity),
@@ -111,9 +105,8 @@ COLUMNS: Final[Columns] = {
         value("DriverName", "driverName"),
         AGE,
     ),
-    "csinodes.storage.k8s.io": (NAME, count("Drivers", "spec.drivers"), AGE),
+    "csinodes.storage.k8s.io": (count("Drivers", "spec.drivers"), AGE),
     "csidrivers.storage.k8s.io": (
-        NAME,
         flag("AttachRequired", "spec.attachRequired", absent=True),
         flag("PodInfoOnMount", "spec.podInfoOnMount"),
         flag("StorageCapacity", "spec.storageCapacity"),
@@ -123,7 +116,6 @@ COLUMNS: Final[Columns] = {
         AGE,
     ),
     "volumeattachments.storage.k8s.io": (
-        NAME,
         TableColumn("Attacher", lambda obj, now: reading.text(obj, "spec", "attacher"), format="name"),
         value("PV", "spec.source.persistentVolumeName"),
         value("Node", "spec.nodeName"),

@@ -26,7 +26,6 @@ _BUILT_IN: Final[Columns] = {
 }
 #: What is said of a whole row.
 _CONDITIONS: Final[dict[str, Callable[[Object], list[Object]]]] = {"pods": pods.conditions}
-_INCLUDED: Final = ("", "None", "Metadata", "Object")
 
 
 def as_table(resource: Resource, objects: Sequence[Object], now: datetime, include_object: str = "") -> Object:
@@ -52,14 +51,15 @@ def as_table(resource: Resource, objects: Sequence[Object], now: datetime, inclu
 
 def check_included(include_object: str) -> None:
     """Raise StatusError 400 if `includeObject` says nothing that is known."""
-    if include_object not in _INCLUDED:
+    if include_object not in ("", "None", "Metadata", "Object"):
         raise bad_request(f'unrecognized includeObject value: "{include_object}"; use None, Metadata or Object')
 
 
 def _columns(resource: Resource) -> tuple[TableColumn, ...]:
     if isinstance(resource, CustomResource):
         return NAME, *(_printed(each) for each in resource.printer_columns)
-    return _BUILT_IN.get(resource.qualified, (NAME, CREATED_AT))
+    found = _BUILT_IN.get(resource.qualified, (CREATED_AT,))
+    return found if any(column.name == NAME.name for column in found) else (NAME, *found)
 
 
 def _definition(column: TableColumn) -> Object:

@@ -7,7 +7,7 @@ from typing import Final
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
-from stowplan.embedded.tables.column import AGE, NAME, Columns, TableColumn, column, count, number, value, wide
+from stowplan.embedded.tables.column import AGE, Columns, TableColumn, column, count, number, pairs, shown, value, wide
 from stowplan.embedded.tables.wording import (
     NONE,
     UNKNOWN,
@@ -15,7 +15,6 @@ from stowplan.embedded.tables.wording import (
     age_of,
     first_few,
     human,
-    labels,
     moment_of,
     reference,
     selector,
@@ -103,18 +102,7 @@ def _selector(path: str = "spec.selector", absent: str = NONE) -> TableColumn:
     return wide("Selector", lambda obj: selector(reading.at(obj, *path.split("."))) or absent)
 
 
-def _is_suspended(cron_job: Object) -> str:
-    suspend = reading.at(cron_job, "spec", "suspend")
-    return UNSET if suspend is None else str(bool(suspend))
-
-
-def _min_pods(autoscaler: Object) -> str:
-    least = reading.at(autoscaler, "spec", "minReplicas")
-    return str(least) if isinstance(least, int) else UNSET
-
-
 _REPLICAS: Final = (
-    NAME,
     number("Desired", "spec.replicas"),
     number("Current", "status.replicas"),
     number("Ready", "status.readyReplicas"),
@@ -123,14 +111,13 @@ _REPLICAS: Final = (
 )
 
 COLUMNS: Final[Columns] = {
-    "scales.autoscaling": (NAME, number("Desired", "spec.replicas"), number("Available", "status.replicas"), AGE),
+    "scales.autoscaling": (number("Desired", "spec.replicas"), number("Available", "status.replicas"), AGE),
     "replicationcontrollers": (
         *_REPLICAS,
-        wide("Selector", lambda obj: labels(reading.mapping(obj, "spec", "selector"))),
+        pairs("Selector", "spec.selector", priority=1),
     ),
     "replicasets.apps": (*_REPLICAS, _selector()),
     "deployments.apps": (
-        NAME,
         column("Ready", _ready_of_replicas),
         number("Up-to-date", "status.updatedReplicas", "string"),
         number("Available", "status.availableReplicas", "string"),
@@ -138,28 +125,25 @@ COLUMNS: Final[Columns] = {
         *_containers(),
         _selector(absent=""),
     ),
-    "statefulsets.apps": (NAME, column("Ready", _ready_of_replicas), AGE, *_containers()),
+    "statefulsets.apps": (column("Ready", _ready_of_replicas), AGE, *_containers()),
     "daemonsets.apps": (
-        NAME,
         number("Desired", "status.desiredNumberScheduled"),
         number("Current", "status.currentNumberScheduled"),
         number("Ready", "status.numberReady"),
         number("Up-to-date", "status.updatedNumberScheduled"),
         number("Available", "status.numberAvailable"),
-        column("Node Selector", lambda obj: labels(reading.mapping(obj, "spec", "template", "spec", "nodeSelector"))),
+        pairs("Node Selector", "spec.template.spec.nodeSelector"),
         AGE,
         *_containers(),
         _selector(),
     ),
-    "controllerrevisions.apps": (NAME, column("Controller", controller), number("Revision", "revision", "string"), AGE),
+    "controllerrevisions.apps": (column("Controller", controller), number("Revision", "revision", "string"), AGE),
     "podtemplates": (
-        NAME,
         column("Containers", lambda obj: _listed(obj, "template", "name")),
         column("Images", lambda obj: _listed(obj, "template", "image")),
-        column("Pod Labels", lambda obj: labels(reading.mapping(obj, "template", "metadata", "labels"))),
+        pairs("Pod Labels", "template.metadata.labels"),
     ),
     "jobs.batch": (
-        NAME,
         column("Status", job_status),
         column("Completions", job_completions),
         TableColumn("Duration", job_duration),
@@ -168,10 +152,9 @@ COLUMNS: Final[Columns] = {
         _selector(),
     ),
     "cronjobs.batch": (
-        NAME,
         value("Schedule", "spec.schedule"),
         value("Timezone", "spec.timeZone", NONE),
-        column("Suspend", _is_suspended, "boolean"),
+        shown("Suspend", "spec.suspend", UNSET, type_="boolean"),
         count("Active", "status.active"),
         TableColumn("Last Schedule", last_schedule),
         AGE,
@@ -179,10 +162,9 @@ COLUMNS: Final[Columns] = {
         _selector("spec.jobTemplate.spec.selector"),
     ),
     "horizontalpodautoscalers.autoscaling": (
-        NAME,
         column("Reference", lambda obj: reference(reading.mapping(obj, "spec", "scaleTargetRef"), "kind", "name")),
         column("Targets", metrics),
-        column("MinPods", _min_pods),
+        shown("MinPods", "spec.minReplicas", UNSET),
         number("MaxPods", "spec.maxReplicas", "string"),
         number("Replicas", "status.currentReplicas", "string"),
         AGE,

@@ -99,6 +99,13 @@ def type_named(name: str, release: str = RELEASE) -> Schema:
     )
 
 
+@cache
+def choices(name: str, field: str, release: str = RELEASE) -> tuple[str, ...]:
+    """The values that a field of a type may have, or the items of a list, in upstream's order."""
+    schema = _definition(name, release).schema["properties"][field]
+    return tuple(schema.get("items", schema)["enum"])
+
+
 def object_meta(release: str = RELEASE) -> Schema:
     """The type of the metadata of any object."""
     return type_named(OBJECT_META, release)

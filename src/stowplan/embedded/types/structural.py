@@ -94,7 +94,6 @@ def _strategy(schema: Object) -> PatchStrategy:
     )
 
 
-_STRATEGIES: Final = {each.value: each for each in (PatchStrategy.MERGE, PatchStrategy.REPLACE)}
 _LIST_TYPES: Final = {each.value: each for each in ListType}
 #: By type and format.
 _PLAIN: Final[dict[tuple[str, str], Schema]] = {

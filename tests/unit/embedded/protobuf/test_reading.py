@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stowplan.embedded.protobuf import reading
-from stowplan.embedded.protobuf.wire import MalformedMessageError
+from stowplan.embedded.protobuf.reading import MalformedMessageError
 
 POD = (
     "azhzAAoJCgJ2MRIDUG9kEtUBCiEKAXASABoAIgAqADIAOABCCAiA4s+qBhAAWgYKAWESAWISmgEKCQoBdhIEEgIKABJVCgFjEgFpKgAyCgoAEAAYUCIA"

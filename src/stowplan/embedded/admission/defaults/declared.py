@@ -1,13 +1,153 @@
-"""Defaults that fields declare in their type, as `types` has them; filled in wherever there is a struct of theirs."""
+"""Defaults of fields, filled in wherever there is a struct of their type: those that `types` has, and those of Go code.
+
+Upstream writes the latter as functions, one for each type. What depends on more than its own field is in
+`by_resource`, `pods` and `workloads`.
+"""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema
+
+_MATCH_ALL: Final = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
+_WEBHOOK: Final = {"failurePolicy": "Fail", "timeoutSeconds": 10, "clientConfig": {}, **_MATCH_ALL}
+_FILE_MODE: Final = {"defaultMode": 0o644}
+_WHOLE: Final[Object] = {"spec": {}, "status": {}}
+_SET: Final = {"replicas": 1, "template": {}}
+#: By type, in whatever version. A default replaces what is empty too, unless the field is a pointer; each is a scalar,
+#: or a map of scalars.
+_BY_TYPE: Final[dict[str, Object]] = {
+    "admissionregistration.MatchResources": _MATCH_ALL,
+    "admissionregistration.MutatingAdmissionPolicy": {"spec": {}},
+    "admissionregistration.MutatingAdmissionPolicyBinding": {"spec": {}},
+    "admissionregistration.MutatingAdmissionPolicySpec": {"failurePolicy": "Fail"},
+    "admissionregistration.MutatingWebhook": {**_WEBHOOK, "reinvocationPolicy": "Never"},
+    "admissionregistration.NamedRuleWithOperations": {"scope": "*"},
+    "admissionregistration.RuleWithOperations": {"scope": "*"},
+    "admissionregistration.ServiceReference": {"port": 443},
+    "admissionregistration.ValidatingAdmissionPolicy": _WHOLE,
+    "admissionregistration.ValidatingAdmissionPolicyBinding": {"spec": {}},
+    "admissionregistration.ValidatingAdmissionPolicySpec": {"failurePolicy": "Fail"},
+    "admissionregistration.ValidatingWebhook": _WEBHOOK,
+    "apiextensions.CustomResourceDefinition": {"spec": {}},
+    "apiextensions.CustomResourceDefinitionSpec": {"names": {}, "conversion": {"strategy": "None"}},
+    "apiregistration.APIService": _WHOLE,
+    "apiregistration.ServiceReference": {"port": 443},
+    "apps.DaemonSet": _WHOLE,
+    "apps.DaemonSetSpec": {"template": {}, "revisionHistoryLimit": 10},
+    "apps.DaemonSetStatus": dict.fromkeys(
+        ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0
+    ),
+    "apps.Deployment": _WHOLE,
+    "apps.DeploymentSpec": {**_SET, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
+    "apps.ReplicaSet": _WHOLE,
+    "apps.ReplicaSetSpec": _SET,
+    "apps.ReplicaSetStatus": {"replicas": 0},
+    "apps.StatefulSet": _WHOLE,
+    "apps.StatefulSetPersistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+    "apps.StatefulSetSpec": {
+        **_SET,
+        "revisionHistoryLimit": 10,
+        "podManagementPolicy": "OrderedReady",
+        "persistentVolumeClaimRetentionPolicy": {},
+    },
+    "apps.StatefulSetStatus": {"replicas": 0, "availableReplicas": 0},
+    "batch.CronJob": _WHOLE,
+    "batch.CronJobSpec": {
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+        "jobTemplate": {},
+    },
+    "batch.Job": _WHOLE,
+    "batch.JobSpec": {"template": {}},
+    "batch.JobTemplateSpec": {"metadata": {}, "spec": {}},
+    "certificates.CertificateSigningRequest": {"status": {}},
+    "core.ConfigMapVolumeSource": _FILE_MODE,
+    "core.Container": {
+        "resources": {},
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    },
+    "core.DownwardAPIVolumeSource": _FILE_MODE,
+    "core.EndpointPort": {"protocol": "TCP"},
+    "core.Event": {"involvedObject": {}, "source": {}, "reportingComponent": "", "reportingInstance": ""},
+    "core.HTTPGetAction": {"path": "/", "scheme": "HTTP"},
+    "core.HostPathVolumeSource": {"type": ""},
+    "core.LimitRange": {"spec": {}},
+    "core.Namespace": {"spec": {}, "status": {"phase": "Active"}},
+    "core.Node": _WHOLE,
+    "core.ObjectFieldSelector": {"apiVersion": "v1"},
+    "core.PersistentVolume": {"spec": {}, "status": {"phase": "Pending"}},
+    "core.PersistentVolumeClaim": {"spec": {}, "status": {"phase": "Pending"}},
+    "core.PersistentVolumeClaimSpec": {"volumeMode": "Filesystem"},
+    "core.PersistentVolumeClaimTemplate": {"metadata": {}, "spec": {}},
+    "core.PersistentVolumeSpec": {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
+    "core.Pod": {"spec": {}},
+    "core.PodSpec": {
+        "restartPolicy": "Always",
+        "dnsPolicy": "ClusterFirst",
+        "schedulerName": "default-scheduler",
+        "terminationGracePeriodSeconds": 30,
+        "securityContext": {},
+    },
+    "core.PodTemplateSpec": {"metadata": {}, "spec": {}},
+    "core.Probe": {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
+    "core.ProjectedVolumeSource": _FILE_MODE,
+    "core.ReplicationController": _WHOLE,
+    "core.ReplicationControllerSpec": _SET,
+    "core.ReplicationControllerStatus": {"replicas": 0},
+    "core.ResourceQuota": _WHOLE,
+    "core.Secret": {"type": "Opaque"},
+    "core.SecretVolumeSource": _FILE_MODE,
+    "core.Service": _WHOLE,
+    "core.ServiceAccountTokenProjection": {"expirationSeconds": 3600},
+    "core.ServiceSpec": {"type": "ClusterIP", "sessionAffinity": "None"},
+    "core.ServiceStatus": {"loadBalancer": {}},
+    "discovery.EndpointPort": {"name": "", "protocol": "TCP"},
+    "flowcontrol.ExemptPriorityLevelConfiguration": {"nominalConcurrencyShares": 0, "lendablePercent": 0},
+    "flowcontrol.FlowSchema": _WHOLE,
+    "flowcontrol.FlowSchemaSpec": {"priorityLevelConfiguration": {}, "matchingPrecedence": 1000},
+    "flowcontrol.LimitedPriorityLevelConfiguration": {
+        "nominalConcurrencyShares": 30,
+        "lendablePercent": 0,
+        "limitResponse": {},
+    },
+    "flowcontrol.PriorityLevelConfiguration": _WHOLE,
+    "flowcontrol.PriorityLevelConfigurationReference": {"name": ""},
+    "flowcontrol.QueuingConfiguration": {"handSize": 8, "queues": 64, "queueLengthLimit": 50},
+    "networking.Ingress": {"status": {}},
+    "networking.IngressStatus": {"loadBalancer": {}},
+    "networking.IngressClass": {"spec": {}},
+    "networking.IngressClassParametersReference": {"scope": "Cluster"},
+    "networking.NetworkPolicy": {"spec": {}},
+    "networking.ServiceCIDR": {"status": {}},
+    "policy.PodDisruptionBudget": _WHOLE,
+    "policy.PodDisruptionBudgetStatus": dict.fromkeys(
+        ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"), 0
+    ),
+    "rbac.ClusterRoleBinding": {"roleRef": {}},
+    "rbac.RoleBinding": {"roleRef": {}},
+    "rbac.RoleRef": {"apiGroup": "rbac.authorization.k8s.io"},
+    "resource.ResourceClaim": {"spec": {}},
+    "resource.ResourceClaimSpec": {"devices": {}},
+    "resource.ResourceClaimTemplate": {"spec": {}},
+    "resource.ResourceClaimTemplateSpec": {"metadata": {}, "spec": {}},
+    "scheduling.PriorityClass": {"value": 0},
+    "storage.CSIDriver": {"spec": {}},
+    "storage.CSIDriverSpec": {
+        "attachRequired": True,
+        "podInfoOnMount": False,
+        "storageCapacity": False,
+        "requiresRepublish": False,
+        "seLinuxMount": False,
+    },
+}
 
 
 def fill_declared(resource: Resource, obj: Object) -> None:
@@ -16,7 +156,7 @@ def fill_declared(resource: Resource, obj: Object) -> None:
 
 
 class _Declared(NamedTuple):
-    """A field of a struct that declares a default, or contains structs that do."""
+    """A field of a struct that has a default, or contains structs that do."""
 
     name: str
     default: Any
@@ -29,14 +169,14 @@ class _Declared(NamedTuple):
 def _fill(struct: Object, fields: tuple[_Declared, ...]) -> None:
     for name, default, is_pointer, is_list, below in fields:
         found = struct.get(name)
-        if default is not None:
-            if found is None or not (found or is_pointer):
-                struct[name] = default
-        elif found and is_list:
-            for item in found:
-                _fill(item, below)
-        elif found:
-            _fill(found, below)
+        if default is not None and (found is None or not (found or is_pointer)):
+            found = struct[name] = default.copy() if default.__class__ is dict else default
+        if below and found is not None:
+            if is_list:
+                for item in found:
+                    _fill(item, below)
+            else:
+                _fill(found, below)
 
 
 @cache
@@ -46,9 +186,39 @@ def _declared_by(api_version: str, kind: str) -> tuple[_Declared, ...]:
 
 
 def _declared(schema: Schema) -> tuple[_Declared, ...]:
+    group, _, kind = (".." + schema.name).split(".")[-3:]
+    ours = _BY_TYPE.get(f"{group}.{kind}", {})
     found = (
-        _Declared(name, field.default, field.is_pointer, field.form is JsonForm.LIST, _declared(field.items or field))
+        _Declared(
+            name,
+            ours.get(name, field.default),
+            field.is_pointer,
+            field.form is JsonForm.LIST,
+            _declared(field.items or field),
+        )
         for name, field in schema.fields.items()
         if field.form is not JsonForm.MAP
     )
     return tuple(each for each in found if each.default is not None or each.fields)
+
+
+def fill_missing(obj: Object, /, **defaults: Any) -> Object:
+    """Set the fields that are missing; return the object."""
+    for name, value in defaults.items():
+        obj.setdefault(name, value)
+    return obj
+
+
+def fill_empty(obj: Object, /, **defaults: Any) -> Object:
+    """Set the fields that are missing or empty; return the object."""
+    for name, value in defaults.items():
+        if not obj.get(name):
+            obj[name] = value
+    return obj
+
+
+def part(obj: Object, *path: str) -> Object:
+    """The part of an object at a path, made where it is missing."""
+    for name in path:
+        obj = obj.setdefault(name, {})
+    return obj

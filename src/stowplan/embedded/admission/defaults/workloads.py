@@ -6,9 +6,8 @@ import copy
 from typing import Final
 
 from stowplan.embedded.admission import shapes
-from stowplan.embedded.admission.defaults.cluster import complete_claim
-from stowplan.embedded.admission.defaults.filling import fill_empty, fill_missing, part
-from stowplan.embedded.admission.defaults.pods import complete_template
+from stowplan.embedded.admission.defaults.declared import fill_empty, fill_missing, part
+from stowplan.embedded.admission.defaults.pods import complete_spec
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
@@ -22,8 +21,6 @@ _OLD_JOB_NAME: Final = "job-name"
 _RETRIES: Final = 6
 #: As good as no limit, where each index has one of its own.
 _UNLIMITED: Final = 2**31 - 1
-_KEPT_REVISIONS: Final = 10
-_PROGRESS_SECONDS: Final = 600
 _TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 #: How fast an autoscaler goes up and down.
 _SCALING: Final[dict[str, Object]] = {
@@ -40,62 +37,44 @@ _SCALING: Final[dict[str, Object]] = {
 _SECOND: Final = built_in("autoscaling", "horizontalpodautoscalers", "v2")
 
 
+def complete_template(workload: Object) -> None:
+    """Fill in the template of a workload."""
+    complete_spec(workload["spec"]["template"]["spec"])
+
+
 def complete_deployment(deployment: Object) -> None:
     """Fill in a deployment: a quarter of its pods is replaced at a time."""
-    spec = _complete_set(deployment)
-    fill_missing(spec, revisionHistoryLimit=_KEPT_REVISIONS, progressDeadlineSeconds=_PROGRESS_SECONDS)
-    _complete_strategy(spec, "strategy", maxUnavailable="25%", maxSurge="25%")
-    part(deployment, "status")
-
-
-def complete_replica_set(replica_set: Object) -> None:
-    """Fill in a replica set."""
-    _complete_set(replica_set)
-    fill_missing(part(replica_set, "status"), replicas=0)
+    complete_template(deployment)
+    _complete_strategy(deployment["spec"], "strategy", maxUnavailable="25%", maxSurge="25%")
 
 
 def complete_replication_controller(controller: Object) -> None:
     """Fill in a replication controller: what it does not say, its template says."""
-    spec = _complete_set(controller)
-    labels = spec["template"]["metadata"].get("labels")
-    if labels:
-        fill_empty(spec, selector=dict(labels))
+    complete_template(controller)
+    if labels := controller["spec"]["template"]["metadata"].get("labels"):
+        fill_empty(controller["spec"], selector=dict(labels))
         fill_empty(controller["metadata"], labels=dict(labels))
-    fill_missing(part(controller, "status"), replicas=0)
 
 
 def complete_stateful_set(stateful_set: Object) -> None:
     """Fill in a stateful set: one pod after the other, claims outlive it."""
-    spec = _complete_set(stateful_set)
-    spec.setdefault("revisionHistoryLimit", _KEPT_REVISIONS)
-    fill_empty(spec, podManagementPolicy="OrderedReady")
-    _complete_strategy(spec, "updateStrategy", partition=0)
-    fill_empty(part(spec, "persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain")
-    for claim in spec.get("volumeClaimTemplates", ()):
+    complete_template(stateful_set)
+    _complete_strategy(stateful_set["spec"], "updateStrategy", partition=0)
+    for claim in stateful_set["spec"].get("volumeClaimTemplates", ()):
         claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
-        complete_claim(claim)
-    fill_missing(part(stateful_set, "status"), replicas=0, availableReplicas=0)
+        part(claim, "spec", "resources")
 
 
 def complete_daemon_set(daemon_set: Object) -> None:
     """Fill in a daemon set: one node at a time."""
-    spec = part(daemon_set, "spec")
-    complete_template(part(spec, "template"))
-    spec.setdefault("revisionHistoryLimit", _KEPT_REVISIONS)
-    _complete_strategy(spec, "updateStrategy", maxUnavailable=1, maxSurge=0)
+    complete_template(daemon_set)
+    _complete_strategy(daemon_set["spec"], "updateStrategy", maxUnavailable=1, maxSurge=0)
     part(daemon_set, "metadata", "annotations").setdefault(_TEMPLATE_GENERATION, "1")
-    fill_missing(
-        part(daemon_set, "status"),
-        currentNumberScheduled=0,
-        numberMisscheduled=0,
-        desiredNumberScheduled=0,
-        numberReady=0,
-    )
 
 
 def complete_job(job: Object) -> None:
     """Fill in a job."""
-    spec = part(job, "spec")
+    spec = job["spec"]
     if "parallelism" not in spec and "completions" not in spec:
         spec["completions"] = 1
     fill_missing(spec, parallelism=1, backoffLimit=_UNLIMITED if "backoffLimitPerIndex" in spec else _RETRIES)
@@ -105,11 +84,10 @@ def complete_job(job: Object) -> None:
     for rule in reading.entries(spec, "podFailurePolicy", "rules"):
         for condition in rule.get("onPodConditions", ()):
             fill_empty(condition, status="True")
-    complete_template(part(spec, "template"))
+    complete_template(job)
     # Upstream gives a new job the labels of its template, before those that are made for it.
     if labels := spec["template"]["metadata"].get("labels"):
         fill_empty(job["metadata"], labels=dict(labels))
-    part(job, "status")
 
 
 def select_own_pods(job: Object) -> None:
@@ -131,18 +109,7 @@ def select_own_pods(job: Object) -> None:
 
 def complete_cron_job(cron_job: Object) -> None:
     """Fill in a cron job; its jobs are filled in when they are made."""
-    spec = part(cron_job, "spec")
-    fill_empty(spec, concurrencyPolicy="Allow")
-    fill_missing(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
-    part(spec, "jobTemplate", "metadata")
-    complete_template(part(spec, "jobTemplate", "spec", "template"))
-    part(cron_job, "status")
-
-
-def _complete_set(workload: Object) -> Object:
-    spec = fill_missing(part(workload, "spec"), replicas=1)
-    complete_template(part(spec, "template"))
-    return spec
+    complete_template(cron_job["spec"]["jobTemplate"])
 
 
 def _complete_strategy(spec: Object, field: str, **rolling: int | str) -> None:

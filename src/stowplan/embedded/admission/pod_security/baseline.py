@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from stowplan.embedded.objects import reading
@@ -50,19 +50,16 @@ _HOOKS: Final = ("postStart", "preStop")
 
 def app_armor(pod: Object) -> Violation | None:
     """Profiles may be the default one or one of the node's, not none."""
-    spec, annotations = pod["spec"], pod["metadata"].get("annotations") or {}
-    parts = [spec, *containers(spec)]
-    types = [_type(part, "appArmorProfile") for part in parts]
-    bad = names(part for part, kind in zip(parts[1:], types[1:], strict=True) if kind not in (None, *_PROFILES))
+    annotations = pod["metadata"].get("annotations") or {}
     noted = sorted(
         f'{key}="{value}"'
         for key, value in annotations.items()
         if key.startswith(_APPARMOR_PREFIX) and not _is_good_note(value)
     )
-    values = [*sorted({kind for kind in types if kind not in (None, *_PROFILES)}), *noted]
+    by_fields, types = _bad_profiles(pod, "appArmorProfile")
+    values = [*types, *noted]
     if not values:
         return None
-    by_fields = setters(types[0] not in (None, *_PROFILES), bad)
     by_notes = [] if not noted else ["annotation" if len(noted) == 1 else "annotations"]
     who = " and ".join([*([by_fields] if by_fields else []), *by_notes])
     return Violation(
@@ -137,28 +134,22 @@ def masked_proc_mount(pod: Object) -> Violation | None:
 
 def selinux(pod: Object) -> Violation | None:
     """Only the types of containers, and neither user nor role."""
-    spec = pod["spec"]
-    said = [(part, inner(part, "seLinuxOptions") or {}) for part in (spec, *containers(spec))]
-    bad = [(part, options) for part, options in said if _is_bad_selinux(options)]
+    said = [inner(part, "seLinuxOptions") or {} for part in (pod["spec"], *containers(pod["spec"]))]
+    bad = [options for options in said if _is_bad_selinux(options)]
     if not bad:
         return None
-    types = sorted({options.get("type") or "" for _, options in bad} - {*_SELINUX_TYPES})
+    types = sorted({options.get("type") or "" for options in bad} - {*_SELINUX_TYPES})
     problems = [counted("type", types)] if types else []
-    problems += [f"{field} may not be set" for field in ("user", "role") if any(each.get(field) for _, each in bad)]
-    who = setters(bad[0][0] is spec, names(part for part, _ in bad if part is not spec))
+    problems += [f"{field} may not be set" for field in ("user", "role") if any(each.get(field) for each in bad)]
+    who = blamed(pod, lambda part: _is_bad_selinux(inner(part, "seLinuxOptions") or {}))
     return Violation("seLinuxOptions", f"{who} set forbidden securityContext.seLinuxOptions: {'; '.join(problems)}")
 
 
 def seccomp(pod: Object) -> Violation | None:
     """Profiles may be the default one or one of the node's, not none."""
-    spec = pod["spec"]
-    types = [(part, _type(part, "seccompProfile")) for part in (spec, *containers(spec))]
-    bad = [(part, kind) for part, kind in types if kind not in (None, *_PROFILES)]
-    if not bad:
-        return None
-    who = setters(bad[0][0] is spec, names(part for part, _ in bad if part is not spec))
-    values = quoted(sorted({str(kind) for _, kind in bad}))
-    return Violation("seccompProfile", f"{who} must not set securityContext.seccompProfile.type to {values}")
+    who, types = _bad_profiles(pod, "seccompProfile")
+    detail = f"{who} must not set securityContext.seccompProfile.type to {quoted(types)}"
+    return Violation("seccompProfile", detail) if who else None
 
 
 def sysctls(pod: Object) -> Violation | None:
@@ -168,17 +159,21 @@ def sysctls(pod: Object) -> Violation | None:
 
 
 def windows_host_process(pod: Object) -> Violation | None:
-    spec = pod["spec"]
-    bad = names(part for part in containers(spec) if inner(part, "windowsOptions", "hostProcess"))
-    who = setters(bool(inner(spec, "windowsOptions", "hostProcess")), bad)
+    who = blamed(pod, lambda part: inner(part, "windowsOptions", "hostProcess"))
     detail = f"{who} must not set securityContext.windowsOptions.hostProcess=true"
     return Violation("hostProcess", detail) if who else None
 
 
-def _type(part: Object, field: str) -> str | None:
-    """The type of a profile; None if there is none."""
-    profile = inner(part, field)
-    return None if profile is None else profile.get("type") or ""
+def _bad_profiles(pod: Object, field: str) -> tuple[str, list[str]]:
+    """Who names a profile of a type that is not allowed, and the types."""
+
+    def bad_type(part: Object) -> str | None:
+        profile = inner(part, field)
+        kind = None if profile is None else str(profile.get("type") or "")
+        return None if kind in _PROFILES else kind
+
+    found = {bad_type(part) for part in (pod["spec"], *containers(pod["spec"]))}
+    return blamed(pod, lambda part: bad_type(part) is not None), sorted(each for each in found if each is not None)
 
 
 def _is_good_note(value: str) -> bool:
@@ -238,6 +233,25 @@ def uses(found: list[str]) -> str:
     return "uses" if len(found) == 1 else "use"
 
 
-def setters(is_pod: bool, found: list[str]) -> str:
+def blamed(pod: Object, is_bad: Callable[[Object], Any]) -> str:
     """Who says something wrong: the pod, containers, or both."""
+    found = names(part for part in containers(pod["spec"]) if is_bad(part))
+    is_pod = is_bad(pod["spec"])
     return " and ".join([*(["pod"] if is_pod else []), *([counted("container", found)] if found else [])])
+
+
+#: In upstream's order.
+CHECKS: Final = (
+    app_armor,
+    capabilities,
+    host_namespaces,
+    host_paths,
+    host_ports,
+    probe_hosts,
+    privileged,
+    proc_mount,
+    selinux,
+    seccomp,
+    sysctls,
+    windows_host_process,
+)

@@ -8,13 +8,13 @@ from typing import Final
 from stowplan.embedded.admission.pod_security import baseline
 from stowplan.embedded.admission.pod_security.baseline import (
     Violation,
+    blamed,
     containers,
     counted,
     inner,
     names,
     plural,
     quoted,
-    setters,
     uses,
 )
 from stowplan.embedded.objects.resource import Object
@@ -76,22 +76,19 @@ def run_as_non_root(pod: Object) -> Violation | None:
     spec, reason = pod["spec"], "runAsNonRoot != true"
     if spec.get("hostUsers") is False:
         return None
-    whole = inner(spec, "runAsNonRoot")
-    said = [(part, inner(part, "runAsNonRoot")) for part in containers(spec)]
-    who = setters(whole is False, names(part for part, is_set in said if is_set is False))
+    who = blamed(pod, lambda part: inner(part, "runAsNonRoot") is False)
     if who:
         return Violation(reason, f"{who} must not set securityContext.runAsNonRoot=false")
-    silent = [] if whole else names(part for part, is_set in said if is_set is None)
+    is_told = inner(spec, "runAsNonRoot")
+    silent = [] if is_told else names(part for part in containers(spec) if inner(part, "runAsNonRoot") is None)
     detail = f"pod or {counted('container', silent)} must set securityContext.runAsNonRoot=true"
     return Violation(reason, detail) if silent else None
 
 
 def run_as_user(pod: Object) -> Violation | None:
-    spec = pod["spec"]
-    if spec.get("hostUsers") is False:
+    if pod["spec"].get("hostUsers") is False:
         return None
-    bad = names(part for part in containers(spec) if inner(part, "runAsUser") == 0)
-    who = setters(inner(spec, "runAsUser") == 0, bad)
+    who = blamed(pod, lambda part: inner(part, "runAsUser") == 0)
     return Violation("runAsUser=0", f"{who} must not set runAsUser=0") if who else None
 
 
@@ -114,32 +111,13 @@ def _is_windows(pod: Object) -> bool:
     return bool((pod["spec"].get("os") or {}).get("name") == "windows")
 
 
+#: What is stricter than the baseline comes once, in its own words.
+_REPLACED: Final = (baseline.capabilities, baseline.host_paths, baseline.proc_mount, baseline.seccomp)
 #: The checks of each standard in upstream's order, which is that of their messages.
 STANDARDS: Final[Mapping[str, tuple[Callable[[Object], Violation | None], ...]]] = {
-    "baseline": (
-        baseline.app_armor,
-        baseline.capabilities,
-        baseline.host_namespaces,
-        baseline.host_paths,
-        baseline.host_ports,
-        baseline.probe_hosts,
-        baseline.privileged,
-        baseline.proc_mount,
-        baseline.selinux,
-        baseline.seccomp,
-        baseline.sysctls,
-        baseline.windows_host_process,
-    ),
-    # What it is stricter about comes once, in its own words.
+    "baseline": baseline.CHECKS,
     "restricted": (
-        baseline.app_armor,
-        baseline.host_namespaces,
-        baseline.host_ports,
-        baseline.probe_hosts,
-        baseline.privileged,
-        baseline.selinux,
-        baseline.sysctls,
-        baseline.windows_host_process,
+        *(check for check in baseline.CHECKS if check not in _REPLACED),
         privilege_escalation,
         capabilities,
         baseline.masked_proc_mount,

@@ -16,12 +16,9 @@ from stowplan.embedded.admission.validation.webhooks import (
     check_rule,
 )
 
-_REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
-_ACTIONS: Final = ("Audit", "Deny", "Warn")
 _MUTATING_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
 #: Kinds of patches, and where each is written.
 _PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
-_WHEN_MISSING: Final = ("Deny", "Allow")
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _RESERVED: Final = re.compile(
     "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void"
@@ -65,7 +62,7 @@ def check_validating_binding(binding: Field) -> None:
     check_mutating_binding(binding)
     actions, taken = binding["spec"]["validationActions"], set[str]()
     for action in actions:
-        action.check_one_of(_ACTIONS)
+        action.check_one_of(("Audit", "Deny", "Warn"))
         action.check_unique(taken)
     if {"Deny", "Warn"} <= taken:
         actions.invalid(_BOTH_TOLD)
@@ -148,7 +145,7 @@ def _check_validation(validation: Field) -> None:
     message = validation.get("message", "").strip()
     if "\n" in message or "\r" in message:
         validation["message"].invalid("must not contain line breaks")
-    validation["reason"].check_one_of(_REASONS)
+    validation["reason"].check_one_of(("Forbidden", "Invalid", "RequestEntityTooLarge"))
 
 
 def _check_annotations(annotations: Field, policy: str) -> None:
@@ -183,4 +180,4 @@ def _check_parameter(reference: Field) -> None:
             field.forbidden("name and selector are mutually exclusive")
     if not name and selector.value is None:
         reference.required("one of name or selector must be specified")
-    reference["parameterNotFoundAction"].check_needed_one_of(_WHEN_MISSING)
+    reference["parameterNotFoundAction"].check_needed_one_of(("Deny", "Allow"))

@@ -18,9 +18,6 @@ _SOURCES: Final = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
 }
-_TARGETS: Final = ("Utilization", "Value", "AverageValue")
-_SELECTIONS: Final = ("Disabled", "Max", "Min")
-_STEPS: Final = ("Percent", "Pods")
 _LONGEST_WINDOW: Final = 3600
 _LONGEST_PERIOD: Final = 1800
 
@@ -97,7 +94,7 @@ def _check_source(source: Field, kind: str) -> None:
 def _check_target(target: Field) -> None:
     kind = target["type"]
     kind.check_needed(detail="must specify a metric target type")
-    if kind.value not in _TARGETS:
+    if kind.value not in ("Utilization", "Value", "AverageValue"):
         kind.invalid("must be either Utilization, Value, or AverageValue", kind.value or "")
     for field in ("value", "averageValue"):
         amount = target[field]
@@ -141,10 +138,10 @@ def _check_scaling(rules: Field) -> None:
     window, tolerance = rules["stabilizationWindowSeconds"], rules["tolerance"]
     window.check_not_negative("must be greater than or equal to zero")
     window.check_at_most(_LONGEST_WINDOW, f"must be less than or equal to {_LONGEST_WINDOW}")
-    rules["selectPolicy"].check_one_of(_SELECTIONS)
+    rules["selectPolicy"].check_one_of(("Disabled", "Max", "Min"))
     rules["policies"].check_needed(detail="must specify at least one Policy")
     for policy in rules["policies"]:
-        policy["type"].check_is_one_of(_STEPS)
+        policy["type"].check_is_one_of(("Percent", "Pods"))
         policy["value"].check_positive()
         policy["periodSeconds"].check_positive()
         policy["periodSeconds"].check_at_most(_LONGEST_PERIOD, f"must be less than or equal to {_LONGEST_PERIOD}")

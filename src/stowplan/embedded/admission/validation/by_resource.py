@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from stowplan.embedded.admission.validation import (
@@ -80,68 +79,64 @@ _WITH_CHECKED_STATUS: Final = frozenset(("CertificateSigningRequest", "Node", "P
 _SELECTOR_KEPT: Final = immutable("spec.selector")
 _CLASS_KEPT: Final = immutable("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
 
-_RULES: Final[Mapping[str, _Rules]] = MappingProxyType(
-    {
-        "pods": _Rules(pods.check_pod, pod_updates.check_pod_update, pods.check_new_pod),
-        "nodes": _Rules(cluster.check_node, cluster.check_node_update),
-        "services": _Rules(services.check_service, services.check_service_update),
-        "configmaps": _Rules(cluster.check_config_map, cluster.check_data_kept),
-        "secrets": _Rules(cluster.check_secret, cluster.check_secret_update),
-        "persistentvolumeclaims": _Rules(storage.check_claim, storage.check_claim_update),
-        "persistentvolumes": _Rules(storage.check_volume, storage.check_volume_update),
-        "storageclasses.storage.k8s.io": _Rules(storage.check_class, _CLASS_KEPT),
-        "resourceclaims.resource.k8s.io": _Rules(devices.check_claim, devices.check_claim_update),
-        "resourceclaimtemplates.resource.k8s.io": _Rules(devices.check_template, immutable("spec")),
-        "resourceslices.resource.k8s.io": _Rules(devices.check_slice),
-        "limitranges": _Rules(policies.check_limit_range),
-        "resourcequotas": _Rules(policies.check_quota),
-        "replicationcontrollers": _Rules(workloads.check_replication_controller),
-        "deployments.apps": _Rules(workloads.check_deployment, _SELECTOR_KEPT),
-        "replicasets.apps": _Rules(workloads.check_replica_set, _SELECTOR_KEPT),
-        "statefulsets.apps": _Rules(workloads.check_stateful_set, workloads.check_stateful_set_update),
-        "daemonsets.apps": _Rules(workloads.check_daemon_set, _SELECTOR_KEPT),
-        "jobs.batch": _Rules(workloads.check_job, workloads.check_job_update),
-        "cronjobs.batch": _Rules(workloads.check_cron_job),
-        "poddisruptionbudgets.policy": _Rules(policies.check_budget),
-        "priorityclasses.scheduling.k8s.io": _Rules(
-            policies.check_priority_class, policies.check_priority_class_update
-        ),
-        "networkpolicies.networking.k8s.io": _Rules(ingresses.check_network_policy),
-        "ingresses.networking.k8s.io": _Rules(ingresses.check_ingress, of_new=ingresses.check_new_ingress),
-        "ingressclasses.networking.k8s.io": _Rules(ingresses.check_class, immutable("spec.controller")),
-        "endpoints": _Rules(services.check_endpoints),
-        "endpointslices.discovery.k8s.io": _Rules(services.check_slice, immutable("addressType")),
-        "servicecidrs.networking.k8s.io": _Rules(services.check_service_range, services.check_service_range_update),
-        "ipaddresses.networking.k8s.io": _Rules(services.check_service_address, services.check_service_address_update),
-        "roles.rbac.authorization.k8s.io": _Rules(cluster.check_role),
-        "clusterroles.rbac.authorization.k8s.io": _Rules(cluster.check_cluster_role),
-        "rolebindings.rbac.authorization.k8s.io": _Rules(cluster.check_role_binding, cluster.check_role_binding_update),
-        "clusterrolebindings.rbac.authorization.k8s.io": _Rules(
-            cluster.check_cluster_role_binding, cluster.check_role_binding_update
-        ),
-        "horizontalpodautoscalers.autoscaling": _Rules(
-            autoscalers.check_autoscaler, autoscalers.check_autoscaler_update
-        ),
-        "runtimeclasses.node.k8s.io": _Rules(cluster.check_runtime_class, immutable("handler")),
-        "leases.coordination.k8s.io": _Rules(cluster.check_lease),
-        "csidrivers.storage.k8s.io": _Rules(storage.check_driver, storage.check_driver_update),
-        "volumeattachments.storage.k8s.io": _Rules(storage.check_attachment, storage.check_attachment_update),
-        "volumeattributesclasses.storage.k8s.io": _Rules(storage.check_attributes, storage.check_attributes_update),
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io": _Rules(webhooks.check_webhooks),
-        "validatingwebhookconfigurations.admissionregistration.k8s.io": _Rules(webhooks.check_webhooks),
-        "mutatingadmissionpolicies.admissionregistration.k8s.io": _Rules(admission_policies.check_mutating_policy),
-        "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _Rules(
-            admission_policies.check_mutating_binding
-        ),
-        "validatingadmissionpolicies.admissionregistration.k8s.io": _Rules(admission_policies.check_validating_policy),
-        "validatingadmissionpolicybindings.admissionregistration.k8s.io": _Rules(
-            admission_policies.check_validating_binding
-        ),
-        "apiservices.apiregistration.k8s.io": _Rules(webhooks.check_api_service),
-        "certificatesigningrequests.certificates.k8s.io": _Rules(
-            certificate_requests.check_request, certificate_requests.check_request_update
-        ),
-        "flowschemas.flowcontrol.apiserver.k8s.io": _Rules(flow_control.check_schema),
-        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _Rules(flow_control.check_level),
-    }
-)
+_RULES: Final[Mapping[str, _Rules]] = {
+    "pods": _Rules(pods.check_pod, pod_updates.check_pod_update, pods.check_new_pod),
+    "nodes": _Rules(cluster.check_node, cluster.check_node_update),
+    "services": _Rules(services.check_service, services.check_service_update),
+    "configmaps": _Rules(cluster.check_config_map, cluster.check_data_kept),
+    "secrets": _Rules(cluster.check_secret, cluster.check_secret_update),
+    "persistentvolumeclaims": _Rules(storage.check_claim, storage.check_claim_update),
+    "persistentvolumes": _Rules(storage.check_volume, storage.check_volume_update),
+    "storageclasses.storage.k8s.io": _Rules(storage.check_class, _CLASS_KEPT),
+    "resourceclaims.resource.k8s.io": _Rules(
+        lambda claim: devices.check_spec(claim["spec"]), devices.check_claim_update
+    ),
+    "resourceclaimtemplates.resource.k8s.io": _Rules(
+        lambda template: devices.check_spec(template["spec"]["spec"]), immutable("spec")
+    ),
+    "resourceslices.resource.k8s.io": _Rules(devices.check_slice),
+    "limitranges": _Rules(policies.check_limit_range),
+    "resourcequotas": _Rules(policies.check_quota),
+    "replicationcontrollers": _Rules(workloads.check_replication_controller),
+    "deployments.apps": _Rules(workloads.check_deployment, _SELECTOR_KEPT),
+    "replicasets.apps": _Rules(workloads.check_replica_set, _SELECTOR_KEPT),
+    "statefulsets.apps": _Rules(workloads.check_stateful_set, workloads.check_stateful_set_update),
+    "daemonsets.apps": _Rules(workloads.check_daemon_set, _SELECTOR_KEPT),
+    "jobs.batch": _Rules(workloads.check_job, workloads.check_job_update),
+    "cronjobs.batch": _Rules(workloads.check_cron_job),
+    "poddisruptionbudgets.policy": _Rules(policies.check_budget),
+    "priorityclasses.scheduling.k8s.io": _Rules(policies.check_priority_class, policies.check_priority_class_update),
+    "networkpolicies.networking.k8s.io": _Rules(ingresses.check_network_policy),
+    "ingresses.networking.k8s.io": _Rules(ingresses.check_ingress, of_new=ingresses.check_new_ingress),
+    "ingressclasses.networking.k8s.io": _Rules(ingresses.check_class, immutable("spec.controller")),
+    "endpoints": _Rules(services.check_endpoints),
+    "endpointslices.discovery.k8s.io": _Rules(services.check_slice, immutable("addressType")),
+    "servicecidrs.networking.k8s.io": _Rules(services.check_service_range, services.check_service_range_update),
+    "ipaddresses.networking.k8s.io": _Rules(services.check_service_address, services.check_service_address_update),
+    "roles.rbac.authorization.k8s.io": _Rules(cluster.check_role),
+    "clusterroles.rbac.authorization.k8s.io": _Rules(cluster.check_role),
+    "rolebindings.rbac.authorization.k8s.io": _Rules(cluster.check_role_binding, cluster.check_role_binding_update),
+    "clusterrolebindings.rbac.authorization.k8s.io": _Rules(
+        cluster.check_role_binding, cluster.check_role_binding_update
+    ),
+    "horizontalpodautoscalers.autoscaling": _Rules(autoscalers.check_autoscaler, autoscalers.check_autoscaler_update),
+    "runtimeclasses.node.k8s.io": _Rules(cluster.check_runtime_class, immutable("handler")),
+    "leases.coordination.k8s.io": _Rules(cluster.check_lease),
+    "csidrivers.storage.k8s.io": _Rules(storage.check_driver, storage.check_driver_update),
+    "volumeattachments.storage.k8s.io": _Rules(storage.check_attachment, storage.check_attachment_update),
+    "volumeattributesclasses.storage.k8s.io": _Rules(storage.check_attributes, storage.check_attributes_update),
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": _Rules(webhooks.check_webhooks),
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": _Rules(webhooks.check_webhooks),
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": _Rules(admission_policies.check_mutating_policy),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _Rules(admission_policies.check_mutating_binding),
+    "validatingadmissionpolicies.admissionregistration.k8s.io": _Rules(admission_policies.check_validating_policy),
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": _Rules(
+        admission_policies.check_validating_binding
+    ),
+    "apiservices.apiregistration.k8s.io": _Rules(webhooks.check_api_service),
+    "certificatesigningrequests.certificates.k8s.io": _Rules(
+        certificate_requests.check_request, certificate_requests.check_request_update
+    ),
+    "flowschemas.flowcontrol.apiserver.k8s.io": _Rules(flow_control.check_schema),
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _Rules(flow_control.check_level),
+}

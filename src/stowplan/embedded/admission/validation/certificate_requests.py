@@ -12,37 +12,12 @@ from stowplan.embedded.admission.validation.field import Field
 from stowplan.embedded.admission.validation.services import check_domain
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.types import release
 
-_USAGES: Final = (
-    "any",
-    "cert sign",
-    "client auth",
-    "code signing",
-    "content commitment",
-    "crl sign",
-    "data encipherment",
-    "decipher only",
-    "digital signature",
-    "email protection",
-    "encipher only",
-    "ipsec end system",
-    "ipsec tunnel",
-    "ipsec user",
-    "key agreement",
-    "key encipherment",
-    "microsoft sgc",
-    "netscape sgc",
-    "ocsp signing",
-    "s/mime",
-    "server auth",
-    "signing",
-    "timestamping",
-)
 _LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
 _LEAST_SECONDS: Final = 600
 _DECISIONS: Final = ("Approved", "Denied", "Failed")
 _STATES: Final = ("False", "True", "Unknown")
-_SIGNER_RULE: Final = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
 
 
 def check_request(request: Field) -> None:
@@ -51,7 +26,7 @@ def check_request(request: Field) -> None:
     spec["request"].check(_request)
     usages.check_needed()
     for usage in usages:
-        usage.check_one_of(_USAGES)
+        usage.check_one_of(release.choices("io.k8s.api.certificates.v1.CertificateSigningRequestSpec", "usages"))
     taken: set[str] = set()
     for usage in usages:
         usage.check_unique(taken)
@@ -142,7 +117,7 @@ def _check_signer(name: Field) -> None:
     if name.value == _LEGACY_SIGNER:
         name.invalid("the legacy signerName is not allowed via this API version")
     elif not slash or "/" in rest:
-        name.invalid(_SIGNER_RULE)
+        name.invalid("must be a fully qualified domain and path of the form 'example.com/signer-name'")
     else:
         check_domain(Field(name.problems, name.path, domain))
         Field(name.problems, name.path, rest).check(names.subdomain)

@@ -143,15 +143,9 @@ def _size(data: Field) -> int:
 
 
 def check_role(role: Field) -> None:
-    """Check a role of a namespace."""
+    """Check a role; one of the cluster may be made of others."""
     for rule in role["rules"]:
-        _check_rule(rule, is_namespaced=True)
-
-
-def check_cluster_role(role: Field) -> None:
-    """Check a role of the cluster, which may be made of others."""
-    for rule in role["rules"]:
-        _check_rule(rule, is_namespaced=False)
+        _check_rule(rule, is_namespaced=role.get("kind") == "Role")
     if "aggregationRule" not in role:
         return
     selectors = role["aggregationRule"]["clusterRoleSelectors"]
@@ -159,16 +153,6 @@ def check_cluster_role(role: Field) -> None:
     for selector in selectors:
         if not check_label_selector(selector):
             selector.invalid("invalid label selector.", None)
-
-
-def check_role_binding(binding: Field) -> None:
-    """Check what binds a role in a namespace."""
-    _check_binding(binding, ("Role", "ClusterRole"), is_namespaced=True)
-
-
-def check_cluster_role_binding(binding: Field) -> None:
-    """Check what binds a role everywhere."""
-    _check_binding(binding, ("ClusterRole",), is_namespaced=False)
 
 
 def check_role_binding_update(binding: Field, before: Object) -> None:
@@ -193,10 +177,12 @@ def _check_rule(rule: Field, *, is_namespaced: bool) -> None:
     rule["resources"].check_needed(detail="resource rules must supply at least one resource")
 
 
-def _check_binding(binding: Field, kinds: tuple[str, ...], *, is_namespaced: bool) -> None:
+def check_role_binding(binding: Field) -> None:
+    """Check what binds a role, in a namespace or everywhere."""
+    is_namespaced = binding.get("kind") == "RoleBinding"
     reference = binding["roleRef"]
     reference["apiGroup"].check_is_one_of((_GROUP,))
-    reference["kind"].check_is_one_of(kinds)
+    reference["kind"].check_is_one_of(("Role", "ClusterRole") if is_namespaced else ("ClusterRole",))
     reference["name"].check_needed(names.path_segment)
     for subject in binding["subjects"]:
         kind, group = subject["kind"], subject["apiGroup"]

@@ -12,23 +12,12 @@ from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
 _ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
-_PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_PLACE: Final = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 _REQUEST_NAME: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
 _MOST_DEVICES: Final = 128
 _MOST_CONSUMERS: Final = 256
-
-
-def check_claim(claim: Field) -> None:
-    """Check a claim for devices."""
-    _check_spec(claim["spec"])
-
-
-def check_template(template: Field) -> None:
-    """Check a template of such claims."""
-    _check_spec(template["spec"]["spec"])
 
 
 def check_claim_update(claim: Field, before: Object) -> None:
@@ -52,7 +41,7 @@ def check_slice(offered: Field) -> None:
     spec["driver"].check_needed(names.subdomain)
     spec["pool"]["name"].check_needed()
     spec["pool"]["resourceSliceCount"].check_positive()
-    said = [place for place in _PLACES if spec[place]]
+    said = [place for place in ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection") if spec[place]]
     if not said:
         spec.required(_ONE_PLACE)
     elif len(said) > 1:
@@ -73,7 +62,8 @@ def _check_reach(selector: Field) -> None:
             terms.invalid("must have exactly one node selector term", terms.value or [])
 
 
-def _check_spec(spec: Field) -> None:
+def check_spec(spec: Field) -> None:
+    """Check what a claim asks for, or a template of claims."""
     requests = spec["devices"]["requests"]
     _check_names(requests)
     requests.each(_check_request)

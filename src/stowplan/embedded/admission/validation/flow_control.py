@@ -13,8 +13,6 @@ _DISTINGUISHERS: Final = ("ByNamespace", "ByUser")
 #: Kinds of subjects, and where each is described.
 _SUBJECTS: Final = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
-_LEVELS: Final = ("Exempt", "Limited")
-_RESPONSES: Final = ("Queue", "Reject")
 _MOST_QUEUES: Final = 10_000_000
 _NO_NAMESPACE: Final = "resource rules that are not cluster scoped must supply at least one namespace"
 
@@ -22,7 +20,11 @@ _NO_NAMESPACE: Final = "resource rules that are not cluster scoped must supply a
 def check_schema(schema: Field) -> None:
     """Check a flow schema."""
     spec = schema["spec"]
-    _check_precedence(spec["matchingPrecedence"], schema["metadata"].get("name", ""))
+    precedence = spec["matchingPrecedence"]
+    precedence.check_positive("must be a positive value")
+    precedence.check_at_most(_HIGHEST_PRECEDENCE, f"must not be greater than {_HIGHEST_PRECEDENCE}")
+    if precedence.value == 1 and schema["metadata"].get("name") != _EXEMPT:
+        precedence.invalid("only the schema named 'exempt' may have matchingPrecedence 1")
     method = spec["distinguisherMethod"]
     if method.value is not None and method.get("type", "") not in _DISTINGUISHERS:
         method["type"].unsupported(_DISTINGUISHERS, {"Type": method.get("type", "")})
@@ -36,7 +38,7 @@ def check_level(level: Field) -> None:
     spec, kind = level["spec"], level["spec"]["type"]
     if (level["metadata"].get("name") == _EXEMPT) != (kind.value == "Exempt"):
         kind.invalid("must be 'Exempt' if and only if `name` is 'exempt'", kind.value or "")
-    kind.check_needed_one_of(_LEVELS)
+    kind.check_needed_one_of(("Exempt", "Limited"))
     exempt, limited = spec["exempt"], spec["limited"]
     if kind.value == "Exempt":
         if "limited" in spec:
@@ -49,13 +51,6 @@ def check_level(level: Field) -> None:
             limited.required("must not be empty when type is Limited")
         else:
             _check_limits(limited)
-
-
-def _check_precedence(precedence: Field, name: str) -> None:
-    precedence.check_positive("must be a positive value")
-    precedence.check_at_most(_HIGHEST_PRECEDENCE, f"must not be greater than {_HIGHEST_PRECEDENCE}")
-    if precedence.value == 1 and name != _EXEMPT:
-        precedence.invalid("only the schema named 'exempt' may have matchingPrecedence 1")
 
 
 def _check_rule(rule: Field) -> None:
@@ -149,7 +144,7 @@ def _check_shares(shares: Field) -> None:
 def _check_limits(limits: Field) -> None:
     _check_shares(limits)
     kind, queuing = limits["limitResponse"]["type"], limits["limitResponse"]["queuing"]
-    kind.check_needed_one_of(_RESPONSES)
+    kind.check_needed_one_of(("Queue", "Reject"))
     if kind.value == "Reject" and queuing.value is not None:
         queuing.forbidden("must be nil if limited.limitResponse.type is not Limited")
     if kind.value == "Queue":

@@ -9,15 +9,11 @@ from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.field import Field
 from stowplan.embedded.admission.validation.metadata import check_label_selector
 
-_PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _NOT_WITHIN: Final = ("//", "/./", "/../", "%2f", "%2F")
-_NOT_AT_THE_END: Final = ("/..", "/.")
-_SCOPES: Final = ("Cluster", "Namespace")
 _CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _LONGEST_CONTROLLER: Final = 250
 _HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _NOT_ABSOLUTE: Final = "must be an absolute path"
-_PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _POLICY_TYPES: Final = ("Ingress", "Egress")
 _PEERS: Final = {"ingress": "from", "egress": "to"}
 
@@ -73,7 +69,7 @@ def _check_path(rule: Field) -> None:
     if kind.value is None:
         kind.required("pathType must be specified")
         return
-    kind.check_one_of(_PATH_TYPES)
+    kind.check_one_of(("Exact", "ImplementationSpecific", "Prefix"))
     if kind.value in ("Exact", "Prefix"):
         path.check(_exact_path)
     elif kind.value == "ImplementationSpecific" and path and not path.value.startswith("/"):
@@ -85,7 +81,7 @@ def _exact_path(text: str) -> list[str]:
     return [
         *(() if text.startswith("/") else (_NOT_ABSOLUTE,)),
         *(f"must not contain '{each}'" for each in _NOT_WITHIN if each in text),
-        *(f"cannot end with '{each}'" for each in _NOT_AT_THE_END if text.endswith(each)),
+        *(f"cannot end with '{each}'" for each in ("/..", "/.") if text.endswith(each)),
     ]
 
 
@@ -123,7 +119,7 @@ def _check_reference(reference: Field) -> None:
 def _check_parameters(parameters: Field) -> None:
     _check_reference(parameters)
     scope, namespace = parameters["scope"], parameters["namespace"]
-    scope.check_one_of(_SCOPES)
+    scope.check_one_of(("Cluster", "Namespace"))
     if scope.value == "Namespace":
         if namespace.value is None:
             namespace.required("`parameters.scope` is set to 'Namespace'")
@@ -162,7 +158,7 @@ def check_network_policy(policy: Field) -> None:
 
 
 def _check_policy_port(port: Field) -> None:
-    port["protocol"].check_one_of(_PROTOCOLS)
+    port["protocol"].check_one_of(("TCP", "UDP", "SCTP"))
     number, last = port.get("port"), port["endPort"]
     if last.value is not None and not isinstance(number, int):
         word = "not specified" if number is None else "non-numeric"

@@ -10,12 +10,9 @@ from stowplan.embedded.admission.validation.field import Field, Rule
 from stowplan.embedded.objects.resource import Resource
 
 _MOST_ANNOTATION_BYTES: Final = 256 * 1024
-_STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 _NAMED_AS_LABELS: Final = frozenset(("namespaces", "services", "statefulsets.apps"))
 _NAMED_AS_SEGMENTS: Final = frozenset(("apiregistration.k8s.io", "certificates.k8s.io", "rbac.authorization.k8s.io"))
 _SETS: Final = ("In", "NotIn")
-_PRESENCE: Final = ("Exists", "DoesNotExist")
-_COMPARISONS: Final = ("Gt", "Lt")
 _NOT_AN_OPERATOR: Final = "not a valid selector operator"
 
 
@@ -87,7 +84,7 @@ def _check_finalizers(finalizers: Field) -> None:
     if {"orphan", "foregroundDeletion"} <= set(finalizers.value or ()):
         finalizers.invalid("finalizer orphan and foregroundDeletion cannot be both set")
     for finalizer in finalizers:
-        if "/" not in finalizer.value and finalizer.value not in _STANDARD_FINALIZERS:
+        if "/" not in finalizer.value and finalizer.value not in ("kubernetes", "orphan", "foregroundDeletion"):
             finalizer.invalid("name is neither a standard finalizer name nor is it fully qualified")
 
 
@@ -124,7 +121,7 @@ def check_node_selector(selector: Field) -> None:
 
 def check_node_selector_term(term: Field) -> None:
     for expression in term["matchExpressions"]:
-        _check_operator(expression, _COMPARISONS)
+        _check_operator(expression, ("Gt", "Lt"))
         _check_key_and_values(expression)
     term["matchFields"].each(_check_field_expression)
 
@@ -137,7 +134,7 @@ def _check_operator(expression: Field, comparisons: tuple[str, ...]) -> None:
             values.required("must be specified single value when `operator` is 'Lt' or 'Gt'")
     elif operator in _SETS:
         values.check_needed(detail="must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator not in _PRESENCE:
+    elif operator not in ("Exists", "DoesNotExist"):
         expression["operator"].invalid(_NOT_AN_OPERATOR, operator)
     elif values:
         values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'")

@@ -47,7 +47,6 @@ _CONFIG_KEY_RULE: Final = (
 )
 
 _ADDRESS_RULE: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-_RANGE_RULE: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 Details = tuple[str, ...]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -156,7 +155,7 @@ def address(text: str) -> Details:
 
 def address_range(text: str) -> Details:
     """Ranges of addresses."""
-    return (_RANGE_RULE,) if read_range(text) is None else ()
+    return ("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",) if read_range(text) is None else ()
 
 
 def canonical_address(name: str) -> Details:

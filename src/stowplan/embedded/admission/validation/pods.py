@@ -22,10 +22,8 @@ from stowplan.model import json_values
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
-_DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _SYSTEMS: Final = ("linux", "windows")
 _LONGEST_DEADLINE: Final = 2**31 - 1
-_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _PROBE_NUMBERS: Final = (
     "initialDelaySeconds",
     "timeoutSeconds",
@@ -72,7 +70,7 @@ def check_spec(spec: Field) -> None:
     volumes = _check_volumes(spec["volumes"])
     _check_containers(spec, volumes)
     spec["restartPolicy"].check_is_one_of(RESTART_POLICIES)
-    spec["dnsPolicy"].check_is_one_of(_DNS_POLICIES)
+    spec["dnsPolicy"].check_is_one_of(("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"))
     spec.check_present(_OF_SPECS)
     if spec.get("hostPID") and spec.get("shareProcessNamespace"):
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
@@ -160,7 +158,7 @@ def _check_mounts(mounts: Field, volumes: Collection[str]) -> None:
 
 
 def _check_probe(probe: Field) -> None:
-    handlers = [name for name in _HANDLERS if name in probe]
+    handlers = [name for name in ("exec", "httpGet", "tcpSocket", "grpc") if name in probe]
     if not handlers:
         probe.required("must specify a handler type")
     for extra in handlers[1:]:

@@ -11,24 +11,13 @@ from stowplan.embedded.admission.validation.pods import PREEMPTION_POLICIES
 from stowplan.embedded.admission.validation.resources import check_amount, check_name
 from stowplan.embedded.admission.validation.workloads import share
 from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.types import release
 from stowplan.model.quantity import Quantity
 
 _HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 _SYSTEM_PREFIX: Final = "system-"
 _SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _LIMIT_TYPES: Final = ("Container", "Pod", "PersistentVolumeClaim")
-_SCOPES: Final = frozenset(
-    (
-        "Terminating",
-        "NotTerminating",
-        "BestEffort",
-        "NotBestEffort",
-        "PriorityClass",
-        "CrossNamespacePodAffinity",
-        "VolumeAttributesClass",
-    )
-)
 _OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _COMPUTE: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
 _OF_QUOTAS: Final = _COMPUTE | {
@@ -57,7 +46,7 @@ def check_budget(budget: Field) -> None:
     least.check_set(share)
     most.check_set(share)
     check_label_selector(spec["selector"])
-    policy.check_one_of(_EVICTION_POLICIES)
+    policy.check_one_of(("AlwaysAllow", "IfHealthyBudget"))
     for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
         budget["status"][field].check_not_negative()
 
@@ -102,7 +91,7 @@ def check_quota(quota: Field) -> None:
             amount.invalid("must be a standard resource for quota", name)
         check_amount(amount, name)
     scopes = spec.get("scopes", [])
-    if any(scope not in _SCOPES for scope in scopes):
+    if not set(scopes).issubset(release.choices("io.k8s.api.core.v1.ResourceQuotaSpec", "scopes")):
         spec["scopes"].invalid("unsupported scope")
     if any(first in scopes and second in scopes for first, second in _OPPOSITES):
         spec["scopes"].invalid("conflicting scopes")

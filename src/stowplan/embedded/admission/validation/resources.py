@@ -13,8 +13,6 @@ from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, M
 _OF_CONTAINERS: Final = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
 #: Standard, though no container can have them.
 _STANDARD: Final = _OF_CONTAINERS | {"storage", "pods", "services", "replicationcontrollers", "resourcequotas"}
-_QUALIFY: Final = "must be a standard resource type or fully qualified"
-_NOT_A_WHOLE: Final = "must be an integer"
 
 
 def check_requirements(resources: Field) -> None:
@@ -50,7 +48,7 @@ def _objections(name: str, amount: str) -> tuple[str, ...]:
     """Say what is wrong with an amount. Nodes and pods have the same ones by the thousand."""
     quantity = Quantity.parse(amount)
     negative = (NOT_NEGATIVE,) if quantity.sign < 0 else ()
-    return (*negative, _NOT_A_WHOLE) if is_counted(name) and quantity.milli_value % 1000 else negative
+    return (*negative, "must be an integer") if is_counted(name) and quantity.milli_value % 1000 else negative
 
 
 def is_counted(name: str) -> bool:
@@ -64,7 +62,7 @@ def check_name(amount: Field, name: str, standard: frozenset[str] = _STANDARD) -
         for detail in found:
             amount.invalid(detail, name)
     elif "/" not in name and name not in standard and not name.startswith(HUGE_PAGES_PREFIX):
-        amount.invalid(_QUALIFY, name)
+        amount.invalid("must be a standard resource type or fully qualified", name)
 
 
 def _check_entry(amounts: Field, name: str) -> None:

@@ -17,8 +17,6 @@ from stowplan.model.label_syntax import quoted
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-_OUTCOMES: Final = ("DoNotSchedule", "ScheduleAnyway")
-_POLICIES: Final = ("Honor", "Ignore")
 _COMPARING: Final = "TaintTolerationComparisonOperators"
 _CANONICAL: Final = re.compile("0|-?[1-9][0-9]*")
 _NUMBER: Final = re.compile("[+-]?[0-9]{1,1000}")
@@ -82,14 +80,14 @@ def check_spread_constraints(constraints: Field) -> None:
 def _check_constraint(constraint: Field) -> None:
     constraint["maxSkew"].check_positive()
     constraint["topologyKey"].check_needed(detail="can not be empty")
-    constraint["whenUnsatisfiable"].check_is_one_of(_OUTCOMES)
+    constraint["whenUnsatisfiable"].check_is_one_of(("DoNotSchedule", "ScheduleAnyway"))
     domains, outcome = constraint["minDomains"], constraint.get("whenUnsatisfiable", "")
     if domains.value is not None:
         domains.check_positive()
         if outcome != "DoNotSchedule":
             domains.invalid(f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {outcome}")
     for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-        constraint[field].check_one_of(_POLICIES)
+        constraint[field].check_one_of(("Honor", "Ignore"))
     _check_label_keys(constraint, "matchLabelKeys")
     check_label_selector(constraint["labelSelector"])
 

@@ -11,11 +11,7 @@ from stowplan.embedded.admission.validation.pods import PROTOCOLS
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
-_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-_AFFINITIES: Final = ("ClientIP", "None")
 _NO_ADDRESS: Final = "None"
-_TRAFFIC_POLICIES: Final = ("Cluster", "Local")
-_ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
 _VERSIONS: Final = {"IPv4": 4, "IPv6": 6}
 _MOST_ENDPOINTS: Final = 1000
 _MOST_ADDRESSES: Final = 100
@@ -25,8 +21,8 @@ _MOST_RANGES: Final = 2
 def check_service(service: Field) -> None:
     """Check a service."""
     spec = service["spec"]
-    spec["type"].check_one_of(_TYPES)
-    spec["sessionAffinity"].check_one_of(_AFFINITIES)
+    spec["type"].check_one_of(("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
+    spec["sessionAffinity"].check_one_of(("ClientIP", "None"))
     check_labels(spec["selector"])
     if spec.get("type") == "ExternalName":
         name = Field(spec.problems, "spec.externalName", spec.get("externalName", "").removesuffix("."))
@@ -39,7 +35,7 @@ def check_service(service: Field) -> None:
     for text in spec["externalIPs"]:
         text.check(names.endpoint_address if names.read_address(text.value) is not None else names.address)
     for field in ("externalTrafficPolicy", "internalTrafficPolicy"):
-        spec[field].check_one_of(_TRAFFIC_POLICIES)
+        spec[field].check_one_of(("Cluster", "Local"))
     _check_ports(spec)
 
 
@@ -96,7 +92,7 @@ def check_endpoints(endpoints: Field) -> None:
 def check_slice(endpoint_slice: Field) -> None:
     """Check an endpoint slice."""
     kind = endpoint_slice["addressType"]
-    kind.check_needed_one_of(_ADDRESS_TYPES)
+    kind.check_needed_one_of(("FQDN", "IPv4", "IPv6"))
     taken: set[str] = set()
     for port in endpoint_slice["ports"]:
         port["name"].check_given(names.label)

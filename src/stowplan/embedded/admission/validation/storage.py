@@ -8,28 +8,10 @@ from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.field import IMMUTABLE, NOT_POSITIVE, Field
 from stowplan.embedded.admission.validation.metadata import check_label_selector
 from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.types import release
 from stowplan.model.quantity import Quantity
 
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
-_CLASS_RECLAIM_POLICIES: Final = ("Delete", "Retain")
-_BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
-#: What a volume says besides where it comes from.
-_NOT_A_SOURCE: Final = frozenset(
-    (
-        "accessModes",
-        "capacity",
-        "claimRef",
-        "mountOptions",
-        "nodeAffinity",
-        "persistentVolumeReclaimPolicy",
-        "storageClassName",
-        "volumeAttributesClassName",
-        "volumeMode",
-    )
-)
-_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
-_LIFECYCLES: Final = ("Persistent", "Ephemeral")
 _LEAST_TOKEN_SECONDS: Final = 600
 _MOST_TOKEN_SECONDS: Final = 1 << 32
 _LONGEST_DRIVER: Final = 63
@@ -74,20 +56,20 @@ def check_volume(volume: Field) -> None:
         spec["capacity"].required()
     else:
         size.check(_size)
-    sources = sorted(spec.value.keys() - _NOT_A_SOURCE)
+    sources = sorted(filter(_is_source, spec.value))
     if not sources:
         spec.required("must specify a volume type")
     for extra in sources[1:]:
         spec[extra].forbidden("may not specify more than 1 volume type")
     if "local" in spec and "nodeAffinity" not in spec:
         spec["nodeAffinity"].required("Local volume requires node affinity")
-    spec["persistentVolumeReclaimPolicy"].check_one_of(_RECLAIM_POLICIES)
+    spec["persistentVolumeReclaimPolicy"].check_one_of(("Delete", "Recycle", "Retain"))
 
 
 def check_volume_update(volume: Field, before: Object) -> None:
     """A volume stays where it is; who has it may change."""
     spec, old = volume["spec"], before["spec"]
-    sources = (spec.value.keys() | old.keys()) - _NOT_A_SOURCE
+    sources = filter(_is_source, spec.value.keys() | old.keys())
     if any(spec.get(source) != old.get(source) for source in sources):
         spec["persistentvolumesource"].forbidden("spec.persistentvolumesource is immutable after creation")
     spec["volumeMode"].check_unchanged(old.get("volumeMode"))
@@ -99,14 +81,14 @@ def check_class(storage_class: Field) -> None:
     """Check a storage class."""
     provisioner = Field(storage_class.problems, "provisioner", storage_class.get("provisioner", "").lower())
     provisioner.check_needed(names.qualified)
-    storage_class["reclaimPolicy"].check_one_of(_CLASS_RECLAIM_POLICIES)
-    storage_class["volumeBindingMode"].check_one_of(_BINDING_MODES)
+    storage_class["reclaimPolicy"].check_one_of(("Delete", "Retain"))
+    storage_class["volumeBindingMode"].check_one_of(("Immediate", "WaitForFirstConsumer"))
 
 
 def check_driver(driver: Field) -> None:
     """Check a CSI driver."""
     spec = driver["spec"]
-    spec["fsGroupPolicy"].check_one_of(_GROUP_POLICIES)
+    spec["fsGroupPolicy"].check_one_of(("File", "None", "ReadWriteOnceWithFSType"))
     audiences: set[str] = set()
     for request in spec["tokenRequests"]:
         if request.get("audience", "") in audiences:
@@ -117,7 +99,7 @@ def check_driver(driver: Field) -> None:
         if seconds.value is not None and seconds.value < _LEAST_TOKEN_SECONDS:
             seconds.invalid("may not specify a duration less than 10 minutes")
         seconds.check_at_most(_MOST_TOKEN_SECONDS, "may not specify a duration larger than 2^32 seconds")
-    _check_each_one_of(spec["volumeLifecycleModes"], _LIFECYCLES)
+    _check_each_one_of(spec["volumeLifecycleModes"], ("Persistent", "Ephemeral"))
 
 
 def check_driver_update(driver: Field, before: Object) -> None:
@@ -169,6 +151,11 @@ def check_attributes_update(attributes: Field, before: Object) -> None:
     for field in ("driverName", "parameters"):
         if attributes.get(field) != before.get(field):
             attributes[field].forbidden(f"updates to {field} are forbidden.")
+
+
+def _is_source(field: str) -> bool:
+    """Whether a field of a volume says where it comes from: those are a struct of their own in Go."""
+    return bool(release.type_named("io.k8s.api.core.v1.PersistentVolumeSpec").fields[field].embedded_in)
 
 
 def _check_driver_name(name: Field) -> None:

@@ -15,7 +15,6 @@ _MATCH_POLICIES: Final = ("Equivalent", "Exact")
 REINVOCATION_POLICIES: Final = ("IfNeeded", "Never")
 _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-_SCOPES: Final = ("*", "Cluster", "Namespaced")
 _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _LONGEST_SECONDS: Final = 30
 _MOST_CONDITIONS: Final = 64
@@ -43,7 +42,7 @@ def check_rule(rule: Field) -> None:
     for version in rule["apiVersions"]:
         version.check_needed()
     _check_resources(rule["resources"])
-    rule["scope"].check_one_of(_SCOPES)
+    rule["scope"].check_one_of(("*", "Cluster", "Namespaced"))
 
 
 def check_match(match: Field) -> None:

@@ -27,20 +27,9 @@ _MISMATCH: Final = "`selector` does not match template `labels`"
 _JOB_COUNTS: Final = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 #: Of a cron job: its jobs have eleven characters more.
 _LONGEST_CRON_JOB_NAME: Final = 52
-_CHANGEABLE_OF_STATEFUL_SET: Final = frozenset(
-    (
-        "replicas",
-        "ordinals",
-        "template",
-        "updateStrategy",
-        "revisionHistoryLimit",
-        "persistentVolumeClaimRetentionPolicy",
-        "minReadySeconds",
-    )
-)
-_FIXED_OF_STATEFUL_SET: Final = (
-    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+_CHANGEABLE_OF_STATEFUL_SET: Final = (
+    *("replicas", "ordinals", "template", "updateStrategy"),
+    *("revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
 )
 #: Of a job that waits, these parts of its pods may still be set, by whoever queues it.
 _CHANGEABLE_WHILE_SUSPENDED: Final = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
@@ -139,9 +128,11 @@ def check_cron_job(cron_job: Field) -> None:
 
 def check_stateful_set_update(stateful_set: Field, before: Object) -> None:
     spec, old = stateful_set["spec"], before["spec"]
-    fixed = (spec.value.keys() | old.keys()) - _CHANGEABLE_OF_STATEFUL_SET
+    fixed = (spec.value.keys() | old.keys()).difference(_CHANGEABLE_OF_STATEFUL_SET)
     if any(spec.get(field) != old.get(field) for field in fixed):
-        spec.forbidden(_FIXED_OF_STATEFUL_SET)
+        *most, last = (f"'{field}'" for field in _CHANGEABLE_OF_STATEFUL_SET)
+        others = f"{', '.join(most)} and {last}"
+        spec.forbidden(f"updates to statefulset spec for fields other than {others} are forbidden")
 
 
 def check_job_update(job: Field, before: Object) -> None:
