@@ -23,6 +23,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
 from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model import device_pool
+from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
@@ -205,7 +206,7 @@ class EventHandlers:
 
     def _tell(self, kind: str, action: Action, versions: tuple[Any, Any], now_ns: int) -> None:
         if kind == TAINT_RULE:
-            slices = self.cache.objects.resource_slices()
+            slices = self.cache.objects.list(ResourceSlice)
             for found in device_pool.changed_by(*versions, slices):
                 self._tell(found.kind, Action.UPDATE, (found, found), now_ns)
             return

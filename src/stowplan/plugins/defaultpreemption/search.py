@@ -37,7 +37,7 @@ class VictimSearch:
         self._pod = pod
         self._attempt = attempt
         self._pods = handle.pods
-        self._budgets = Budgets(handle.listers.pod_disruption_budgets())
+        self._budgets = Budgets(handle.listers.list(PodDisruptionBudget))
         self._nominated = _nominated(pod, attempt, handle)
 
     def potential_rows(self) -> Rows:

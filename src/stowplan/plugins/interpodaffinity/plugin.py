@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -36,6 +37,7 @@ from stowplan.framework.kept.incremental import Successive
 from stowplan.framework.remedies import Need, RejectedRows, Remedy
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.affinity import Affinity, PodAffinity
+from stowplan.model.kinds import Namespace
 from stowplan.model.meta import Int32
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -209,7 +211,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         return MatchedPods((self._selection(term),))
 
     def _selection(self, term: AffinityTerm) -> PodSelection:
-        return selection(term, self._listers.namespaces)
+        return selection(term, partial(self._listers.list, Namespace))
 
 
 @dataclass(frozen=True, slots=True)

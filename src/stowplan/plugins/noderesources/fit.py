@@ -7,6 +7,7 @@ What a score counts is in `allocation.py`; which changes may make room, in `hint
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from operator import gt
 
 import msgspec
@@ -20,6 +21,7 @@ from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, ScoresAmo
 from stowplan.framework.remedies import Need, RejectedRows
 from stowplan.framework.verdict import WordedError
 from stowplan.model import requests
+from stowplan.model.dra import DeviceClass
 from stowplan.model.pod import Pod
 from stowplan.model.requests import USUAL, Requests, is_extended
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
@@ -77,7 +79,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         """Without a handle no device class is known."""
         self._served = ExtendedResourceAmounts(handle) if handle is not None else None
         is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
-        self._device_classes = handle.listers.device_classes if handle is not None and is_served else None
+        self._device_classes = partial(handle.listers.list, DeviceClass) if handle is not None and is_served else None
         self._rules = rules_of(handle.feature_gates) if handle is not None else USUAL
         self._resources = args.scoring_strategy.resources
         self._rule = _rule_of(args.scoring_strategy)

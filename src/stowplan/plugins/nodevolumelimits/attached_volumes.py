@@ -98,7 +98,7 @@ class AttachedVolumes:
         return () if row is None else (row,)
 
     def _derive(self, row: int) -> None:
-        node = self._listers.csi_node(self.holding.node_name(row))
+        node = self._listers.get(CSINode, "", self.holding.node_name(row))
         self.limits.put(row, limits_of(node))
         self.registered.put(row, _registered(node))
         before = self._contents.pop(row, VolumesOnNode())
@@ -164,7 +164,7 @@ class VolumeAttachments:
         self._changes.take()
         self._by_name: dict[str, AttachmentReference] = {}
         self._by_node: dict[str, set[AttachmentReference]] = {}
-        for found in listers.volume_attachments():
+        for found in listers.list(VolumeAttachment):
             self._put(found)
 
     def of(self, node_name: str) -> Set[AttachmentReference]:
@@ -181,7 +181,7 @@ class VolumeAttachments:
         if changed is None:
             return None
         for _, name in changed:
-            before, now = self._by_name.pop(name, None), self._listers.volume_attachment(name)
+            before, now = self._by_name.pop(name, None), self._listers.get(VolumeAttachment, "", name)
             if before is not None:
                 nodes.add(before.node_name)
                 self._by_node[before.node_name].discard(before)

@@ -14,7 +14,7 @@ import msgspec
 
 from stowplan.framework.handle import Listers
 from stowplan.model.pod import Pod
-from stowplan.model.storage import PersistentVolumeClaim
+from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from stowplan.model.volumes import Volume
 from stowplan.plugins.volumes import csi_migration
 from stowplan.plugins.volumes.claims import class_of_claim
@@ -149,7 +149,7 @@ class Resolution(msgspec.Struct, frozen=True, gc=False):
 
 
 def _attached(reference: AttachmentReference, listers: Listers) -> Resolution:
-    volume, key = listers.persistent_volume(reference.volume_name), (VOLUME, "", reference.volume_name)
+    volume, key = listers.get(PersistentVolume, "", reference.volume_name), (VOLUME, "", reference.volume_name)
     if volume is None or volume.spec.csi is None:
         return Resolution(reads=(key,))
     return Resolution(CSIVolume(reference.attacher, volume.spec.csi.volume_handle), reads=(key,))
@@ -158,7 +158,7 @@ def _attached(reference: AttachmentReference, listers: Listers) -> Resolution:
 def _claimed(reference: ClaimReference, listers: Listers) -> Resolution:
     if not reference.name:
         return Resolution(problem="PersistentVolumeClaim had no name")
-    claim = listers.persistent_volume_claim(reference.namespace, reference.name)
+    claim = listers.get(PersistentVolumeClaim, reference.namespace, reference.name)
     key = (CLAIM, reference.namespace, reference.name)
     if claim is None:
         where = f"looking up PVC {reference.namespace}/{reference.name}"
@@ -172,7 +172,7 @@ def _claimed(reference: ClaimReference, listers: Listers) -> Resolution:
 
 def _bound(claim: PersistentVolumeClaim, listers: Listers, key: ObjectKey) -> Resolution:
     reads = (key, (VOLUME, "", claim.spec.volume_name))
-    volume = listers.persistent_volume(claim.spec.volume_name)
+    volume = listers.get(PersistentVolume, "", claim.spec.volume_name)
     if volume is None:
         return _unbound(claim, listers, reads)
     if volume.spec.csi is None:
@@ -188,7 +188,7 @@ def _unbound(claim: PersistentVolumeClaim, listers: Listers, reads: tuple[Object
     if not class_name:
         return Resolution(reads=reads)
     reads = (*reads, (CLASS, "", class_name))
-    found = listers.storage_class(class_name)
+    found = listers.get(StorageClass, "", class_name)
     driver = csi_migration.serving_driver(found.provisioner) if found is not None else ""
     if found is None or not driver:
         return Resolution(reads=reads)

@@ -21,7 +21,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import EQUALS, Requirement, Selector, SelectorError
 from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE
-from stowplan.model.workload import ReplicaSet, StatefulSet
+from stowplan.model.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.table import node_match
 from stowplan.table.columns import Codes, Mask, Scores
 from stowplan.table.nodes import Nodes
@@ -162,19 +162,19 @@ def tally(codes: Codes, weights: Scores | None, rows: Mask, domains: int) -> Sco
 def default_selector(pod: Pod, listers: Listers) -> Selector:
     """Join the selectors of the services that match the pod and of the controller that owns it."""
     labels: dict[str, str] = {}
-    for service in listers.services(pod.namespace):
+    for service in listers.list(Service, pod.namespace):
         if selectors.from_labels(service.spec.selector).matches(pod.labels):
             labels.update(service.spec.selector)
     owner = controller_of(pod)
     more: tuple[Requirement, ...] = ()
     match owner:
         case OwnerReference(api_version="v1", kind="ReplicationController"):
-            controller = listers.replication_controller(pod.namespace, owner.name)
+            controller = listers.get(ReplicationController, pod.namespace, owner.name)
             labels.update(controller.spec.selector if controller is not None else {})
         case OwnerReference(api_version="apps/v1", kind="ReplicaSet"):
-            more = _requirements(listers.replica_set(pod.namespace, owner.name))
+            more = _requirements(listers.get(ReplicaSet, pod.namespace, owner.name))
         case OwnerReference(api_version="apps/v1", kind="StatefulSet"):
-            more = _requirements(listers.stateful_set(pod.namespace, owner.name))
+            more = _requirements(listers.get(StatefulSet, pod.namespace, owner.name))
     return selectors.select((*selectors.from_labels(labels).requirements, *more))
 
 

@@ -57,7 +57,7 @@ class AvailableVolumes:
         changed = self._changes.take()
         if changed is None:
             self._known, self._free, self._prebound, self._classes = {}, {}, {}, {}
-            for volume in self._listers.persistent_volumes():
+            for volume in self._listers.list(PersistentVolume):
                 self._add(volume)
             return
         for _, name in changed:
@@ -67,7 +67,7 @@ class AvailableVolumes:
         known = self._known.pop(name, None)
         if known is not None:
             self._remove(known)
-        volume = self._listers.persistent_volume(name)
+        volume = self._listers.get(PersistentVolume, "", name)
         if volume is not None:
             self._add(volume)
 

@@ -35,7 +35,7 @@ class VolumeBinder:
 
     def needs_of(self, claims: PodVolumeClaims) -> VolumeNeeds:
         """Find out what claims ask of nodes, apart from any node."""
-        bound = tuple(self._listers.persistent_volume(claim.spec.volume_name) for claim in claims.bound)
+        bound = tuple(self._listers.get(PersistentVolume, "", claim.spec.volume_name) for claim in claims.bound)
         delayed = sorted(map(self._delayed, claims.delayed), key=_order)
         return VolumeNeeds(bound, tuple(delayed))
 
