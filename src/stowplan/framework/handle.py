@@ -7,11 +7,10 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import ApiObject
 from stowplan.model.pod import Pod
@@ -38,6 +37,24 @@ class Listers(Protocol):
 
     def changed(self, kind: str, since: int) -> Sequence[tuple[str, str]] | None:
         """Return namespace and name of what changed after a version, repeats included; None if it is too long ago."""
+
+
+class RecentChanges:
+    """The objects of one kind that came, changed or went since `take` was called last."""
+
+    def __init__(self, listers: Listers, kind: str) -> None:
+        self._listers = listers
+        self._kind = kind
+        self._seen: int | None = None
+
+    def take(self) -> Collection[tuple[str, str]] | None:
+        """Return namespace and name of what changed, each once; None if it may be anything, as the first time."""
+        version, seen = self._listers.version(self._kind), self._seen
+        if version == seen:
+            return ()
+        self._seen = version
+        changed = self._listers.changed(self._kind, seen) if seen is not None else None
+        return dict.fromkeys(changed) if changed is not None else None
 
 
 class Binder(Protocol):
@@ -138,14 +155,6 @@ class PreparingHandle(Handle, Protocol):
 
     def is_placed(self, pod: Pod) -> bool:
         """Say whether a pod still counts on its node; one that was deleted meanwhile does not."""
-
-
-class PermittingHandle(Handle, Protocol):
-    """The handle of a scheduler that acts on a cluster, for plugins that hold pods in Permit."""
-
-    @property
-    def waiting_pods(self) -> WaitingPods:
-        """The pods that are held; allow or reject them under your own name."""
 
 
 class PlacedPod(Protocol):

@@ -9,7 +9,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited, Filter, Reject, Requeue, reject
 from stowplan.framework.handle import Handle
-from stowplan.framework.remedies import Need, RejectedRows, Tolerate
+from stowplan.framework.remedies import Need, RejectedRows, tolerate
 from stowplan.model import tolerations
 from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
@@ -44,7 +44,7 @@ class NodeUnschedulable(Filter, Requeue):
         )
 
     def remedies(self, rejected: RejectedRows) -> tuple[Need]:
-        return (Need(Tolerate(CORDON), rejected.mask),)
+        return (Need(tolerate(CORDON), rejected.mask),)
 
     def _is_schedulable_after_pod_toleration_change(self, pod: Pod, old: Pod, new: Pod) -> bool:
         return changes.is_same(pod, new) and self._tolerates(new)

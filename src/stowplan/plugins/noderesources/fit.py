@@ -1,6 +1,6 @@
 """Reject nodes without room for a pod's requests, and prefer the emptiest or the fullest of the others.
 
-What a score counts is in `allocation.py`; which changes may make room, in `hints.py`; what a pod requests, in
+What a score counts is in `allocation.py`; what may help a pod without room, in `hints.py`; what a pod requests, in
 `model/requests.py`.
 """
 
@@ -27,7 +27,6 @@ from stowplan.model.requests import USUAL, Requests, is_extended
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
 from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
 from stowplan.plugins.noderesources import arguments, hints
-from stowplan.plugins.noderesources import remedies as fit_remedies
 from stowplan.plugins.noderesources.allocation import (
     EXACT,
     Arithmetic,
@@ -150,7 +149,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         return hints.awaited(self._device_classes, self._rules)
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
-        return fit_remedies.remedies(rejected)
+        return hints.remedies(rejected)
 
 
 class Demand(msgspec.Struct, frozen=True, gc=False):

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.framework.handle import Listers
+from stowplan.framework.handle import Listers, RecentChanges
 from stowplan.model.storage import CSINode, VolumeAttachment
 from stowplan.plugins.nodevolumelimits.csi_volumes import (
     AttachmentReference,
@@ -26,7 +26,6 @@ from stowplan.plugins.nodevolumelimits.csi_volumes import (
     Resolutions,
 )
 from stowplan.plugins.volumes.csi_migration import CSIVolume
-from stowplan.plugins.volumes.recent_changes import RecentChanges
 from stowplan.table.counts import Holding
 
 NO_LIMIT: Final = 1 << 62

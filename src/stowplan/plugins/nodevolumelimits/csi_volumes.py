@@ -12,14 +12,13 @@ from typing import Final, NamedTuple, assert_never
 
 import msgspec
 
-from stowplan.framework.handle import Listers
+from stowplan.framework.handle import Listers, RecentChanges
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from stowplan.model.volumes import Volume
 from stowplan.plugins.volumes import csi_migration
 from stowplan.plugins.volumes.claims import class_of_claim
 from stowplan.plugins.volumes.csi_migration import CSIVolume
-from stowplan.plugins.volumes.recent_changes import RecentChanges
 
 CLAIM: Final = "PersistentVolumeClaim"
 VOLUME: Final = "PersistentVolume"

@@ -11,13 +11,12 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from stowplan.framework.handle import Listers
+from stowplan.framework.handle import Listers, RecentChanges
 from stowplan.model.quantity import Quantity
 from stowplan.model.selectors import compile_label_selector
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
 from stowplan.plugins.volumebinding.node_affinity import NodeIndex, required
 from stowplan.plugins.volumes.claims import BETA_STORAGE_CLASS, class_of_claim
-from stowplan.plugins.volumes.recent_changes import RecentChanges
 from stowplan.table.columns import Mask
 
 AVAILABLE: Final = "Available"

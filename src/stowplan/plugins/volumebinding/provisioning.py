@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stowplan.framework.handle import Listers
+from stowplan.framework.handle import Listers, RecentChanges
 from stowplan.model import selectors
 from stowplan.model.label_syntax import SelectorError
 from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm
@@ -25,7 +25,6 @@ from stowplan.model.storage import (
 from stowplan.plugins.volumebinding.available_volumes import STORAGE, request_of
 from stowplan.plugins.volumebinding.node_affinity import NOTHING, NodeIndex, Ranks
 from stowplan.plugins.volumes.claims import class_of_claim
-from stowplan.plugins.volumes.recent_changes import RecentChanges
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 

@@ -20,7 +20,7 @@ from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
 from stowplan.model.node import Node, NodeSpec, Taint
 from stowplan.model.pod import Pod, PodSpec
 from stowplan.model.workload import Service
-from stowplan.plugins.podtopologyspread.arguments import PodTopologySpreadArgs
+from stowplan.plugins.podtopologyspread.constraints import PodTopologySpreadArgs
 from stowplan.plugins.podtopologyspread.plugin import (
     HOSTNAME,
     REASON,
