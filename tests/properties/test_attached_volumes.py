@@ -28,7 +28,7 @@ from stowplan.model.storage import VolumeAttachment
 from stowplan.plugins.nodevolumelimits.attached_volumes import AttachedVolumes
 from stowplan.plugins.nodevolumelimits.csi_volumes import POD_VOLUMES, AttachmentReference, resolve
 from stowplan.plugins.nodevolumelimits.plugin import NodeVolumeLimits
-from stowplan.plugins.volumes.csi_migration import CSIVolume
+from stowplan.plugins.volume_sources import CSIVolume
 from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node
 from tests.examples import examples

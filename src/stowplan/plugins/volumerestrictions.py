@@ -17,7 +17,7 @@ from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolumeClaim
 from stowplan.model.volumes import AwsElasticBlockStore, GcePersistentDisk, Iscsi, Rbd, Volume
-from stowplan.plugins.volumes.claims import claim_names, is_named_claim
+from stowplan.plugins.volume_sources import claim_names, is_named_claim
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 

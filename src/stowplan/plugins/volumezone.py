@@ -15,8 +15,16 @@ from stowplan.framework.verdict import Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from stowplan.plugins.volumes.claims import WAIT_FOR_FIRST_CONSUMER, class_of_claim, is_named_claim
-from stowplan.plugins.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_SEPARATOR
+from stowplan.plugins.volume_sources import (
+    BETA_REGION,
+    BETA_ZONE,
+    REGION,
+    WAIT_FOR_FIRST_CONSUMER,
+    ZONE,
+    ZONE_SEPARATOR,
+    class_of_claim,
+    is_named_claim,
+)
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 

@@ -9,12 +9,11 @@ import msgspec
 import pytest
 
 from stowplan.cache.objects import REMEMBERED, Groups, Objects
-from stowplan.model.kinds import Namespace
+from stowplan.model.kinds import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.model.meta import NamespacedMeta, ObjectMeta, ObjectReference
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import COMMUNITY_GROUP, OWN_GROUP, GroupKey
 from stowplan.model.storage import PersistentVolume, PersistentVolumeSpec
-from stowplan.model.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.simulate.notebook import DELETED_AT
 from stowplan.table.journal import Reads
 from stowplan.testing import make_pod

@@ -15,9 +15,9 @@ import numpy as np
 from stowplan.framework.contract import Attempt
 from stowplan.framework.handle import PlacedPod, PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.kinds import PodDisruptionBudget
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector, SelectorError, compile_label_selector
-from stowplan.model.workload import PodDisruptionBudget
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings, Tried
 from stowplan.plugins.defaultpreemption.dry_run import Evictable, NominatedByRow, dry_run
 from stowplan.table.columns import Mask, Rows

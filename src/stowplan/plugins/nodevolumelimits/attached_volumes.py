@@ -25,7 +25,7 @@ from stowplan.plugins.nodevolumelimits.csi_volumes import (
     Resolution,
     Resolutions,
 )
-from stowplan.plugins.volumes.csi_migration import CSIVolume
+from stowplan.plugins.volume_sources import CSIVolume
 from stowplan.table.counts import Holding
 
 NO_LIMIT: Final = 1 << 62

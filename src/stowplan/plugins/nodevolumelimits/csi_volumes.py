@@ -16,9 +16,8 @@ from stowplan.framework.handle import Listers, RecentChanges
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from stowplan.model.volumes import Volume
-from stowplan.plugins.volumes import csi_migration
-from stowplan.plugins.volumes.claims import class_of_claim
-from stowplan.plugins.volumes.csi_migration import CSIVolume
+from stowplan.plugins import volume_sources
+from stowplan.plugins.volume_sources import CSIVolume, class_of_claim
 
 CLAIM: Final = "PersistentVolumeClaim"
 VOLUME: Final = "PersistentVolume"
@@ -116,7 +115,7 @@ def _reference(pod: Pod, volume: Volume) -> ClaimReference | InlineDisk | None:
     if volume.ephemeral is not None:
         return ClaimReference(pod.namespace, f"{pod.name}-{volume.name}", pod.name, pod.uid)
     try:
-        disk = csi_migration.in_pod(volume)
+        disk = volume_sources.in_pod(volume)
     except ValueError as error:
         return InlineDisk(CSIVolume("", ""), f"converting volume({volume.name}) from inline to csi: {error}")
     return InlineDisk(disk) if disk is not None else None
@@ -175,7 +174,7 @@ def _bound(claim: PersistentVolumeClaim, listers: Listers, key: ObjectKey) -> Re
     if volume is None:
         return _unbound(claim, listers, reads)
     if volume.spec.csi is None:
-        return Resolution(csi_migration.in_volume(volume), is_migrated=True, reads=reads)
+        return Resolution(volume_sources.in_volume(volume), is_migrated=True, reads=reads)
     csi = volume.spec.csi
     is_known = bool(csi.driver and csi.volume_handle)
     return Resolution(CSIVolume(csi.driver, csi.volume_handle) if is_known else None, reads=reads)
@@ -188,11 +187,11 @@ def _unbound(claim: PersistentVolumeClaim, listers: Listers, reads: tuple[Object
         return Resolution(reads=reads)
     reads = (*reads, (CLASS, "", class_name))
     found = listers.get(StorageClass, "", class_name)
-    driver = csi_migration.serving_driver(found.provisioner) if found is not None else ""
+    driver = volume_sources.serving_driver(found.provisioner) if found is not None else ""
     if found is None or not driver:
         return Resolution(reads=reads)
     return Resolution(
-        CSIVolume(driver, f"{_TO_COME}{claim.key}"), csi_migration.is_in_tree(found.provisioner), reads=reads
+        CSIVolume(driver, f"{_TO_COME}{claim.key}"), volume_sources.is_in_tree(found.provisioner), reads=reads
     )
 
 

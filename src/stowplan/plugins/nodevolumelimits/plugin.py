@@ -24,8 +24,7 @@ from stowplan.plugins.nodevolumelimits.attached_volumes import (
     limits_of,
 )
 from stowplan.plugins.nodevolumelimits.csi_volumes import POD_VOLUMES, DriverVolumes, PodCSIVolumes, wanted_by
-from stowplan.plugins.volumes.claims import is_own_claim
-from stowplan.plugins.volumes.csi_migration import CSIVolume, plugin_of
+from stowplan.plugins.volume_sources import CSIVolume, is_own_claim, plugin_of
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.counts import Holding
 from stowplan.table.nodes import Nodes

@@ -22,13 +22,13 @@ from stowplan.framework import changes
 from stowplan.framework.handle import Listers
 from stowplan.model import selectors
 from stowplan.model.affinity import TopologySpreadConstraint
+from stowplan.model.kinds import ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.model.label_syntax import unsupported
 from stowplan.model.meta import OwnerReference
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import EQUALS, Requirement, Selector, SelectorError
 from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE
-from stowplan.model.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.table import node_match
 from stowplan.table.columns import Codes, Mask, Scores
 from stowplan.table.nodes import Nodes

@@ -15,8 +15,8 @@ from stowplan.framework.handle import Listers, RecentChanges
 from stowplan.model.quantity import Quantity
 from stowplan.model.selectors import compile_label_selector
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
+from stowplan.plugins.volume_sources import BETA_STORAGE_CLASS, class_of_claim
 from stowplan.plugins.volumebinding.node_affinity import NodeIndex, required
-from stowplan.plugins.volumes.claims import BETA_STORAGE_CLASS, class_of_claim
 from stowplan.table.columns import Mask
 
 AVAILABLE: Final = "Available"

@@ -15,11 +15,11 @@ import numpy as np
 from stowplan.framework.handle import Listers
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
 from stowplan.plugins.shape_score import MAX_UTILIZATION
+from stowplan.plugins.volume_sources import class_of_claim
 from stowplan.plugins.volumebinding.available_volumes import AvailableVolumes, ClassVolumes, request_of, size_of
 from stowplan.plugins.volumebinding.node_affinity import NOTHING, Migrations, Ranks, admitted, nothing, required
 from stowplan.plugins.volumebinding.pod_volumes import SELECTED_NODE, PodVolumeClaims, PodVolumes
 from stowplan.plugins.volumebinding.provisioning import Provision, StorageCapacities, provision_for
-from stowplan.plugins.volumes.claims import class_of_claim
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 

@@ -25,7 +25,7 @@ from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeS
 from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm, compile_node_selector
 from stowplan.model.selectors import Requirement
 from stowplan.model.storage import CSINode, PersistentVolume
-from stowplan.plugins.volumes.csi_migration import (
+from stowplan.plugins.volume_sources import (
     BETA_REGION,
     BETA_ZONE,
     REGION,

@@ -18,9 +18,9 @@ from stowplan.framework.handle import Listers, PreparingHandle
 from stowplan.model.meta import ObjectReference
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from stowplan.plugins.volume_sources import WAIT_FOR_FIRST_CONSUMER, all_claim_names, class_of_claim
 from stowplan.plugins.volumebinding.available_volumes import is_bound_to_claim
 from stowplan.plugins.volumebinding.node_affinity import Migrations
-from stowplan.plugins.volumes.claims import WAIT_FOR_FIRST_CONSUMER, all_claim_names, class_of_claim
 
 LOST: Final = "Lost"
 #: On a claim: claim and volume know each other; nothing is left to do.

@@ -22,9 +22,9 @@ from stowplan.model.storage import (
     StorageClass,
     TopologySelectorTerm,
 )
+from stowplan.plugins.volume_sources import class_of_claim
 from stowplan.plugins.volumebinding.available_volumes import STORAGE, request_of
 from stowplan.plugins.volumebinding.node_affinity import NOTHING, NodeIndex, Ranks
-from stowplan.plugins.volumes.claims import class_of_claim
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
