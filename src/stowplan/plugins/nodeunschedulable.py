@@ -33,7 +33,7 @@ class NodeUnschedulable(Filter, Requeue):
         self._comparison_operators = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
 
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
-        is_cordoned = nodes.fact("unschedulable", _is_cordoned, bool)
+        is_cordoned = nodes.fact("unschedulable", lambda node: node.spec.unschedulable, bool)
         if is_cordoned.any() and not self._tolerates(pod):
             yield reject(is_cordoned, REASON, unresolvable=True)
 
@@ -51,10 +51,6 @@ class NodeUnschedulable(Filter, Requeue):
 
     def _tolerates(self, pod: Pod) -> bool:
         return tolerations.is_tolerated(CORDON, pod.spec.tolerations, self._comparison_operators)
-
-
-def _is_cordoned(node: Node) -> bool:
-    return node.spec.unschedulable
 
 
 def _is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> bool:

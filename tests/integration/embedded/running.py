@@ -14,7 +14,7 @@ from typing import TypeVar
 from stowplan.embedded.http.server import ServerOptions, serve
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.catalogue import Catalogue
-from stowplan.embedded.storage.store import Journal, Store
+from stowplan.embedded.storage.store import Store, StoreJournal
 from tests.limits import LIMIT_SECONDS
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Cluster:
         return asyncio.run_coroutine_threadsafe(run(), self.loop).result(timeout=LIMIT_SECONDS)
 
 
-def make_api(journal: Journal | None = None, kept_changes: int = 50_000) -> Api:
+def make_api(journal: StoreJournal | None = None, kept_changes: int = 50_000) -> Api:
     """An API with an empty store, or what a journal has."""
     store = Store(journal, kept_changes)
     return Api(store, Catalogue(), lambda: datetime.now(UTC), random.Random(1).getrandbits)

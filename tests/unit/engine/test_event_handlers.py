@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from stowplan.cache.cache import Cache
 from stowplan.engine.event_handlers import EventHandlers
-from stowplan.framework.changes import Event
+from stowplan.framework.changes import ObjectChange
 from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.device_pool import DeviceTaint, DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from stowplan.model.meta import ObjectMeta
@@ -32,7 +32,7 @@ class ListeningQueue(SchedulingQueue):
         self.heard: list[tuple[str, Any, Any]] = []
         self.only: Only | None = None
 
-    def on_change(self, event: Event, now_ns: int, only: Only | None = None) -> None:
+    def on_change(self, event: ObjectChange, now_ns: int, only: Only | None = None) -> None:
         self.heard.append((event.change.label, event.old, event.new))
         self.only = only
         super().on_change(event, now_ns, only)

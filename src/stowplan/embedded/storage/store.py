@@ -15,14 +15,14 @@ from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage import conversion, keyed_lists, stored
 from stowplan.embedded.storage.changes import KEPT_CHANGES, ChangeLog, Feed
 from stowplan.embedded.storage.collection import Collection
-from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Change, Stored
+from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Stored, StoredChange
 
-__all__ = ["Change", "Feed", "Journal", "Store", "Stored", "renumbered"]
+__all__ = ["Feed", "Store", "StoreJournal", "Stored", "StoredChange", "renumbered"]
 
 _log = logging.getLogger(__name__)
 
 
-class Journal(Protocol):
+class StoreJournal(Protocol):
     """Where changes are written so that they outlive the process."""
 
     def version(self) -> int: ...
@@ -37,7 +37,7 @@ class Journal(Protocol):
 class Store:
     """Owns every object. Only `write` and `remove` change it; nothing waits."""
 
-    def __init__(self, journal: Journal | None = None, kept_changes: int = KEPT_CHANGES) -> None:
+    def __init__(self, journal: StoreJournal | None = None, kept_changes: int = KEPT_CHANGES) -> None:
         self._journal = journal
         self._kept_changes = kept_changes
         self._collections: dict[str, Collection] = {}
@@ -62,7 +62,7 @@ class Store:
         before = collection.get(new.namespace, new.name)
         self.version = new.version
         collection.put(new)
-        collection.log.append(Change(ADDED if before is None else MODIFIED, new, before))
+        collection.log.append(StoredChange(ADDED if before is None else MODIFIED, new, before))
         return new
 
     def remove(self, resource: Resource, namespace: str, name: str) -> Stored:
@@ -76,7 +76,7 @@ class Store:
             self._journal.drop(storage, gone)
         self.version = gone.version
         collection.take(before)
-        collection.log.append(Change(DELETED, gone, before))
+        collection.log.append(StoredChange(DELETED, gone, before))
         return gone
 
     def feed(self, resource: Resource, since: int, namespace: str | None = None) -> Feed:

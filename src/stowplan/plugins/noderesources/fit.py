@@ -32,8 +32,8 @@ from stowplan.plugins.noderesources.allocation import (
     Arithmetic,
     CountedResources,
     Numeric,
+    ResourceShare,
     ScoreRule,
-    Share,
     count_for,
     divisor,
     nothing_served,
@@ -216,7 +216,9 @@ def _rule_of(strategy: ScoringStrategy) -> ScoreRule:
 def _average_of(part: Callable[[Numeric, Numeric], Numeric]) -> ScoreRule:
     """Return the rule that averages, by weight, the percentage that a part of each resource makes up."""
 
-    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Numeric, requested: Numeric) -> Numeric:
+    def rule(
+        arithmetic: Arithmetic, counted: tuple[ResourceShare, ...], allocatable: Numeric, requested: Numeric
+    ) -> Numeric:
         total = weights = 0
         for share in counted:
             has = allocatable[share.row]
@@ -235,7 +237,9 @@ def _curve_of(shape: Sequence[UtilizationShapePoint]) -> ScoreRule:
     """Return the rule that averages, by weight, a curve over the used percentage; what scores 0 does not weigh."""
     curve = curve_of(shape)
 
-    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Numeric, requested: Numeric) -> Numeric:
+    def rule(
+        arithmetic: Arithmetic, counted: tuple[ResourceShare, ...], allocatable: Numeric, requested: Numeric
+    ) -> Numeric:
         total = weights = 0
         for share in counted:
             has = allocatable[share.row]
@@ -277,7 +281,7 @@ class FreeRoom(msgspec.Struct, frozen=True):
         return [*free, *capacities, float(weighs or 1)]
 
 
-def score_all(shares: tuple[Share, ...], nodes: Nodes) -> Scores | None:
+def score_all(shares: tuple[ResourceShare, ...], nodes: Nodes) -> Scores | None:
     """Return the score of every row, for a pod that adds these shares; None where only the general rule is exact."""
     rule = FreeRoom(tuple([share.row for share in shares]), tuple([share.weight for share in shares]))
     derived = nodes.derived(rule) if shares else None
