@@ -162,7 +162,7 @@ def _claimed(reference: ClaimReference, listers: Listers) -> Resolution:
         where = f"looking up PVC {reference.namespace}/{reference.name}"
         problem = f'{where}: persistentvolumeclaim "{reference.name}" not found'
         return Resolution(is_missing=True, problem=problem, reads=(key,))
-    if reference.pod and not _is_owned(claim, reference.uid):
+    if reference.pod and (claim.controller is None or claim.controller.uid != reference.uid):
         pod = f"{reference.namespace}/{reference.pod}"
         return Resolution(problem=f"PVC {claim.key} was not created for pod {pod} (pod is not owner)", reads=(key,))
     return _bound(claim, listers, key) if claim.spec.volume_name else _unbound(claim, listers, (key,))
@@ -193,11 +193,6 @@ def _unbound(claim: PersistentVolumeClaim, listers: Listers, reads: tuple[Object
     return Resolution(
         CSIVolume(driver, f"{_TO_COME}{claim.key}"), volume_sources.is_in_tree(found.provisioner), reads=reads
     )
-
-
-def _is_owned(claim: PersistentVolumeClaim, uid: str) -> bool:
-    controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
-    return controller is not None and controller.uid == uid
 
 
 class Resolutions:

@@ -229,7 +229,7 @@ def default_selector(pod: Pod, listers: Listers) -> Selector:
     for service in listers.list(Service, pod.namespace):
         if selectors.from_labels(service.spec.selector).matches(pod.labels):
             labels.update(service.spec.selector)
-    owner = controller_of(pod)
+    owner = pod.controller
     more: tuple[Requirement, ...] = ()
     match owner:
         case OwnerReference(api_version="v1", kind="ReplicationController"):
@@ -240,11 +240,6 @@ def default_selector(pod: Pod, listers: Listers) -> Selector:
         case OwnerReference(api_version="apps/v1", kind="StatefulSet"):
             more = _requirements(listers.get(StatefulSet, pod.namespace, owner.name))
     return selectors.select((*selectors.from_labels(labels).requirements, *more))
-
-
-def controller_of(pod: Pod) -> OwnerReference | None:
-    """Return the owner that manages the pod."""
-    return next((owner for owner in pod.metadata.owner_references if owner.controller), None)
 
 
 def _requirements(workload: ReplicaSet | StatefulSet | None) -> tuple[Requirement, ...]:

@@ -46,7 +46,6 @@ from stowplan.plugins.podtopologyspread.constraints import (
     SYSTEM,
     PodTopologySpreadArgs,
     SpreadConstraint,
-    controller_of,
     default_selector,
 )
 from stowplan.table.columns import NO_ROWS, Codes, Mask, Rows, Scores
@@ -103,7 +102,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         self._defaults = SYSTEM_CONSTRAINTS if self._is_system_default else args.default_constraints
 
     def sign(self, pod: Pod) -> Hashable:
-        owner = controller_of(pod)
+        owner = pod.controller
         return owner and (owner.api_version, owner.kind, owner.name)
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> HardConstraints | Skip:
