@@ -23,13 +23,8 @@ from stowplan.model.affinity import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
-from stowplan.model.kinds import Namespace
-from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta, OwnerReference
-from stowplan.model.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
-from stowplan.model.pod import Container, ContainerPort, Pod, PodSpec, PodStatus, RestartRule
-from stowplan.model.quantity import Quantity
-from stowplan.model.volumes import ResourceRequirements
-from stowplan.model.workload import (
+from stowplan.model.kinds import (
+    Namespace,
     ReplicaSet,
     ReplicationController,
     ReplicationControllerSpec,
@@ -38,6 +33,11 @@ from stowplan.model.workload import (
     SetSpec,
     StatefulSet,
 )
+from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta, OwnerReference
+from stowplan.model.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
+from stowplan.model.pod import Container, ContainerPort, Pod, PodSpec, PodStatus, RestartRule
+from stowplan.model.quantity import Quantity
+from stowplan.model.volumes import ResourceRequirements
 
 HOST, ZONE, DISK = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "disk"
 GPU, PAGES = "example.com/gpu", "hugepages-2Mi"

@@ -24,10 +24,11 @@ from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
+from stowplan.model.storage import VolumeAttachment
 from stowplan.plugins.nodevolumelimits.attached_volumes import AttachedVolumes
 from stowplan.plugins.nodevolumelimits.csi_volumes import POD_VOLUMES, AttachmentReference, resolve
 from stowplan.plugins.nodevolumelimits.plugin import NodeVolumeLimits
-from stowplan.plugins.volumes.csi_migration import CSIVolume
+from stowplan.plugins.volume_sources import CSIVolume
 from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node
 from tests.examples import examples
@@ -93,7 +94,7 @@ def goes(found: Any) -> Event:
 
 def is_assumed(found: Any) -> Event:
     def apply(cache: Cache) -> None:
-        if cache.objects.get(found.kind, found.metadata.namespace, found.metadata.name) is not None:
+        if cache.objects.get(type(found), found.metadata.namespace, found.metadata.name) is not None:
             cache.objects.assume(found)
 
     return apply
@@ -160,7 +161,7 @@ def used_by(found: list[Pod], listers: Objects) -> set[CSIVolume]:
 
 
 def attached_to(name: str, listers: Objects) -> set[CSIVolume]:
-    found = [each for each in listers.volume_attachments() if each.spec.node_name == name]
+    found = [each for each in listers.list(VolumeAttachment) if each.spec.node_name == name]
     references = [
         AttachmentReference(each.name, name, each.spec.attacher, each.spec.source.persistent_volume_name or "")
         for each in found

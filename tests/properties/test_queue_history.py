@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from stowplan.framework import changes
-from stowplan.framework.changes import Action, Change, Event
+from stowplan.framework.changes import Action, Change, ObjectChange
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import Place
 from stowplan.queue.validate import contents, validate
@@ -93,9 +93,9 @@ class QueueHistory(RuleBasedStateMachine):
 
     @rule(change=st.sampled_from(CHANGES), floor=st.integers(0, 3))
     def something_changes(self, change: Change, floor: int) -> None:
-        event = Event(change, make_node("old").build(), make_node("new").build())
+        event = ObjectChange(change, make_node("old").build(), make_node("new").build())
         if change.resource == changes.ASSIGNED_POD:
-            event = Event(change, make_pod("other").on("n").build(), make_pod("other").on("n").build())
+            event = ObjectChange(change, make_pod("other").on("n").build(), make_pod("other").on("n").build())
         self.room.happens(event, self.now, only=lambda pod: pod.priority >= floor)
 
     @rule(name=names)

@@ -311,7 +311,7 @@ def test_what_is_taken_on_a_node_is_what_its_claims_are_told(storage: Storage) -
 
 def assert_taken(handle: LocalHandle, storage: Storage, judge: Judge) -> None:
     for each in storage.volumes:
-        now = handle.listers.persistent_volume(each.name)
+        now = handle.listers.get(PersistentVolume, "", each.name)
         assert now is not None
         ref = now.spec.claim_ref
         claimed = [claim_name for name, claim_name in judge.taken if name == each.name]
@@ -321,7 +321,7 @@ def assert_taken(handle: LocalHandle, storage: Storage, judge: Judge) -> None:
         else:
             assert now == each
     for wanted in storage.claims:
-        found = handle.listers.persistent_volume_claim("default", wanted.name)
+        found = handle.listers.get(PersistentVolumeClaim, "default", wanted.name)
         assert found is not None
         before = wanted.metadata.annotations.get(SELECTED)
         expected = judge.node.name if wanted.name in judge.made else before

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stowplan.engine.event_handlers import EventHandlers
-from stowplan.framework.changes import Event
+from stowplan.framework.changes import ObjectChange
 from stowplan.framework.profile import Profile
 from stowplan.model import decode, json_values
 from stowplan.model.dra import ResourceClaim
@@ -117,7 +117,7 @@ class PendingPods:
     def nominate(self, pod: Pod, node_name: str, now_ns: int) -> None:
         self.nominations.put(pod, node_name)
 
-    def on_change(self, event: Event, now_ns: int, only: Callable[[Pod], bool] | None = None) -> None:
+    def on_change(self, event: ObjectChange, now_ns: int, only: Callable[[Pod], bool] | None = None) -> None:
         """See whether a new claim is what pods of its namespace awaited."""
         if isinstance(event.new, ResourceClaim):
             for pod in self._pods.values():

@@ -143,7 +143,7 @@ class CacheWriter:
     async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
         meta = found.metadata
         self.cache.objects.restore(found.kind, meta.namespace, meta.name)
-        known = self.cache.objects.get(found.kind, meta.namespace, meta.name)
+        known = self.cache.objects.get(type(found), meta.namespace, meta.name)
         if known is None:
             raise LookupError(f"{found.kind} {meta.name!r} is gone; nothing can be changed about it")
         changed = patched(known, patch)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
-from stowplan.cel import functions, tokens, values
+from stowplan.cel import expressions, functions, values
 from stowplan.cel.functions import Function
 
 STRING: Final = cel.Type.STRING
@@ -68,7 +68,7 @@ def fault(error: RuntimeError) -> str:
     """Return why an expression does not compile: what the library says, with the names that things really have."""
     words = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
     words = words.replace("map(string, string)", values.QUANTITY)
-    for name, ours in tokens.RENAMED.items():
+    for name, ours in expressions.RENAMED.items():
         words = words.replace(ours, name)
     return words
 

@@ -1,9 +1,9 @@
 """The functions that Kubernetes adds to CEL for quantities, versions, patterns, lists and sets.
 
 Those for addresses and URLs, which devices do not have, are beside the rules of custom resources. Some go by other
-names here (`tokens.RENAMED`): the library has `indexOf` for strings alone, and `matches` and `replace` without bounds.
-`sortBy` is missing, and loops over two variables are: both are rewritten by the parser in Kubernetes, which the CEL
-library does not let us do.
+names here (`expressions.RENAMED`): the library has `indexOf` for strings alone, and `matches` and `replace` without
+bounds. `sortBy` is missing, and loops over two variables are: both are rewritten by the parser in Kubernetes, which the
+CEL library does not let us do.
 """
 
 from __future__ import annotations

@@ -99,16 +99,14 @@ def _weight_of(kind: str, text: str) -> int:
     return _WIDE_WEIGHT if is_wide else max(len(text) // 8, 1)
 
 
-@lru_cache(maxsize=_KEPT)
-def _kept_answer(pattern: str, text: str) -> bool:
-    return _answer(pattern, text)
-
-
 def _answer(pattern: str, text: str) -> bool:
     found = _MATCHES.eval(data={"text": text, "pattern": pattern}).value()
     if not isinstance(found, bool):
         raise _fault(str(found))
     return found
+
+
+_kept_answer = lru_cache(maxsize=_KEPT)(_answer)
 
 
 def _fault(words: str) -> PatternError:

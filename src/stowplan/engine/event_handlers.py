@@ -20,9 +20,10 @@ import msgspec
 
 from stowplan.cache.cache import Cache, CachedPod
 from stowplan.framework import changes
-from stowplan.framework.changes import Action, Change, Event
+from stowplan.framework.changes import Action, Change, ObjectChange
 from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model import device_pool
+from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import CommunityPodGroup, PodGroup
@@ -43,7 +44,7 @@ class PodQueue(Protocol):
 
     def nominate(self, pod: Pod, node_name: str, now_ns: int) -> None: ...
 
-    def on_change(self, event: Event, now_ns: int, only: Callable[[Pod], bool] | None = None) -> None: ...
+    def on_change(self, event: ObjectChange, now_ns: int, only: Callable[[Pod], bool] | None = None) -> None: ...
 
 
 @dataclass(slots=True)
@@ -62,7 +63,7 @@ class EventHandlers:
                 self._add_pod(found, now_ns)
             case Node():
                 self.cache.add_node(found)
-                self.queue.on_change(Event(changes.NODE_ADD, None, found), now_ns)
+                self.queue.on_change(ObjectChange(changes.NODE_ADD, None, found), now_ns)
             case PodGroup() | CommunityPodGroup():
                 self.cache.groups.put(found)
                 self._tell(found.kind, Action.ADD, (None, found), now_ns)
@@ -78,7 +79,7 @@ class EventHandlers:
             case Node():
                 self.cache.add_node(new)
                 for change in changes.of_node(old, new):
-                    self.queue.on_change(Event(change, old, new), now_ns)
+                    self.queue.on_change(ObjectChange(change, old, new), now_ns)
             case PodGroup() | CommunityPodGroup():
                 self.cache.groups.put(new)
                 self._tell(new.kind, Action.UPDATE, (old, new), now_ns)
@@ -92,7 +93,7 @@ class EventHandlers:
             case Pod():
                 self._delete_pod(found, now_ns)
             case Node():
-                self.queue.on_change(Event(changes.NODE_DELETE, found, None), now_ns)
+                self.queue.on_change(ObjectChange(changes.NODE_DELETE, found, None), now_ns)
                 self.cache.remove_node(found.name)
             case PodGroup() | CommunityPodGroup():
                 self.cache.groups.remove(found)
@@ -121,7 +122,7 @@ class EventHandlers:
         elif old.node_name:
             self.cache.update_pod(new)
             for change in changes.of_pod(old, new):
-                self.queue.on_change(Event(change, old, new), now_ns)
+                self.queue.on_change(ObjectChange(change, old, new), now_ns)
         elif new.node_name:
             self._let_go(new)
             placed = self.cache.placed(new)
@@ -140,13 +141,13 @@ class EventHandlers:
             return
         if pod.node_name:
             self.cache.remove_pod(pod)
-            self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, pod, None), now_ns)
+            self.queue.on_change(ObjectChange(changes.ASSIGNED_POD_DELETE, pod, None), now_ns)
         elif pod.spec.scheduler_name in self.scheduler_names:
             self._delete_pending(pod, now_ns)
 
     def _place(self, pod: Pod, now_ns: int) -> None:
         self.cache.add_pod(pod)
-        self.queue.on_change(Event(changes.ASSIGNED_POD_ADD, None, pod), now_ns)
+        self.queue.on_change(ObjectChange(changes.ASSIGNED_POD_ADD, None, pod), now_ns)
 
     def _update_pending(self, old: Pod, new: Pod, now_ns: int) -> None:
         version = new.metadata.resource_version
@@ -187,11 +188,11 @@ class EventHandlers:
         """Take an assumed pod off its node, and tell those who may want the room."""
         self.cache.remove_pod(placed.pod)
         was_placed = placed_on(placed.pod, placed.node_name)
-        self.queue.on_change(Event(changes.ASSIGNED_POD_DELETE, was_placed, None), now_ns)
+        self.queue.on_change(ObjectChange(changes.ASSIGNED_POD_DELETE, was_placed, None), now_ns)
 
     def _free_nomination(self, pod: Pod, now_ns: int) -> None:
         """Tell those for whom the pod counted on its nominated node: pods of no higher priority."""
-        event = Event(changes.ASSIGNED_POD_DELETE, pod, None)
+        event = ObjectChange(changes.ASSIGNED_POD_DELETE, pod, None)
         self.queue.on_change(event, now_ns, only=lambda waiting: waiting.priority <= pod.priority)
 
     def _let_go(self, pod: Pod) -> bool:
@@ -205,11 +206,11 @@ class EventHandlers:
 
     def _tell(self, kind: str, action: Action, versions: tuple[Any, Any], now_ns: int) -> None:
         if kind == TAINT_RULE:
-            slices = self.cache.objects.resource_slices()
+            slices = self.cache.objects.list(ResourceSlice)
             for found in device_pool.changed_by(*versions, slices):
                 self._tell(found.kind, Action.UPDATE, (found, found), now_ns)
             return
-        self.queue.on_change(Event(Change(changes.resource_of(kind), action), *versions), now_ns)
+        self.queue.on_change(ObjectChange(Change(changes.resource_of(kind), action), *versions), now_ns)
 
 
 def placed_on(pod: Pod, node_name: str) -> Pod:

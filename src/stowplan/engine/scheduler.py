@@ -31,7 +31,7 @@ from stowplan.engine.ports import Dropped, Environment, Note, Placed, Trouble
 from stowplan.engine.post_filter import Evictor, find_room
 from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.framework import changes
-from stowplan.framework.changes import Event
+from stowplan.framework.changes import ObjectChange
 from stowplan.framework.placing import run_permit
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
@@ -223,7 +223,7 @@ class Scheduler:
         entry.pod = placed.pod
         self.give_back(entry, why)
         if wakes:
-            freed = Event(changes.ASSIGNED_POD_DELETE, placed_on(pod, node_name), None)
+            freed = ObjectChange(changes.ASSIGNED_POD_DELETE, placed_on(pod, node_name), None)
             queue.on_change(freed, self.environment.now_ns(), only=lambda other: pod_id(other) != pod_id(pod))
 
     def undo(self, profile: Profile, pod: Pod, node_name: str) -> CachedPod | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from stowplan.engine.extenders import Extenders
 from stowplan.engine.results import Chosen, Failed, Refused, Result
-from stowplan.framework.extender import unseen, wants_every_node, with_refusals
+from stowplan.framework.extender import unseen, wants_every_node, with_rejections
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.kept.memo import Kept, Memo
 from stowplan.framework.kept.ranking import Ranking
@@ -216,7 +216,7 @@ async def _narrow(
     nodes = {table.nodes[row].name: table.nodes[row] for row in in_order(field, found).tolist()}
     answer = await extenders.filter(pod, nodes)
     if not answer.names:
-        refused = with_refusals(verdict if beyond is None else unseen(verdict, beyond), (), answer.rejected)
+        refused = with_rejections(verdict if beyond is None else unseen(verdict, beyond), (), answer.rejected)
         return Refused(pod, refused.fit_error(), refused)
     order = np.fromiter((table.row_of[name] for name in answer.names), dtype=np.intp, count=len(answer.names))
     feasible = np.zeros_like(found.feasible)

@@ -103,7 +103,7 @@ class Change(NamedTuple):
         return self.resource == ANYTHING and self.action is Action.ALL
 
 
-class Event(NamedTuple):
+class ObjectChange(NamedTuple):
     """A change together with the object before and after; None where there was none or is none any more."""
 
     change: Change

@@ -179,7 +179,7 @@ class Plugin:
 class PreEnqueue(Plugin):
     @abstractmethod
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
-        """Called before a pod enters the active queue. A refusal keeps it out until an event this plugin awaits."""
+        """Called before a pod enters the active queue. A rejection keeps it out until an event this plugin awaits."""
 
 
 class QueueSort(Plugin):
@@ -235,7 +235,7 @@ class PostFilter(Plugin):
     def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Arranged | Rejection:
         """Called when no node can take the pod, to find a way to make room. Decide only; others carry it out.
 
-        The first plugin that names a node ends the round, and so does a refusal that is unresolvable or an error.
+        The first plugin that names a node ends the round, and so does a rejection that is unresolvable or an error.
         """
 
 

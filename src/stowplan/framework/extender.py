@@ -1,4 +1,4 @@
-"""What the scheduler asks of an extender, and what its refusals mean to a verdict.
+"""What the scheduler asks of an extender, and what its rejections mean to a verdict.
 
 `extender.client` asks real ones over HTTP; `extender.chain` says what the answers of several come to. Here is only what
 both sides must agree on, so that nothing that decides knows how an extender is reached.
@@ -28,7 +28,7 @@ PodsOn = Callable[[str], Iterable[Pod] | None]
 class Filtered:
     """An extender's answer about nodes: which it lets through, and what it says about others.
 
-    A node may be in none of the three: it is refused without a word. One in both maps is unresolvable.
+    A node may be in none of the three: it is rejected without a word. One in both maps is unresolvable.
     """
 
     names: tuple[str, ...]
@@ -38,7 +38,7 @@ class Filtered:
     has_whole_nodes: bool = field(default=False, compare=False)
 
     def rejections(self) -> dict[str, Rejection]:
-        """Return the word against each node that was refused with one."""
+        """Return the word against each node that was rejected with one."""
         failed = {name: Rejection((text,), Code.UNSCHEDULABLE, EXTENDER) for name, text in self.failed.items()}
         never = {name: Rejection((text,), Code.UNRESOLVABLE, EXTENDER) for name, text in self.unresolvable.items()}
         return {**failed, **never}
@@ -95,7 +95,7 @@ def wants_every_node(extenders: Iterable[Extender]) -> bool:
     return any(extender.is_filter or extender.is_prioritizer for extender in extenders)
 
 
-def with_refusals(verdict: Verdict, kept: Iterable[str], rejected: Mapping[str, Rejection]) -> Verdict:
+def with_rejections(verdict: Verdict, kept: Iterable[str], rejected: Mapping[str, Rejection]) -> Verdict:
     """Return the verdict after extenders let only `kept` through, of the nodes that it calls feasible.
 
     Their words also replace those of plugins, on nodes they were not asked about.
@@ -125,7 +125,7 @@ def unseen(verdict: Verdict, rows: Mask) -> Verdict:
 
 
 def _without_a_word(verdict: Verdict) -> Rejection:
-    """Return the refusal of nodes that an extender dropped without saying why.
+    """Return the rejection of nodes that an extender dropped without saying why.
 
     Upstream has no status for them, so they share the sentence about nodes that PreFilter ruled out, if it did.
     """

@@ -7,82 +7,30 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
-from stowplan.model.dra import DeviceClass, ResourceClaim
-from stowplan.model.kinds import Binding, Namespace
+from stowplan.model.kinds import Binding
+from stowplan.model.meta import ApiObject
 from stowplan.model.pod import Pod
-from stowplan.model.storage import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
-from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
+
+T = TypeVar("T", bound=ApiObject)
 
 
 class Listers(Protocol):
     """Read access to objects; a missing object is None, never an error."""
 
-    def namespace(self, name: str) -> Namespace | None: ...
+    def get(self, kind: type[T], namespace: str, name: str) -> T | None:
+        """Return one object; kinds without namespaces live in namespace ""."""
 
-    def namespaces(self) -> Iterable[Namespace]: ...
+    def list(self, kind: type[T], namespace: str | None = None) -> Iterable[T]:
+        """Return the objects of a kind, in one namespace or in all of them."""
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         """Return the labels of a namespace; empty if it is not known."""
-
-    def services(self, namespace: str) -> Iterable[Service]: ...
-
-    def replication_controller(self, namespace: str, name: str) -> ReplicationController | None: ...
-
-    def replica_set(self, namespace: str, name: str) -> ReplicaSet | None: ...
-
-    def stateful_set(self, namespace: str, name: str) -> StatefulSet | None: ...
-
-    def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None: ...
-
-    def persistent_volume(self, name: str) -> PersistentVolume | None: ...
-
-    def persistent_volumes(self) -> Iterable[PersistentVolume]: ...
-
-    def storage_class(self, name: str) -> StorageClass | None: ...
-
-    def csi_node(self, name: str) -> CSINode | None: ...
-
-    def csi_nodes(self) -> Iterable[CSINode]: ...
-
-    def csi_driver(self, name: str) -> CSIDriver | None: ...
-
-    def csi_storage_capacity(self, namespace: str, name: str) -> CSIStorageCapacity | None: ...
-
-    def csi_storage_capacities(self) -> Iterable[CSIStorageCapacity]:
-        """Return the capacities of all namespaces."""
-
-    def volume_attachment(self, name: str) -> VolumeAttachment | None: ...
-
-    def volume_attachments(self) -> Iterable[VolumeAttachment]: ...
-
-    def device_class(self, name: str) -> DeviceClass | None: ...
-
-    def device_classes(self) -> Iterable[DeviceClass]: ...
-
-    def resource_slices(self) -> Iterable[ResourceSlice]: ...
-
-    def device_taint_rules(self) -> Iterable[DeviceTaintRule]: ...
-
-    def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None: ...
-
-    def resource_claims(self) -> Iterable[ResourceClaim]:
-        """Return the claims of all namespaces."""
 
     def version(self, kind: str) -> int:
         """Return a number that grows whenever an object of a kind changes, for what a plugin derives from them."""
@@ -90,8 +38,23 @@ class Listers(Protocol):
     def changed(self, kind: str, since: int) -> Sequence[tuple[str, str]] | None:
         """Return namespace and name of what changed after a version, repeats included; None if it is too long ago."""
 
-    def pod_disruption_budgets(self) -> Iterable[PodDisruptionBudget]:
-        """Return the budgets of all namespaces."""
+
+class RecentChanges:
+    """The objects of one kind that came, changed or went since `take` was called last."""
+
+    def __init__(self, listers: Listers, kind: str) -> None:
+        self._listers = listers
+        self._kind = kind
+        self._seen: int | None = None
+
+    def take(self) -> Collection[tuple[str, str]] | None:
+        """Return namespace and name of what changed, each once; None if it may be anything, as the first time."""
+        version, seen = self._listers.version(self._kind), self._seen
+        if version == seen:
+            return ()
+        self._seen = version
+        changed = self._listers.changed(self._kind, seen) if seen is not None else None
+        return dict.fromkeys(changed) if changed is not None else None
 
 
 class Binder(Protocol):
@@ -192,14 +155,6 @@ class PreparingHandle(Handle, Protocol):
 
     def is_placed(self, pod: Pod) -> bool:
         """Say whether a pod still counts on its node; one that was deleted meanwhile does not."""
-
-
-class PermittingHandle(Handle, Protocol):
-    """The handle of a scheduler that acts on a cluster, for plugins that hold pods in Permit."""
-
-    @property
-    def waiting_pods(self) -> WaitingPods:
-        """The pods that are held; allow or reject them under your own name."""
 
 
 class PlacedPod(Protocol):

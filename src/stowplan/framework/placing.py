@@ -1,7 +1,7 @@
 """The points between the choice of a node and the bound pod: Reserve, Permit, PreBind, Bind, PostBind, Unreserve.
 
-Each asks the plugins of a profile in order and answers with the first refusal, which carries the name of its plugin. A
-plugin that raises, takes too long or answers with something that is no answer refuses with `Code.ERROR`.
+Each asks the plugins of a profile in order and answers with the first rejection, which carries the name of its plugin.
+A plugin that raises, takes too long or answers with something that is no answer rejects with `Code.ERROR`.
 `engine.scheduler` has the order in which these happen.
 """
 
@@ -22,7 +22,7 @@ from stowplan.model.pod import Pod
 T = TypeVar("T")
 
 MAX_WAIT_SECONDS: Final = 15 * 60.0
-#: How something ended that nobody refused.
+#: How something ended that nobody rejected.
 SUCCESS: Final = "Success"
 
 #: Ends what is awaited inside it with a TimeoutError when it has taken too long.
@@ -69,7 +69,7 @@ def run_reserve(profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
         except plugin_faults.FAULTS as error:
             return _raised(profile, (plugin.name, "Reserve", pod), error)
         if answer is not None:
-            return _refusal("Reserve plugin", plugin, answer)
+            return _rejection("Reserve plugin", plugin, answer)
     return None
 
 
@@ -97,7 +97,7 @@ def run_unreserve(profile: Profile, pod: Pod, node_name: str) -> Unreserved:
 
 
 def run_permit(profile: Profile, pod: Pod, node_name: str) -> Rejection | dict[str, float]:
-    """Ask whether the pod may be bound: a refusal, or the plugins that hold it with their time-outs (none: it may)."""
+    """Ask whether the pod may be bound: a rejection, or who holds it with their time-outs (nobody: it may)."""
     held: dict[str, float] = {}
     for plugin in profile.permit:
         try:
@@ -108,7 +108,7 @@ def run_permit(profile: Profile, pod: Pod, node_name: str) -> Rejection | dict[s
         except plugin_faults.FAULTS as error:
             return _raised(profile, (plugin.name, "Permit", pod), error)
         if answer is not None:
-            return _refusal("Permit plugin", plugin, answer)
+            return _rejection("Permit plugin", plugin, answer)
     return held
 
 
@@ -124,8 +124,8 @@ def plan_pre_bind(profile: Profile, pod: Pod, node_name: str) -> Rejection | tup
         if isinstance(answer, Skip):
             continue
         if answer is not None:
-            refusal = _refusal("PreBindPreFlight", plugin, answer)
-            return Rejection(refusal.reasons, Code.ERROR, plugin.name)
+            rejection = _rejection("PreBindPreFlight", plugin, answer)
+            return Rejection(rejection.reasons, Code.ERROR, plugin.name)
         busy.append(plugin)
     return tuple(busy)
 
@@ -141,7 +141,7 @@ async def run_pre_bind(
         except plugin_faults.FAULTS as error:
             return _raised(profile, (plugin.name, "PreBind", pod), error)
         if answer is not None:
-            return _refusal("PreBind plugin", plugin, answer)
+            return _rejection("PreBind plugin", plugin, answer)
     return None
 
 
@@ -155,7 +155,7 @@ async def run_bind(profile: Profile, pod: Pod, node_name: str, limit: Limit) -> 
             return _raised(profile, (plugin.name, "Bind", pod), error)
         if isinstance(answer, Skip):
             continue
-        return None if answer is None else _refusal("Bind plugin", plugin, answer)
+        return None if answer is None else _rejection("Bind plugin", plugin, answer)
     return Rejection((f"no bind plugin took pod {pod.key!r}; enable DefaultBinder",), Code.ERROR)
 
 
@@ -183,8 +183,8 @@ def _ask(profile: Profile, blame: tuple[str, str, Pod], question: Callable[..., 
     return answer
 
 
-def _refusal(what: str, plugin: Plugin, answer: Any) -> Rejection:
-    """Return an answer that is neither None nor a way on as the refusal it must be."""
+def _rejection(what: str, plugin: Plugin, answer: Any) -> Rejection:
+    """Return an answer that is neither None nor a way on as the rejection it must be."""
     if not isinstance(answer, Rejection):
         problem = f"its answer means nothing here: {type(answer).__name__} {answer!r:.60}"
         return _fault(what, plugin, f"{problem}; return None to go on, or refuse(reason)")

@@ -20,8 +20,7 @@ _AROUND: Final = tuple(
     f"{_PACKAGE}{part}/" for part in ("framework", "engine", "testing", "observe", "serving", "app", "local")
 )
 #: What imports a plugin is on the way to it, too.
-_IMPORTING: Final = str(Path(importlib.__file__).parent)
-
+_PASSAGES: Final = (*_AROUND, "<", str(Path(importlib.__file__).parent))
 
 #: What a plugin that fails may raise. One that wants the whole program to end is at fault as well; what is asked for
 #: from outside (Ctrl-C, a cancelled task) is not the plugin's doing.
@@ -32,14 +31,10 @@ Fault = Exception | SystemExit
 def place_of(error: BaseException) -> str:
     """Return `file:line` of the plugin where an exception came from; nothing if no plugin was in its way."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = next((frame.filename for frame in frames if not _is_passage(frame.filename)), "")
+    own = next((frame.filename for frame in frames if not frame.filename.startswith(_PASSAGES)), "")
     # What it called may be anybody's; the last line of its own file is where its author looks.
     lines = [frame.lineno for frame in frames if frame.filename == own and own]
     return f"{own}:{lines[-1]}" if lines else ""
-
-
-def _is_passage(path: str) -> bool:
-    return path.startswith((*_AROUND, "<", _IMPORTING))
 
 
 def is_foreign(place: str) -> bool:
@@ -95,10 +90,6 @@ SECOND_NS: Final = 1_000_000_000
 Blame = tuple[str, str, Pod]
 
 
-def _no_time() -> int:
-    return 0
-
-
 def _nobody(text: str) -> None:
     """Tell nobody."""
 
@@ -119,7 +110,7 @@ class Stopwatch:
     def __init__(self) -> None:
         #: Whether there is a clock to measure by; without one, nobody need ask.
         self.is_wound = False
-        self.now_ns: Callable[[], int] = _no_time
+        self.now_ns: Callable[[], int] = lambda: 0
         self._limit_ns = self._late_ns = 0
         self._tell: Callable[[str], None] = _nobody
         self._note: Callable[[Blame, int], None] = _unnoted

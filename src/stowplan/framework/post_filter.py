@@ -28,7 +28,7 @@ Answer = Nominated | Proposed | Withdrawn | Arranged | Rejection
 
 @dataclass(frozen=True, slots=True)
 class PostFiltered:
-    """What the plugins came to: a node, or their refusals in one. Neither if there was nobody to ask."""
+    """What the plugins came to: a node, or their rejections in one. Neither if there was nobody to ask."""
 
     nominated: Nominated | None = None
     rejection: Rejection | None = None
@@ -64,7 +64,7 @@ def attempt_of(filtering: Filtering, verdict: Verdict, pod: Pod) -> Attempt:
 
 
 def run_post_filter(profile: Profile, pod: Pod, attempt: Attempt) -> PostFiltered:
-    """Ask the plugins in order: a node, an error or an unresolvable refusal ends it, other refusals add up."""
+    """Ask the plugins in order: a node, an error or an unresolvable rejection ends it, other rejections add up."""
     reasons: list[str] = []
     errands: tuple[Errand, ...] = ()
     withdraws = False

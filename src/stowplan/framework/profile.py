@@ -65,7 +65,7 @@ class Profile:
         return frozenset(plugin.name for plugin in self.foreign)
 
     def run_pre_enqueue(self, pod: Pod) -> Rejection | None:
-        """Return the first refusal to let `pod` into the queue; a plugin that fails keeps it out."""
+        """Return the first rejection that keeps `pod` out of the queue; a plugin that fails keeps it out."""
         late, stopwatch = "", self.stopwatch
         for plugin in self.pre_enqueue:
             started_ns = stopwatch.now_ns() if stopwatch.is_wound else 0
@@ -123,7 +123,7 @@ def _signed_by(plugin: Plugin, pod: Pod) -> Hashable:
     return signed
 
 
-#: The name under which a refusal by an extender is known; nobody can say what would change its mind.
+#: The name under which the rejection of an extender is known; nobody can say what would change its mind.
 EXTENDER: Final = "Extender"
 EVERYTHING: Final = (Awaited(ANYTHING, Action.ALL),)
 

@@ -7,7 +7,8 @@ A plugin's `remedies` (see `contract.Plugin`) is given the rows that it rejected
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -73,22 +74,32 @@ class RejectedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerate(Remedy):
-    """Tolerate a taint."""
+class Variant(Remedy):
+    """Change the pod in a way that can be told in words; two that read alike are the same."""
 
-    taint: Taint
+    text: str
+    change: Callable[[Pod], Pod] = field(compare=False)
 
     def relax(self, pod: Pod) -> Pod:
-        taint = self.taint
-        more = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
-        return replace(pod, spec=replace(pod.spec, tolerations=(*pod.spec.tolerations, more)))
+        return self.change(pod)
 
     def __str__(self) -> str:
-        value = f"={self.taint.value}" if self.taint.value else ""
-        return f"if the pod tolerated {self.taint.key}{value}:{self.taint.effect}"
+        return self.text
+
+
+def tolerate(taint: Taint) -> Variant:
+    """Return the remedy to tolerate a taint."""
+    more = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+    text = f"if the pod tolerated {taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
+    return Variant(text, lambda pod: with_spec(pod, tolerations=(*pod.spec.tolerations, more)))
+
+
+def with_spec(pod: Pod, **changes: Any) -> Pod:
+    """Return the pod with some fields of its spec changed."""
+    return replace(pod, spec=replace(pod.spec, **changes))
 
 
 def with_containers(pod: Pod, change: Callable[[Container], Container]) -> Pod:
     """Return the pod with each of its containers changed."""
     containers, init_containers = map(change, pod.spec.containers), map(change, pod.spec.init_containers)
-    return replace(pod, spec=replace(pod.spec, containers=tuple(containers), init_containers=tuple(init_containers)))
+    return with_spec(pod, containers=tuple(containers), init_containers=tuple(init_containers))

@@ -1,6 +1,6 @@
 """What plugins say about nodes, as data: rejections, and the verdict of a whole attempt with upstream's words.
 
-A `Verdict` answers "who was refused by whom, and why" by row; `fit_error` is the sentence that users see.
+A `Verdict` answers "which node was rejected by whom, and why" by row; `fit_error` is the sentence that users see.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Words = NDArray[np.int32]
 
 
 class Vocabulary:
-    """The distinct rejections of one evaluation, numbered from 1; 0 means "no objection"."""
+    """The distinct rejections of one evaluation, numbered from 1; 0 means "not rejected"."""
 
     def __init__(self) -> None:
         self._number_of: dict[Rejection, int] = {}
@@ -84,7 +84,7 @@ class Verdict:
 
     @property
     def feasible(self) -> Mask:
-        """Which rows nobody objected to."""
+        """Which rows nobody rejected."""
         if self.pre_filter is not None:
             return np.zeros(len(self.words), dtype=bool)
         passed: Mask = self.words == 0
@@ -96,12 +96,12 @@ class Verdict:
 
     @property
     def rejected(self) -> dict[str, Rejection]:
-        """Every evaluated node that was refused, with its first rejection."""
+        """Every evaluated node that was rejected, with its first rejection."""
         rows = np.flatnonzero(self.words).tolist()
         return {self.names[row]: self.vocabulary[int(self.words[row])] for row in rows}
 
     def unschedulable_plugins(self) -> frozenset[str]:
-        """Return the plugins that refused the pod or a node; an event they wait for brings the pod back."""
+        """Return the plugins that rejected the pod or a node; an event they wait for brings the pod back."""
         found = frozenset(rejection.plugin for rejection in self.said() if rejection.plugin)
         return found if self.pre_filter is not None else found | frozenset(self.narrowed_by)
 

@@ -24,12 +24,8 @@ class WaitingPod:
         #: Plugins that still hold it, with the seconds that each gives it.
         self.held_by = dict(timeouts)
         self._decided: list[OnDecision] = []
-        self._is_decided = False
+        self.is_decided = False
         self._decision: Rejection | None = None
-
-    @property
-    def is_decided(self) -> bool:
-        return self._is_decided
 
     def allow(self, plugin: str) -> None:
         """Let the pod go on as far as one plugin is concerned."""
@@ -38,11 +34,11 @@ class WaitingPod:
             self._decide(None)
 
     def reject(self, plugin: str, message: str) -> None:
-        """Refuse the pod in the name of a plugin."""
+        """Reject the pod in the name of a plugin."""
         self._decide(Rejection((message,), Code.UNSCHEDULABLE, plugin))
 
     def time_out(self, plugin: str) -> None:
-        """Refuse the pod because a plugin's time is over; nothing happens if that plugin has allowed it."""
+        """Reject the pod because a plugin's time is over; nothing happens if that plugin has allowed it."""
         seconds = self.held_by.get(plugin)
         if seconds is not None:
             waited = Duration(round(seconds * 1_000_000_000))
@@ -50,22 +46,22 @@ class WaitingPod:
 
     def preempt(self, plugin: str) -> bool:
         """Turn the pod back because its room is wanted; say whether it was still time."""
-        if self._is_decided:
+        if self.is_decided:
             return False
         self._decide(Rejection(("waiting on permit for pod: preempted",), Code.ERROR, plugin))
         return True
 
     def when_decided(self, decided: OnDecision) -> None:
         """Have a function called with the decision, at once if it has been made."""
-        if self._is_decided:
+        if self.is_decided:
             decided(self._decision)
         else:
             self._decided.append(decided)
 
     def _decide(self, decision: Rejection | None) -> None:
-        if self._is_decided:
+        if self.is_decided:
             return
-        self._is_decided, self._decision = True, decision
+        self.is_decided, self._decision = True, decision
         for decided in self._decided:
             decided(decision)
 

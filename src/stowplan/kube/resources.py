@@ -17,7 +17,7 @@ from stowplan.model import decode, json_values
 from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.json_values import MalformedObject
-from stowplan.model.kinds import Namespace
+from stowplan.model.kinds import Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.model.meta import ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -31,7 +31,6 @@ from stowplan.model.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 
 
 class DynamicObject(msgspec.Struct, frozen=True):

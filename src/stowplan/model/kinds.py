@@ -1,5 +1,7 @@
-"""Every kind of object that scheduling reads or writes, by the apiVersion and kind it is served under; and the small
-ones of them: namespaces, bindings, events and leases.
+"""Every kind of object that scheduling reads or writes, by the apiVersion and kind it is served under (`KINDS`).
+
+The small ones are defined here: namespaces, bindings, events and leases; and what stands behind pods: the owners whose
+selectors spread them by default, disruption budgets, priority classes.
 """
 
 from __future__ import annotations
@@ -8,8 +10,20 @@ import sys
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType, ModuleType
 
-from stowplan.model import device_pool, dra, node, pod, pod_group, storage, workload
-from stowplan.model.meta import ApiObject, Int32, MicroTime, Namespaced, ObjectReference, Part, always
+from stowplan.model import device_pool, dra, node, pod, pod_group, storage
+from stowplan.model.meta import (
+    ApiObject,
+    Condition,
+    Int32,
+    Int64,
+    LabelSelector,
+    MicroTime,
+    Namespaced,
+    ObjectReference,
+    Part,
+    Time,
+    always,
+)
 
 
 class NamespaceStatus(Part, frozen=True, kw_only=True):
@@ -70,6 +84,83 @@ class Event(Namespaced, frozen=True, kw_only=True):
     related: ObjectReference | None = None
 
 
+class ServiceSpec(Part, frozen=True, kw_only=True):
+    selector: dict[str, str] = {}
+
+
+class Service(Namespaced, frozen=True, kw_only=True):
+    api_version: str = always("v1")
+    kind: str = always("Service")
+    spec: ServiceSpec = ServiceSpec()
+
+
+class ReplicationControllerSpec(Part, frozen=True, kw_only=True):
+    replicas: Int32 = 1
+    selector: dict[str, str] = {}
+
+
+class ReplicationController(Namespaced, frozen=True, kw_only=True):
+    api_version: str = always("v1")
+    kind: str = always("ReplicationController")
+    spec: ReplicationControllerSpec = ReplicationControllerSpec()
+
+
+class SetSpec(Part, frozen=True, kw_only=True):
+    """The part of ReplicaSet and StatefulSet that scheduling reads; `replicas` defaults to 1."""
+
+    replicas: Int32 = 1
+    selector: LabelSelector | None = None
+
+
+class ReplicaSet(Namespaced, frozen=True, kw_only=True):
+    api_version: str = always("apps/v1")
+    kind: str = always("ReplicaSet")
+    spec: SetSpec = SetSpec()
+
+
+class StatefulSet(Namespaced, frozen=True, kw_only=True):
+    api_version: str = always("apps/v1")
+    kind: str = always("StatefulSet")
+    spec: SetSpec = SetSpec()
+
+
+class PodDisruptionBudgetSpec(Part, frozen=True, kw_only=True):
+    """`min_available` and `max_unavailable` are counts or percentages."""
+
+    selector: LabelSelector | None = None
+    min_available: Int32 | str | None = None
+    max_unavailable: Int32 | str | None = None
+    unhealthy_pod_eviction_policy: str = ""
+
+
+class PodDisruptionBudgetStatus(Part, frozen=True, kw_only=True):
+    """`disrupted_pods` names pods whose eviction is already counted, with the time it was."""
+
+    disruptions_allowed: Int32 = 0
+    disrupted_pods: dict[str, Time] = {}
+    current_healthy: Int32 = 0
+    desired_healthy: Int32 = 0
+    expected_pods: Int32 = 0
+    observed_generation: Int64 = 0
+    conditions: tuple[Condition, ...] = ()
+
+
+class PodDisruptionBudget(Namespaced, frozen=True, kw_only=True):
+    api_version: str = always("policy/v1")
+    kind: str = always("PodDisruptionBudget")
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
+class PriorityClass(ApiObject, frozen=True, kw_only=True):
+    api_version: str = always("scheduling.k8s.io/v1")
+    kind: str = always("PriorityClass")
+    value: Int32 = 0
+    global_default: bool = False
+    preemption_policy: str = "PreemptLowerPriority"
+    description: str = ""
+
+
 def _kinds_in(*modules: ModuleType) -> Iterator[type[ApiObject]]:
     """Find the classes of objects that have a kind."""
     for module in modules:
@@ -78,7 +169,7 @@ def _kinds_in(*modules: ModuleType) -> Iterator[type[ApiObject]]:
                 yield found
 
 
-_CLASSES = _kinds_in(device_pool, dra, node, pod, pod_group, storage, workload, sys.modules[__name__])
+_CLASSES = _kinds_in(device_pool, dra, node, pod, pod_group, storage, sys.modules[__name__])
 
 KINDS: Mapping[tuple[str, str], type[ApiObject]] = MappingProxyType(
     {(kind().api_version, kind().kind): kind for kind in sorted(_CLASSES, key=lambda kind: kind.__name__)}

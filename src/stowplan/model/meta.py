@@ -117,6 +117,11 @@ class ApiObject(Part, frozen=True, kw_only=True):
     def labels(self) -> dict[str, str]:
         return self.metadata.labels
 
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that manages the object."""
+        return next((owner for owner in self.metadata.owner_references if owner.controller), None)
+
 
 class Namespaced(ApiObject, frozen=True, kw_only=True):
     """What every namespaced object shares."""

@@ -16,14 +16,7 @@ from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeS
 from stowplan.model.label_syntax import SelectorError, aggregate, invalid, unsupported
 from stowplan.model.selectors import Requirement
 
-_OPERATORS = {
-    "In": selectors.IN,
-    "NotIn": selectors.NOT_IN,
-    "Exists": selectors.EXISTS,
-    "DoesNotExist": selectors.DOES_NOT_EXIST,
-    "Gt": selectors.GREATER_THAN,
-    "Lt": selectors.LESS_THAN,
-}
+_OPERATORS = {**selectors.OPERATORS, "Gt": selectors.GREATER_THAN, "Lt": selectors.LESS_THAN}
 NAME_FIELD = "metadata.name"
 
 
@@ -106,11 +99,6 @@ def compile_preferred_terms(terms: tuple[PreferredSchedulingTerm, ...]) -> tuple
     if errors:
         raise SelectorError(*errors)
     return tuple(compiled)
-
-
-def preference_score(terms: tuple[WeightedTerm, ...], node_name: str, labels: Mapping[str, str]) -> int:
-    """The sum of the weights of the terms that hold for the node."""
-    return sum(weighted.weight for weighted in terms if weighted.term.matches(node_name, labels))
 
 
 def _is_empty(term: NodeSelectorTerm) -> bool:

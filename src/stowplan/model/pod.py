@@ -195,10 +195,6 @@ class Pod(Namespaced, frozen=True, kw_only=True):
     def is_terminating(self) -> bool:
         return self.metadata.deletion_timestamp is not None
 
-    @property
-    def start_time(self) -> Time | None:
-        return self.status.start_time
-
 
 def started(pod: Pod) -> datetime:
     """Return when a pod started; later than any other if it has not."""

@@ -258,6 +258,11 @@ def _positive(resources: ResourceList) -> ResourceList:
 
 
 @lru_cache(maxsize=4096)
+def amount_of(resource: str, quantity: Quantity) -> int:
+    """Return a quantity in the unit in which a resource is counted: millicores for cpu, whole units for the rest."""
+    return quantity.milli_value if resource == CPU else quantity.value
+
+
 def is_extended(name: str) -> bool:
     """Whether the resource belongs to a vendor: a domain that is not Kubernetes' own, and a valid name for quotas."""
     is_native = "/" not in name or NATIVE_DOMAIN in name

@@ -21,29 +21,14 @@ EQUALS, DOUBLE_EQUALS, NOT_EQUALS = "=", "==", "!="
 EXISTS, DOES_NOT_EXIST = "exists", "!"
 GREATER_THAN, LESS_THAN = "gt", "lt"
 
-_OPERATORS_OF_OBJECTS = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": DOES_NOT_EXIST}
-_SIGNS = {
-    EQUALS: "=",
-    DOUBLE_EQUALS: "==",
-    NOT_EQUALS: "!=",
-    GREATER_THAN: ">",
-    LESS_THAN: "<",
-    IN: " in ",
-    NOT_IN: " notin ",
-}
-
+#: The operators that API objects may name.
+OPERATORS = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": DOES_NOT_EXIST}
+# Where an operator is not written as it is called.
+_SIGNS = {GREATER_THAN: ">", LESS_THAN: "<", IN: " in ", NOT_IN: " notin "}
 
 _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),><]|[^ \t\r\n=!(),><\0]+)\0?")
 _SYMBOLS = frozenset(("==", "!=", "=", "!", "(", ")", ",", ">", "<"))
-_BINARY = {
-    "in": IN,
-    "notin": NOT_IN,
-    "=": EQUALS,
-    "==": DOUBLE_EQUALS,
-    "!=": NOT_EQUALS,
-    ">": GREATER_THAN,
-    "<": LESS_THAN,
-}
+_BINARY = {_SIGNS.get(each, each).strip(): each for each in (EQUALS, DOUBLE_EQUALS, NOT_EQUALS, *_SIGNS)}
 _END = ""
 
 
@@ -82,7 +67,7 @@ class Requirement(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
         values = ",".join(sorted(self.values))
         if self.operator in (IN, NOT_IN):
             values = f"({values})"
-        return f"{self.key}{_SIGNS[self.operator]}{values}"
+        return f"{self.key}{_SIGNS.get(self.operator, self.operator)}{values}"
 
 
 class Selector(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
@@ -165,7 +150,7 @@ def _value_count_problems(operator: str, given: tuple[str, ...] | None, path: st
 def _compile(labels: tuple[tuple[str, str], ...], expressions: tuple[LabelSelectorRequirement, ...]) -> Selector:
     requirements = [make_requirement(key, EQUALS, (value,)) for key, value in labels]
     for expression in expressions:
-        operator = _OPERATORS_OF_OBJECTS.get(expression.operator)
+        operator = OPERATORS.get(expression.operator)
         if operator is None:
             raise SelectorError(f"{quoted(expression.operator)} is not a valid label selector operator")
         # Upstream copies the values, and a copy of no values is none.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stowplan.engine.scheduling_cycle import NO_NODES, Field, Found, find_feasible, in_order, rank
 from stowplan.extender.client import MAX_EXTENDER_PRIORITY
 from stowplan.framework.contract import MAX_SCORE
-from stowplan.framework.extender import with_refusals
+from stowplan.framework.extender import with_rejections
 from stowplan.framework.kept.memo import Memo
 from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.plugin_faults import PluginError
@@ -186,7 +186,7 @@ def _extended(field: Field, profile: Profile, pod: Pod, found: Found, heard: Ext
     feasible[[table.row_of[name] for name in kept]] = True
     if heard.error:
         return AttemptResult(heard.error, verdict, feasible, heard=heard, fitting=found.feasible, is_failed=True)
-    verdict = with_refusals(verdict, kept, narrowed.rejected)
+    verdict = with_rejections(verdict, kept, narrowed.rejected)
     if not kept:
         return AttemptResult(verdict.fit_error(), verdict, feasible, heard=heard, fitting=found.feasible)
     left = Found(found.kept, found.verdict, feasible, len(kept), is_kept=False)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stowplan.engine.scheduling_cycle import Field
 from stowplan.framework.contract import Filter, Narrowed, Skip
-from stowplan.framework.kept.asking import Watch, ask_filter
+from stowplan.framework.kept.asking import AnswerWatch, ask_filter
 from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Vocabulary, Words
@@ -90,7 +90,7 @@ class Panel:
         for nodes in () if isinstance(state, Skip) else self.views:
             nodes.asked = words == 0
             blame = (plugin.name, "Filter", pod)
-            said = Watch(self.reads).ask(0, blame, ask_filter, plugin, pod, nodes, state, vocabulary)
+            said = AnswerWatch(self.reads).ask(0, blame, ask_filter, plugin, pod, nodes, state, vocabulary)
             if said is not None:
                 np.copyto(words, said, where=words == 0)
         return words
@@ -100,7 +100,7 @@ class Panel:
         plugin = next((plugin for plugin in self.profile.pre_filter if plugin.name == name), None)
         if plugin is None:
             return None
-        answer = Watch(self.reads).ask(0, (name, "PreFilter", pod), plugin.pre_filter, pod, self.views[-1])
+        answer = AnswerWatch(self.reads).ask(0, (name, "PreFilter", pod), plugin.pre_filter, pod, self.views[-1])
         if isinstance(answer, Rejection):
             return Rejection(answer.reasons, answer.code, name)
         return answer.state if isinstance(answer, Narrowed) else answer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from operator import eq
 from typing import Any, Final
@@ -30,7 +29,7 @@ from stowplan.framework.contract import (
     refuse,
     reject,
 )
-from stowplan.framework.remedies import Need, RejectedRows, Remedy
+from stowplan.framework.remedies import Need, RejectedRows, Variant, with_spec
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model import affinity, selectors
 from stowplan.model.node import Node
@@ -144,11 +143,12 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         unselected = pod
         for key, value in pod.spec.node_selector.items():
             has_value = rejected.nodes.label(key).by_meaning(partial(eq, value))
-            drop = DropSelector(key, value)
+            drop = Variant(f"without the node selector {key}={value}", partial(_without_label, key))
             unselected = drop.relax(unselected)
             yield Need(drop, rejected.mask & ~has_value)
         if pod.spec.affinity is not None and pod.spec.affinity.node_affinity is not None:
-            yield Need(DropNodeAffinity(), rejected.still_rejected(unselected))
+            drop = Variant("without the pod's required node affinity", _without_node_affinity)
+            yield Need(drop, rejected.still_rejected(unselected))
 
     def _is_schedulable_after_node_change(self, pod: Pod, old: Node | None, new: Node) -> bool:
         if self._added_required is not None and not self._added_required.matches(new.name, new.labels):
@@ -162,32 +162,15 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             raise WordedError(str(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class DropSelector(Remedy):
-    """Do not ask for a label in `nodeSelector`."""
-
-    key: str
-    value: str
-
-    def relax(self, pod: Pod) -> Pod:
-        kept = {key: value for key, value in pod.spec.node_selector.items() if key != self.key}
-        return replace(pod, spec=replace(pod.spec, node_selector=kept))
-
-    def __str__(self) -> str:
-        return f"without the node selector {self.key}={self.value}"
+def _without_label(key: str, pod: Pod) -> Pod:
+    kept = {other: value for other, value in pod.spec.node_selector.items() if other != key}
+    return with_spec(pod, node_selector=kept)
 
 
-@dataclass(frozen=True, slots=True)
-class DropNodeAffinity(Remedy):
-    """Do without the required node affinity."""
-
-    def relax(self, pod: Pod) -> Pod:
-        # Only what is required of a node matters to filters, so preferences may go too.
-        kept = replace(pod.spec.affinity or affinity.Affinity(), node_affinity=affinity.NodeAffinity())
-        return replace(pod, spec=replace(pod.spec, affinity=kept))
-
-    def __str__(self) -> str:
-        return "without the pod's required node affinity"
+def _without_node_affinity(pod: Pod) -> Pod:
+    # Only what is required of a node matters to filters, so preferences may go too.
+    kept = replace(pod.spec.affinity or affinity.Affinity(), node_affinity=affinity.NodeAffinity())
+    return with_spec(pod, affinity=kept)
 
 
 def _selects(pod: Pod, node: Node) -> bool:

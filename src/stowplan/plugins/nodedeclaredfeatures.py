@@ -66,12 +66,8 @@ def _restarts_all_containers(pod: Pod) -> bool:
     return any(rule.action == "RestartAllContainers" for each in containers for rule in each.restart_policy_rules)
 
 
-def _has_users_of_its_own_on_the_host_network(pod: Pod) -> bool:
-    return pod.spec.host_network and pod.spec.host_users is False
-
-
 # Other features that nodes declare matter when a pod is resized, not when it is placed.
 NEEDED_WHEN: Final[Mapping[str, Callable[[Pod], bool]]] = {
     "RestartAllContainersOnContainerExits": _restarts_all_containers,
-    "UserNamespacesHostNetworkSupport": _has_users_of_its_own_on_the_host_network,
+    "UserNamespacesHostNetworkSupport": lambda pod: pod.spec.host_network and pod.spec.host_users is False,
 }

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
-
-from msgspec.structs import replace
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited, Filter, Reject, Requeue, reject
-from stowplan.framework.remedies import Need, RejectedRows, Remedy
+from stowplan.framework.remedies import Need, RejectedRows, Variant, with_spec
 from stowplan.model.pod import Pod
 from stowplan.table.nodes import Nodes
 
@@ -35,18 +32,8 @@ class NodeName(Filter, Requeue):
             yield reject(~nodes.with_names(frozenset((pod.spec.node_name,))), REASON, unresolvable=True)
 
     def remedies(self, rejected: RejectedRows) -> tuple[Need]:
-        return (Need(DropNodeName(), rejected.mask),)
+        unnamed = Variant("if the pod did not name its node", lambda pod: with_spec(pod, node_name=""))
+        return (Need(unnamed, rejected.mask),)
 
     def events(self) -> tuple[Awaited, ...]:
         return (Awaited(changes.NODE, Action.ADD),)
-
-
-@dataclass(frozen=True, slots=True)
-class DropNodeName(Remedy):
-    """Do not name a node."""
-
-    def relax(self, pod: Pod) -> Pod:
-        return replace(pod, spec=replace(pod.spec, node_name=""))
-
-    def __str__(self) -> str:
-        return "if the pod did not name its node"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, reject
-from stowplan.framework.remedies import Need, RejectedRows, Remedy, with_containers
+from stowplan.framework.remedies import Need, RejectedRows, Variant, with_containers
 from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
@@ -52,18 +52,10 @@ class NodePorts(PreFilter, Filter, Requeue):
         return Awaited(changes.POD, Action.DELETE, _is_schedulable_after_pod_deleted), Awaited(changes.NODE, Action.ADD)
 
     def remedies(self, rejected: RejectedRows) -> tuple[Need]:
-        return (Need(DropHostPorts(), rejected.mask),)
+        def drop(pod: Pod) -> Pod:
+            return with_containers(pod, lambda container: replace(container, ports=()))
 
-
-@dataclass(frozen=True, slots=True)
-class DropHostPorts(Remedy):
-    """Do without ports of the node."""
-
-    def relax(self, pod: Pod) -> Pod:
-        return with_containers(pod, lambda container: replace(container, ports=()))
-
-    def __str__(self) -> str:
-        return "without the pod's host ports"
+        return (Need(Variant("without the pod's host ports", drop), rejected.mask),)
 
 
 class _HostPort(NamedTuple):

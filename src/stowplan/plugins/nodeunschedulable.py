@@ -9,7 +9,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited, Filter, Reject, Requeue, reject
 from stowplan.framework.handle import Handle
-from stowplan.framework.remedies import Need, RejectedRows, Tolerate
+from stowplan.framework.remedies import Need, RejectedRows, tolerate
 from stowplan.model import tolerations
 from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
@@ -33,7 +33,7 @@ class NodeUnschedulable(Filter, Requeue):
         self._comparison_operators = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
 
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
-        is_cordoned = nodes.fact("unschedulable", _is_cordoned, bool)
+        is_cordoned = nodes.fact("unschedulable", lambda node: node.spec.unschedulable, bool)
         if is_cordoned.any() and not self._tolerates(pod):
             yield reject(is_cordoned, REASON, unresolvable=True)
 
@@ -44,17 +44,13 @@ class NodeUnschedulable(Filter, Requeue):
         )
 
     def remedies(self, rejected: RejectedRows) -> tuple[Need]:
-        return (Need(Tolerate(CORDON), rejected.mask),)
+        return (Need(tolerate(CORDON), rejected.mask),)
 
     def _is_schedulable_after_pod_toleration_change(self, pod: Pod, old: Pod, new: Pod) -> bool:
         return changes.is_same(pod, new) and self._tolerates(new)
 
     def _tolerates(self, pod: Pod) -> bool:
         return tolerations.is_tolerated(CORDON, pod.spec.tolerations, self._comparison_operators)
-
-
-def _is_cordoned(node: Node) -> bool:
-    return node.spec.unschedulable
 
 
 def _is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> bool:

@@ -11,7 +11,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, Normalize, PreScore, Reject, Requeue, reject
 from stowplan.framework.handle import Handle
-from stowplan.framework.remedies import Need, RejectedRows, Tolerate
+from stowplan.framework.remedies import Need, RejectedRows, tolerate
 from stowplan.framework.verdict import WordedError
 from stowplan.model.affinity import Toleration
 from stowplan.model.node import Node, Taint
@@ -85,7 +85,7 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
             for taint in _untolerated(meanings[code], rejected.pod) if code >= 0 else ():
                 rows = rows_of.setdefault(taint, np.zeros(len(codes), dtype=bool))
                 rows |= rejected.mask & (codes == code)
-        return (Need(Tolerate(taint), rows) for taint, rows in rows_of.items())
+        return (Need(tolerate(taint), rows) for taint, rows in rows_of.items())
 
     def _is_schedulable_after_node_change(self, pod: Pod, old: Node | None, new: Node) -> bool:
         was_tolerated = old is not None and self._is_tolerated(pod, old)

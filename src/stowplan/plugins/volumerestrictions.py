@@ -15,8 +15,9 @@ from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject
 from stowplan.framework.handle import Handle
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.pod import Pod
+from stowplan.model.storage import PersistentVolumeClaim
 from stowplan.model.volumes import AwsElasticBlockStore, GcePersistentDisk, Iscsi, Rbd, Volume
-from stowplan.plugins.volumes.claims import claim_names, is_named_claim
+from stowplan.plugins.volume_sources import claim_names, is_named_claim
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
@@ -49,7 +50,7 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
     def pre_filter(self, pod: Pod, nodes: Nodes) -> _Restricted | Skip | Rejection:
         claims: set[str] = set()
         for name in claim_names(pod):
-            claim = self._listers.persistent_volume_claim(pod.namespace, name)
+            claim = self._listers.get(PersistentVolumeClaim, pod.namespace, name)
             if claim is None:
                 return refuse(f'persistentvolumeclaim "{name}" not found')
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:

@@ -15,8 +15,16 @@ from stowplan.framework.verdict import Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from stowplan.plugins.volumes.claims import WAIT_FOR_FIRST_CONSUMER, class_of_claim, is_named_claim
-from stowplan.plugins.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_SEPARATOR
+from stowplan.plugins.volume_sources import (
+    BETA_REGION,
+    BETA_ZONE,
+    REGION,
+    WAIT_FOR_FIRST_CONSUMER,
+    ZONE,
+    ZONE_SEPARATOR,
+    class_of_claim,
+    is_named_claim,
+)
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
@@ -83,12 +91,12 @@ class VolumeZone(PreFilter, Filter, Requeue):
         """Return where the volume of a claim is; nowhere in particular if it has none yet."""
         if not name:
             return refuse("PersistentVolumeClaim had no name")
-        claim = self._listers.persistent_volume_claim(namespace, name)
+        claim = self._listers.get(PersistentVolumeClaim, namespace, name)
         if claim is None:
             return refuse(f'persistentvolumeclaim "{name}" not found')
         if not claim.spec.volume_name:
             return self._of_unbound(claim)
-        volume = self._listers.persistent_volume(claim.spec.volume_name)
+        volume = self._listers.get(PersistentVolume, "", claim.spec.volume_name)
         if volume is None:
             return refuse(f'persistentvolume "{claim.spec.volume_name}" not found')
         return tuple(_zones(volume).items())
@@ -97,7 +105,7 @@ class VolumeZone(PreFilter, Filter, Requeue):
         class_name = class_of_claim(claim)
         if not class_name:
             return refuse("PersistentVolumeClaim had no pv name and storageClass name")
-        found = self._listers.storage_class(class_name)
+        found = self._listers.get(StorageClass, "", class_name)
         if found is None:
             return refuse(f'storageclass.storage.k8s.io "{class_name}" not found')
         return () if found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else refuse("PersistentVolume had no name")

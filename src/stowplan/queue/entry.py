@@ -15,7 +15,7 @@ from enum import Enum
 from itertools import islice
 from typing import Any, Final
 
-from stowplan.framework.changes import Event
+from stowplan.framework.changes import ObjectChange
 from stowplan.model.pod import Pod, pod_id
 
 
@@ -182,7 +182,7 @@ class InFlightPods:
     def __init__(self) -> None:
         #: By the ids of the pods; read by others, changed here.
         self.flights: dict[str, Flight] = {}
-        self._events: deque[Event] = deque()
+        self._events: deque[ObjectChange] = deque()
         # How many events have been recorded, and how many of them forgotten.
         self._recorded = 0
         self._forgotten = 0
@@ -199,7 +199,7 @@ class InFlightPods:
         return len(self._events)
 
     @property
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[ObjectChange]:
         """The events that are remembered, oldest first."""
         return iter(self._events)
 
@@ -214,14 +214,14 @@ class InFlightPods:
         entry.place = Place.IN_FLIGHT
         self.flights[entry.id] = Flight(entry, self._recorded)
 
-    def record(self, events: Iterable[Event]) -> None:
+    def record(self, events: Iterable[ObjectChange]) -> None:
         """Remember what happened, if anybody is under way who may want to know."""
         if self.flights:
             before = len(self._events)
             self._events.extend(events)
             self._recorded += len(self._events) - before
 
-    def since(self, flight: Flight) -> Iterator[Event]:
+    def since(self, flight: Flight) -> Iterator[ObjectChange]:
         """Go through what happened since a pod was taken."""
         return islice(self._events, flight.start - self._forgotten, None)
 

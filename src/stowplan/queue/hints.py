@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.framework import plugin_faults
-from stowplan.framework.changes import Change, Event, is_covered
+from stowplan.framework.changes import Change, ObjectChange, is_covered
 from stowplan.framework.contract import Awaited
 from stowplan.model.pod import Pod, pod_id
 from stowplan.queue.entry import QueuedPod, Rejector
@@ -62,7 +62,7 @@ class Hints:
             known = self._by_change[change] = self._find(change)
         return known
 
-    def strategy(self, entry: QueuedPod, event: Event) -> QueueingStrategy:
+    def strategy(self, entry: QueuedPod, event: ObjectChange) -> QueueingStrategy:
         """Ask the plugins that rejected a pod whether the event may help it."""
         if not entry.rejected_by:
             return QueueingStrategy.AFTER_BACKOFF
@@ -75,7 +75,7 @@ class Hints:
             return QueueingStrategy.AFTER_BACKOFF
         return QueueingStrategy.SKIP
 
-    def best(self, entry: QueuedPod, events: Iterable[Event]) -> QueueingStrategy:
+    def best(self, entry: QueuedPod, events: Iterable[ObjectChange]) -> QueueingStrategy:
         """Return the most that any of several events is worth."""
         if not entry.rejected_by:
             return QueueingStrategy.AFTER_BACKOFF
@@ -90,11 +90,11 @@ class Hints:
                 return best
         return best
 
-    def _helps(self, plugin: str, entry: QueuedPod, event: Event) -> bool:
+    def _helps(self, plugin: str, entry: QueuedPod, event: ObjectChange) -> bool:
         hints = self.awaiting(event.change).get((entry.pod.spec.scheduler_name, plugin), ())
         return any(hint is None or self._says_yes(plugin, hint, entry.pod, event) for hint in hints)
 
-    def _says_yes(self, plugin: str, hint: Hint, pod: Pod, event: Event) -> bool:
+    def _says_yes(self, plugin: str, hint: Hint, pod: Pod, event: ObjectChange) -> bool:
         self._asked += 1
         if self._timer is None or self._asked % SAMPLED:
             return _answer(hint, pod, event) is not Said.SKIP
@@ -113,7 +113,7 @@ class Hints:
         return found
 
 
-def _answer(hint: Hint, pod: Pod, event: Event) -> Said:
+def _answer(hint: Hint, pod: Pod, event: ObjectChange) -> Said:
     try:
         return Said.QUEUE if hint(pod, event.old, event.new) else Said.SKIP
     except plugin_faults.FAULTS:

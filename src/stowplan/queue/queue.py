@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 
 from stowplan.framework import changes
-from stowplan.framework.changes import Action, Event
+from stowplan.framework.changes import Action, ObjectChange
 from stowplan.model.pod import Pod, pod_id
 from stowplan.queue.backoff import SECOND, QueueLimits
 from stowplan.queue.entry import BACKING_OFF, POOLED, InFlightPods, Place, QueuedPod
@@ -101,7 +101,7 @@ class SchedulingQueue:
 
     def update(self, old: Pod, new: Pod, now_ns: int) -> None:
         """Take in a new version of a pod; where it is refused, the change may bring it back."""
-        events = [Event(change, old, new) for change in changes.of_pod(old, new)]
+        events = [ObjectChange(change, old, new) for change in changes.of_pod(old, new)]
         flight = self.in_flight.get(pod_id(new))
         if flight is not None:
             flight.update, flight.is_gone = new, False
@@ -127,7 +127,9 @@ class SchedulingQueue:
         if flight is not None:
             flight.update = new
             found = changes.of_pod(old, new)
-            self.in_flight.record([Event(change, old, new) for change in found if change.action != Action.UPDATE])
+            self.in_flight.record(
+                [ObjectChange(change, old, new) for change in found if change.action != Action.UPDATE]
+            )
 
     def delete(self, pod: Pod) -> None:
         """Drop a pod, wherever it is; one that is being tried will not come back."""
@@ -193,14 +195,14 @@ class SchedulingQueue:
         _note_failure(entry, now_ns)
         self.places.requeue(entry, self._hints.best(entry, events), SCHEDULE_ATTEMPT_FAILURE, now_ns)
 
-    def _land(self, entry: QueuedPod) -> list[Event] | None:
+    def _land(self, entry: QueuedPod) -> list[ObjectChange] | None:
         """End a pod's flight; return what happened meanwhile, None if it is gone or came back by another way."""
         flight = self.in_flight.get(entry.id)
         if self.places.get(entry.pod) is not None or (flight is not None and flight.entry is not entry):
             return None
         if flight is None:
             # It was done. Nobody noted what happened since, so something may have.
-            return [Event(changes.FORCE_ACTIVATE, None, entry.pod)]
+            return [ObjectChange(changes.FORCE_ACTIVATE, None, entry.pod)]
         events = list(self.in_flight.since(flight))
         self.in_flight.finish(flight)
         entry.pod = flight.update or entry.pod
@@ -208,7 +210,7 @@ class SchedulingQueue:
 
     # Things happen
 
-    def on_change(self, event: Event, now_ns: int, only: Only | None = None) -> None:
+    def on_change(self, event: ObjectChange, now_ns: int, only: Only | None = None) -> None:
         """Bring back the pods that an event may help; `only` leaves out pods that it cannot concern."""
         rejectors = self._hints.awaiting(event.change)
         if not rejectors:
@@ -224,7 +226,7 @@ class SchedulingQueue:
         self.nominations.put(pod, node_name)
         if before not in ("", node_name):
             status = msgspec.structs.replace(pod.status, nominated_node_name=before)
-            event = Event(changes.ASSIGNED_POD_DELETE, msgspec.structs.replace(pod, status=status), None)
+            event = ObjectChange(changes.ASSIGNED_POD_DELETE, msgspec.structs.replace(pod, status=status), None)
             self.on_change(event, now_ns, only=lambda it: it.priority <= pod.priority and pod_id(it) != pod_id(pod))
 
     def activate(self, pods: Iterable[Pod], now_ns: int) -> None:
@@ -233,7 +235,7 @@ class SchedulingQueue:
             entry = self.places.get(pod)
             if entry is None:
                 if self.in_flight.get(pod_id(pod)) is not None:
-                    self.in_flight.record([Event(changes.FORCE_ACTIVATE, None, pod)])
+                    self.in_flight.record([ObjectChange(changes.FORCE_ACTIVATE, None, pod)])
             elif entry.place is not Place.ACTIVE:
                 enter = self.places.leave_backoff if entry.place in BACKING_OFF else self.places.to_active
                 self.places.take_out(entry)
@@ -251,24 +253,24 @@ class SchedulingQueue:
         stale = [entry for entry in pool if max(entry.queued_at_ns, entry.flushed_at_ns) < latest]
         for entry in stale:
             entry.flushed_at_ns = now_ns
-            self._reconsider(entry, Event(changes.UNSCHEDULABLE_TIMEOUT), now_ns)
+            self._reconsider(entry, ObjectChange(changes.UNSCHEDULABLE_TIMEOUT), now_ns)
         if stale:
-            self.in_flight.record([Event(changes.UNSCHEDULABLE_TIMEOUT)])
+            self.in_flight.record([ObjectChange(changes.UNSCHEDULABLE_TIMEOUT)])
 
     def bring_back(self, pod: Pod, now_ns: int) -> None:
         """Bring back a pod that was refused: what helps it came when it was not let in. It backs off first."""
         entry = self.places.get(pod)
         if entry is not None and entry.place in POOLED:
-            self._reconsider(entry, Event(changes.FORCE_ACTIVATE, None, pod), now_ns)
+            self._reconsider(entry, ObjectChange(changes.FORCE_ACTIVATE, None, pod), now_ns)
 
     def bring_all_back(self, now_ns: int) -> None:
         """Bring back every pod that was refused: who refused it may be asked differently now, or not at all."""
-        event = Event(changes.CONFIGURATION_RELOAD)
+        event = ObjectChange(changes.CONFIGURATION_RELOAD)
         for entry in list(self.places.unschedulable):
             self._reconsider(entry, event, now_ns)
         self.in_flight.record([event])
 
-    def _reconsider(self, entry: QueuedPod, event: Event, now_ns: int) -> None:
+    def _reconsider(self, entry: QueuedPod, event: ObjectChange, now_ns: int) -> None:
         """Ask whether an event helps a pod in the pool, and move it if so."""
         strategy = self._hints.strategy(entry, event)
         if strategy is not QueueingStrategy.SKIP:

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.model.node import Node
-from stowplan.model.quantity import Quantity
-from stowplan.model.requests import Requests, is_scalar
+from stowplan.model.requests import Requests, amount_of, is_scalar
 from stowplan.table.journal import Journal
 
 CPU: Final = 0
@@ -99,7 +98,7 @@ class Resources:
 
     def write_node(self, row: int, node: Node) -> None:
         """Set what `node` has to give."""
-        amounts = {name: _units(name, quantity) for name, quantity in node.status.allocatable.items()}
+        amounts = {name: amount_of(name, quantity) for name, quantity in node.status.allocatable.items()}
         indices = {name: self.intern(name) for name in amounts if name in FIXED or is_scalar(name)}
         column = np.zeros(len(self._allocatable), dtype=np.int64)
         for name, index in indices.items():
@@ -159,10 +158,6 @@ class Resources:
         self.requested = self._requested[: self._names, : self._rows]
         self.allocatable.flags.writeable = False
         self.requested.flags.writeable = False
-
-
-def _units(name: str, quantity: Quantity) -> int:
-    return quantity.milli_value if name == "cpu" else quantity.value
 
 
 class DerivedRule(Protocol):

@@ -127,7 +127,7 @@ class LocalHandle:
         meta = found.metadata
         self.written.append(("patch", f"{found.kind}/{meta.name}"))
         self.listers.restore(found.kind, meta.namespace, meta.name)
-        changed = patched(self.listers.get(found.kind, meta.namespace, meta.name) or found, patch)
+        changed = patched(self.listers.get(type(found), meta.namespace, meta.name) or found, patch)
         self.listers.put(changed)
         return changed
 

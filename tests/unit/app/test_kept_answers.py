@@ -9,10 +9,9 @@ import pytest
 from stowplan.app.cluster import Cluster
 from stowplan.engine.scheduling_cycle import find_feasible, rank
 from stowplan.model.affinity import Affinity, PodAffinity, PodAffinityTerm
-from stowplan.model.kinds import Namespace
+from stowplan.model.kinds import Namespace, ReplicaSet, Service, ServiceSpec, SetSpec
 from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
 from stowplan.model.pod import Pod
-from stowplan.model.workload import ReplicaSet, Service, ServiceSpec, SetSpec
 from stowplan.testing import make_node, make_pod
 
 MEBIBYTE = 1024 * 1024

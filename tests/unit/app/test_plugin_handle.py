@@ -22,7 +22,7 @@ def test_a_patch_takes_the_place_of_what_was_assumed() -> None:
     cluster.add(disk())
     cluster.handle.assumptions.assume(decode.convert(PersistentVolume, {"metadata": {"name": "disk"}}))
     asyncio.run(cluster.handle.writes.patch(disk(), CLAIMED))
-    found = cluster.handle.listers.persistent_volume("disk")
+    found = cluster.handle.listers.get(PersistentVolume, "", "disk")
     assert found is not None
     assert found.spec.claim_ref is not None
     assert (found.spec.claim_ref.name, found.spec.storage_class_name) == ("data", "fast")
@@ -36,6 +36,6 @@ def test_what_is_gone_cannot_be_changed() -> None:
 def test_what_is_created_is_listed_until_it_is_deleted() -> None:
     cluster = Cluster()
     asyncio.run(cluster.handle.writes.create(disk()))
-    assert [volume.name for volume in cluster.handle.listers.persistent_volumes()] == ["disk"]
+    assert [volume.name for volume in cluster.handle.listers.list(PersistentVolume)] == ["disk"]
     asyncio.run(cluster.handle.writes.delete(disk()))
-    assert list(cluster.handle.listers.persistent_volumes()) == []
+    assert list(cluster.handle.listers.list(PersistentVolume)) == []

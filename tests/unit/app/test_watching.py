@@ -10,8 +10,8 @@ from stowplan.app.configuration import read_configuration
 from stowplan.app.watching import watched
 from stowplan.config import feature_gates
 from stowplan.framework.contract import ScoreNode
+from stowplan.model.kinds import Service
 from stowplan.model.pod import Pod
-from stowplan.model.workload import Service
 from stowplan.observe.metrics import event_label
 from stowplan.testing import make_node, make_pod
 

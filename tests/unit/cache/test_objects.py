@@ -9,12 +9,11 @@ import msgspec
 import pytest
 
 from stowplan.cache.objects import REMEMBERED, Groups, Objects
-from stowplan.model.kinds import Namespace
+from stowplan.model.kinds import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.model.meta import NamespacedMeta, ObjectMeta, ObjectReference
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import COMMUNITY_GROUP, OWN_GROUP, GroupKey
 from stowplan.model.storage import PersistentVolume, PersistentVolumeSpec
-from stowplan.model.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.simulate.notebook import DELETED_AT
 from stowplan.table.journal import Reads
 from stowplan.testing import make_pod
@@ -28,12 +27,12 @@ def test_objects_are_found_by_kind_namespace_and_name() -> None:
     service, replicas = Service(metadata=META), ReplicaSet(metadata=META)
     objects.put(service)
     objects.put(replicas)
-    assert objects.get("Service", "shop", "web") is service
-    assert objects.replica_set("shop", "web") is replicas
-    assert objects.replica_set("other", "web") is None
-    assert objects.stateful_set("shop", "web") is None
-    assert list(objects.services("shop")) == [service]
-    assert list(objects.services("other")) == []
+    assert objects.get(Service, "shop", "web") is service
+    assert objects.get(ReplicaSet, "shop", "web") is replicas
+    assert objects.get(ReplicaSet, "other", "web") is None
+    assert objects.get(StatefulSet, "shop", "web") is None
+    assert list(objects.list(Service, "shop")) == [service]
+    assert list(objects.list(Service, "other")) == []
 
 
 def test_a_new_version_takes_the_place_of_the_old() -> None:
@@ -41,12 +40,12 @@ def test_a_new_version_takes_the_place_of_the_old() -> None:
     for team in ("red", "blue"):
         objects.put(Namespace(metadata=ObjectMeta(name="shop", labels={"team": team})))
     assert objects.namespace_labels("shop") == {"team": "blue"}
-    assert len(list(objects.namespaces())) == 1
+    assert len(list(objects.list(Namespace))) == 1
 
 
 def test_an_unknown_namespace_has_no_labels() -> None:
     assert Objects(Reads()).namespace_labels("shop") == {}
-    assert Objects(Reads()).namespace("shop") is None
+    assert Objects(Reads()).get(Namespace, "", "shop") is None
 
 
 def test_what_is_removed_is_no_longer_listed() -> None:
@@ -54,14 +53,14 @@ def test_what_is_removed_is_no_longer_listed() -> None:
     objects.put(Service(metadata=META))
     objects.remove("Service", "shop", "nothing")
     objects.remove("Service", "shop", "web")
-    assert list(objects.services("shop")) == []
+    assert list(objects.list(Service, "shop")) == []
 
 
 @pytest.mark.parametrize(
     ("read", "changed", "unrelated"),
     [
         pytest.param(
-            lambda objects: list(objects.services("shop")),
+            lambda objects: list(objects.list(Service, "shop")),
             Service(metadata=META),
             ReplicaSet(metadata=META),
             id="services",
@@ -73,13 +72,13 @@ def test_what_is_removed_is_no_longer_listed() -> None:
             id="a namespace",
         ),
         pytest.param(
-            lambda objects: objects.replica_set("shop", "web"),
+            lambda objects: objects.get(ReplicaSet, "shop", "web"),
             ReplicaSet(metadata=META),
             StatefulSet(metadata=META),
             id="a replica set that is not there yet",
         ),
         pytest.param(
-            lambda objects: objects.replication_controller("shop", "web"),
+            lambda objects: objects.get(ReplicationController, "shop", "web"),
             ReplicationController(metadata=META),
             ReplicaSet(metadata=META),
             id="a replication controller",
@@ -108,7 +107,7 @@ def test_removing_what_is_not_there_voids_nothing() -> None:
     reads = Reads()
     objects = Objects(reads)
     noted = reads.start()
-    list(objects.services("shop"))
+    list(objects.list(Service, "shop"))
     objects.remove("Service", "shop", "web")
     ((journal, position),) = noted.items()
     assert journal.since(position) == []
@@ -123,7 +122,7 @@ def volume(version: str, claim: str = "") -> PersistentVolume:
 
 
 def claimed(objects: Objects) -> str:
-    found = objects.persistent_volume("disk")
+    found = objects.get(PersistentVolume, "", "disk")
     assert found is not None
     return found.spec.claim_ref.name if found.spec.claim_ref is not None else ""
 
@@ -179,7 +178,7 @@ def test_what_is_removed_is_not_restored() -> None:
     objects.assume(volume("1", "data"))
     objects.remove("PersistentVolume", "", "disk")
     objects.restore("PersistentVolume", "", "disk")
-    assert objects.persistent_volume("disk") is None
+    assert objects.get(PersistentVolume, "", "disk") is None
 
 
 def test_nothing_is_assumed_of_what_is_not_there() -> None:

@@ -15,7 +15,7 @@ from stowplan.plugins.noderesources.arguments import (
     ResourceSpec,
     ScoringStrategy,
 )
-from stowplan.plugins.podtopologyspread.arguments import PodTopologySpreadArgs
+from stowplan.plugins.podtopologyspread.constraints import PodTopologySpreadArgs
 from tests.known_plugins import KNOWN, default_configuration, from_mapping, load
 from tests.unit.config.writing import HEADER, document, with_args
 

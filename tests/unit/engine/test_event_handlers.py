@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from stowplan.cache.cache import Cache
 from stowplan.engine.event_handlers import EventHandlers
-from stowplan.framework.changes import Event
+from stowplan.framework.changes import ObjectChange
 from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.device_pool import DeviceTaint, DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from stowplan.model.meta import ObjectMeta
@@ -32,7 +32,7 @@ class ListeningQueue(SchedulingQueue):
         self.heard: list[tuple[str, Any, Any]] = []
         self.only: Only | None = None
 
-    def on_change(self, event: Event, now_ns: int, only: Only | None = None) -> None:
+    def on_change(self, event: ObjectChange, now_ns: int, only: Only | None = None) -> None:
         self.heard.append((event.change.label, event.old, event.new))
         self.only = only
         super().on_change(event, now_ns, only)
@@ -237,9 +237,9 @@ def test_other_objects_come_change_and_go() -> None:
     desk, new = Desk(), replace(old, provisioner="p")
     desk.add(old)
     desk.intake.update(old, new, 0)
-    assert desk.cache.objects.get("StorageClass", "", "fast") == new
+    assert desk.cache.objects.get(StorageClass, "", "fast") == new
     desk.intake.delete(new, 0)
-    assert desk.cache.objects.get("StorageClass", "", "fast") is None
+    assert desk.cache.objects.get(StorageClass, "", "fast") is None
     assert desk.queue.heard == [
         ("storage.k8s.io/StorageClassAdd", None, old),
         ("storage.k8s.io/StorageClassUpdate", old, new),
@@ -258,12 +258,12 @@ def test_a_rule_that_taints_devices_is_to_the_queue_a_change_of_their_slices() -
     desk.queue.heard.clear()
     desk.add(rule)
     assert desk.queue.heard == [("resource.k8s.io/ResourceSliceUpdate", two, two)]
-    assert list(desk.cache.objects.device_taint_rules()) == [rule]
+    assert list(desk.cache.objects.list(DeviceTaintRule)) == [rule]
     desk.update(rule, elsewhere)
     assert desk.queue.heard == [("resource.k8s.io/ResourceSliceUpdate", two, two)]
     desk.delete(elsewhere)
     assert desk.queue.heard == []
-    assert list(desk.cache.objects.device_taint_rules()) == []
+    assert list(desk.cache.objects.list(DeviceTaintRule)) == []
 
 
 def terminating(pod: Pod) -> Pod:

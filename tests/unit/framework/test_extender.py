@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stowplan.framework.extender import Filtered, unseen, with_refusals
+from stowplan.framework.extender import Filtered, unseen, with_rejections
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
 
 FULL = Rejection(("Insufficient cpu",), Code.UNSCHEDULABLE, "NodeResourcesFit")
@@ -51,20 +51,20 @@ def test_refusals_are_added_to_the_verdict(
     kept: str, rejected: dict[str, Rejection], expected: dict[str, Rejection]
 ) -> None:
     before = verdict()
-    after = with_refusals(before, kept, rejected)
+    after = with_rejections(before, kept, rejected)
     assert after.rejected == expected
     assert [name for name, passes in zip("abcde", after.feasible.tolist(), strict=True) if passes] == list(kept)
     assert before.rejected == {"d": FULL}
 
 
 def test_the_message_counts_what_extenders_said() -> None:
-    after = with_refusals(verdict(), "", {"a": HOT, "b": HOT, "c": BROKEN})
+    after = with_rejections(verdict(), "", {"a": HOT, "b": HOT, "c": BROKEN})
     assert after.fit_error() == "0/5 nodes are available: 1 Insufficient cpu, 1 broken, 2 too hot."
     assert after.unschedulable_plugins() == {"Extender", "NodeResourcesFit"}
 
 
 def test_nodes_dropped_without_a_word_are_counted_with_those_that_pre_filter_ruled_out() -> None:
-    after = with_refusals(verdict(frozenset("abcd")), "", {"a": HOT})
+    after = with_rejections(verdict(frozenset("abcd")), "", {"a": HOT})
     assert after.fit_error() == (
         "0/5 nodes are available: 1 Insufficient cpu, 1 too hot, 3 node(s) didn't satisfy plugin(s) [NodeAffinity]."
     )
@@ -72,7 +72,7 @@ def test_nodes_dropped_without_a_word_are_counted_with_those_that_pre_filter_rul
 
 
 def test_the_message_counts_what_is_said_of_nodes_that_are_not_there() -> None:
-    after = with_refusals(verdict(), "", {"a": HOT, "x": HOT})
+    after = with_rejections(verdict(), "", {"a": HOT, "x": HOT})
     assert after.fit_error() == "0/5 nodes are available: 1 Insufficient cpu, 2 too hot."
 
 

@@ -62,7 +62,7 @@ def test_a_pod_is_read_from_json() -> None:
     assert (pod.spec.containers[0].ports[0].host_ip, pod.spec.containers[0].ports[0].protocol) == ("10.0.0.1", "UDP")
     assert pod.spec.volumes[0].aws_elastic_block_store is not None
     assert pod.spec.volumes[0].aws_elastic_block_store.volume_id == "vol-1"
-    assert pod.start_time == datetime(2026, 1, 1, 1, tzinfo=UTC)
+    assert pod.status.start_time == datetime(2026, 1, 1, 1, tzinfo=UTC)
     assert decode_object(FULL_POD) == pod
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from stowplan.framework.changes import NODE_ADD, Event
+from stowplan.framework.changes import NODE_ADD, ObjectChange
 from stowplan.queue.entry import FEW, Flight, InFlightPods, PodHeap, QueuedPod
 from tests.unit.queue.waiting_room import pod
 
@@ -80,7 +80,7 @@ def seen(in_flight: InFlightPods, flight: Flight) -> list[int]:
 
 
 def record(in_flight: InFlightPods, *numbers: int) -> None:
-    in_flight.record(Event(NODE_ADD, None, number) for number in numbers)
+    in_flight.record(ObjectChange(NODE_ADD, None, number) for number in numbers)
 
 
 def test_each_pod_sees_what_happened_since_it_was_taken() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.framework import changes
-from stowplan.framework.changes import Action, Change, Event
+from stowplan.framework.changes import Action, Change, ObjectChange
 from stowplan.queue.backoff import QueueLimits
 from stowplan.queue.queue import QueueError
 from stowplan.testing import make_node, make_pod
@@ -50,14 +50,14 @@ def test_an_updated_pod_is_put_where_it_now_belongs() -> None:
         pytest.param("Broken", NODE_ADDED, "active", id="a hint that fails counts as yes"),
         pytest.param(
             "Roomy",
-            Event(Change(changes.NODE, Action.UPDATE_NODE_LABEL)),
+            ObjectChange(Change(changes.NODE, Action.UPDATE_NODE_LABEL)),
             "unschedulable",
             id="a change that nobody awaits leaves it",
         ),
         pytest.param("Unheard of", NODE_ADDED, "unschedulable", id="a plugin that awaits nothing leaves it"),
     ],
 )
-def test_a_refused_pod_comes_back_by_what_its_plugins_await(plugin: str, event: Event, place: str) -> None:
+def test_a_refused_pod_comes_back_by_what_its_plugins_await(plugin: str, event: ObjectChange, place: str) -> None:
     room = WaitingRoom()
     room.refuse(pod("p"), plugin)
     assert room.places == {"p": "unschedulable"}
@@ -537,7 +537,7 @@ def test_a_node_that_is_updated_wakes_who_awaits_that_update() -> None:
     room.refuse(pod("p"), "Roomy")
     old, new = make_node("n").build(), make_node("n").taint("t").build()
     for change in changes.of_node(old, new):
-        room.happens(Event(change, old, new), at=60)
+        room.happens(ObjectChange(change, old, new), at=60)
     assert room.places == {"p": "unschedulable"}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from stowplan.framework import changes
-from stowplan.framework.changes import Action, Event
+from stowplan.framework.changes import Action, ObjectChange
 from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
@@ -20,7 +20,7 @@ from stowplan.queue.queue import SchedulingQueue
 from stowplan.queue.validate import contents, validate
 from stowplan.testing import make_node, make_pod
 
-NODE_ADDED = Event(changes.NODE_ADD, None, make_node("new").build())
+NODE_ADDED = ObjectChange(changes.NODE_ADD, None, make_node("new").build())
 
 #: Who awaits what: `Roomy` any new node, `Picky` none that comes, `Gate` the pod's own labels.
 AWAITED: dict[str, tuple[Awaited, ...]] = {
@@ -67,7 +67,9 @@ class WaitingRoom:
         assert self.pop(at) == pod.name
         self.give_back(pod.name, at, [by])
 
-    def happens(self, event: Event = NODE_ADDED, at: float = 0, only: Callable[[Pod], bool] | None = None) -> None:
+    def happens(
+        self, event: ObjectChange = NODE_ADDED, at: float = 0, only: Callable[[Pod], bool] | None = None
+    ) -> None:
         self._step(lambda: self.queue.on_change(event, ns(at), only))
 
     def flush(self, at: float) -> None:

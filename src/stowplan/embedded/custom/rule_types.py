@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from cel_expr_python import cel
 
-from stowplan.cel import patterns, tokens, tree
+from stowplan.cel import expressions, patterns
 from stowplan.cel.environment import DYN, STRING, ExpressionError, at, fault
 from stowplan.embedded.custom import rule_values
 from stowplan.embedded.objects import reading
@@ -37,7 +37,7 @@ _FORMATS: Final = {
 _FAULT: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
 
 
-def reads_times(schema: Object, parsed: tree.Expr, text: str, *, is_root: bool) -> bool:
+def reads_times(schema: Object, parsed: expressions.Expr, text: str, *, is_root: bool) -> bool:
     """Say whether a rule reads a time or a duration inside an object, which the library cannot be given.
 
     Raise ExpressionError for a rule that reads what values of the schema cannot have.
@@ -47,22 +47,22 @@ def reads_times(schema: Object, parsed: tree.Expr, text: str, *, is_root: bool) 
     return reader.has_times or (reader.is_unsure and not set(re.findall(r"\w+", text)).isdisjoint(_time_names(schema)))
 
 
-def loops(node: tree.Expr) -> int:
+def loops(node: expressions.Expr) -> int:
     """Return how deep the loops of an expression are nested."""
     below = max(map(loops, node.parts), default=0)
     # `cel.bind` is a loop over nothing.
-    return below + (node.does == tree.LOOP and node.name != "#unused" and bool(node.parts))
+    return below + (node.does == expressions.LOOP and node.name != "#unused" and bool(node.parts))
 
 
-def items(node: tree.Expr) -> int:
+def items(node: expressions.Expr) -> int:
     """Return how many items the longest list has that an expression makes itself."""
     own = _MOST_ITEMS if node.does == "lists.Range" else len(node.parts) if node.does == "list" else 0
     return max([own, *map(items, node.parts)])
 
 
-def loops_around(node: tree.Expr, names: Collection[str]) -> int:
+def loops_around(node: expressions.Expr, names: Collection[str]) -> int:
     """Return how many loops there are around a call of one of the functions, at most; -1 if none is called."""
-    inside = node.does == tree.LOOP and node.name != "#unused"
+    inside = node.does == expressions.LOOP and node.name != "#unused"
     # What is looped over is worked out once.
     below = [
         found + (inside and index > 0)
@@ -72,13 +72,13 @@ def loops_around(node: tree.Expr, names: Collection[str]) -> int:
     return max([0 if node.does in names else -1, *below])
 
 
-def growth(node: tree.Expr) -> int:
+def growth(node: expressions.Expr) -> int:
     """Return how many times longer than what it reads something can become by being added up."""
     below = [growth(part) for part in node.parts]
     # `map` and `filter` collect what they find by adding it to a result.
     if node.does == "_+_" and node.parts[0].name != "@result":
         return sum(below)
-    if node.does == tree.LOOP:
+    if node.does == expressions.LOOP:
         # What is bound or looped over is read again in each of the parts.
         return math.prod(below)
     return max(below, default=1)
@@ -109,14 +109,14 @@ class _Reader:
         #: Whether a field is read of something of which the schema is not known.
         self.is_unsure = False
 
-    def read(self, node: tree.Expr, scope: dict[str, Any]) -> Any:
+    def read(self, node: expressions.Expr, scope: dict[str, Any]) -> Any:
         """Return the schema of what a node yields; None if it is not known."""
         match node.does:
             case "" if node.name:
                 return scope.get(node.name, self._schema if node.name in ("self", "oldSelf") else None)
             case "select":
                 return self._select(node, self.read(node.parts[0], scope))
-            case tree.LOOP:
+            case expressions.LOOP:
                 return self._loop(node, scope)
         found = [self.read(part, scope) for part in node.parts]
         self.is_unsure = self.is_unsure or node.does in _OPTIONAL
@@ -124,13 +124,13 @@ class _Reader:
             return self._noted(found[0].get("items") or found[0].get("additionalProperties"))
         return None
 
-    def _loop(self, node: tree.Expr, scope: dict[str, Any]) -> None:
+    def _loop(self, node: expressions.Expr, scope: dict[str, Any]) -> None:
         ranged = self.read(node.parts[0], scope)
         items = self._noted(ranged.get("items")) if isinstance(ranged, dict) and ranged.get("type") == "array" else None
         for part in node.parts[1:]:
             self.read(part, {**scope, node.name: items})
 
-    def _select(self, node: tree.Expr, schema: Any) -> Any:
+    def _select(self, node: expressions.Expr, schema: Any) -> Any:
         if not isinstance(schema, dict) or schema.get("x-kubernetes-int-or-string") is True:
             self.is_unsure = True
             return None
@@ -165,7 +165,7 @@ def kind_of(environment: Any, text: str) -> str:
     """Return what CEL calls the type of what an expression says. Raise ExpressionError if it does not compile."""
     _check_patterns(text)
     try:
-        compiled = environment.compile(_without_questions(tokens.renamed(text)))
+        compiled = environment.compile(_without_questions(expressions.renamed(text)))
     except RuntimeError as error:
         words = fault(error).replace("map(string, dyn)", "object")
         listed = [at(text, _offset(text, int(line), int(column)), what) for line, column, what in _FAULT.findall(words)]
@@ -196,11 +196,11 @@ def _type(schema: Any) -> Any:
 
 def _without_questions(text: str) -> str:
     """Put a plain answer in the place of `has(...)`, which the library does not ask of typed variables."""
-    listed = tokens.split(text)
+    listed = expressions.split(text)
     pieces, done = [], 0
     for index, token in enumerate(listed):
         if token.text == "has" and token.kind == "name" and listed[index + 1].text == "(" and token.start >= done:
-            closing = tokens.closing(listed, index + 1)
+            closing = expressions.closing(listed, index + 1)
             if closing is not None:
                 end = listed[closing].end
                 pieces += [text[done : token.start], "true".ljust(end - token.start)]
@@ -210,12 +210,12 @@ def _without_questions(text: str) -> str:
 
 def _check_patterns(text: str) -> None:
     """Raise ExpressionError for a pattern that is written out and is none."""
-    listed = tokens.split(text)
+    listed = expressions.split(text)
     for index, token in enumerate(listed):
         if token.text != "matches" or listed[index + 1].text != "(" or listed[index + 3].text != ")":
             continue
         literal = listed[index + 2]
-        pattern = tokens.literal(literal)
+        pattern = expressions.literal(literal)
         try:
             if pattern is not None:
                 patterns.check(pattern)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from cel_expr_python import cel
 
-from stowplan.cel import tokens, tree
+from stowplan.cel import expressions
 from stowplan.cel.environment import DYN, ExpressionError, at, environment, fault, in_other_words
 from stowplan.cel.functions import of_kubernetes
 from stowplan.embedded.custom import rule_types
@@ -63,7 +63,7 @@ class Expression:
     """A compiled rule or message."""
 
     program: Any
-    parsed: tree.Expr
+    parsed: expressions.Expr
     uses_old: bool
     #: How long it is, and how many items its own lists have.
     length: int
@@ -151,13 +151,13 @@ def _compiled(text: str, kind: str, old: str) -> Expression:
             f"size: {len(text)}, limit {_LONGEST}"
         )
     try:
-        program = _environment(kind).compile(_with_old(tokens.renamed(text), old))
+        program = _environment(kind).compile(_with_old(expressions.renamed(text), old))
     except RuntimeError as error:
         raise ExpressionError(f"compilation failed: {_in_upstream_words(fault(error))}") from error
-    parsed = tree.read(program.serialize())
+    parsed = expressions.read(program.serialize())
     if rule_types.growth(parsed) > _MOST_GROWTH:
         raise ExpressionError("compilation failed: the rule adds up too much, in variables that it binds or loops over")
-    found = tree.problem(parsed, _PYTHON, has_lists=True)
+    found = expressions.problem(parsed, _PYTHON, has_lists=True)
     if found is not None:
         raise ExpressionError(f"compilation failed: {at(text, *found)}")
     uses_old = any(node.name == "oldSelf" for node in parsed.walk()) or (old != "plain" and "oldSelf" in text)
@@ -198,7 +198,7 @@ def _with_old(text: str, old: str) -> str:
         return text
     wrapped = "optional.of(oldSelf)" if old == "some" else "optional.none()"
     pieces, done = [], 0
-    listed = tokens.split(text)
+    listed = expressions.split(text)
     for index, token in enumerate(listed):
         if token.kind == "name" and token.text == "oldSelf" and (index == 0 or listed[index - 1].text != "."):
             pieces += [text[done : token.start], wrapped]

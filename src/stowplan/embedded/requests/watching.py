@@ -21,7 +21,7 @@ from stowplan.embedded.requests.listing import NOT_OLDER, Selection, invalid_opt
 from stowplan.embedded.requests.rendering import Rendering
 from stowplan.embedded.requests.request import Target
 from stowplan.embedded.storage.collection import FIRST
-from stowplan.embedded.storage.store import Change, Feed, Store, Stored, renumbered
+from stowplan.embedded.storage.store import Feed, Store, Stored, StoredChange, renumbered
 from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Kind
 
 BOOKMARK_EVERY_SECONDS: Final = 60.0
@@ -141,7 +141,7 @@ class _Lines:
         for stored in objects:
             yield from self._line(ADDED, stored)
 
-    def changed(self, selection: Selection, changes: Iterable[Change]) -> Iterator[bytes]:
+    def changed(self, selection: Selection, changes: Iterable[StoredChange]) -> Iterator[bytes]:
         for change in changes:
             seen = (change.kind, change.stored) if selection.is_everything else _seen(selection, change)
             if seen is not None:
@@ -170,7 +170,7 @@ class _Lines:
         return (b'{"type":"%b","object":%b}\n' % (kind.encode(), body),)
 
 
-def _seen(selection: Selection, change: Change) -> tuple[Kind, Stored] | None:
+def _seen(selection: Selection, change: StoredChange) -> tuple[Kind, Stored] | None:
     """What a change is to one who sees only the selected objects."""
     did_match = change.before is not None and selection.matches(change.before)
     if change.kind == DELETED:

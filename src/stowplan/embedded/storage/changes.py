@@ -11,7 +11,7 @@ from typing import Final
 
 from stowplan.embedded.objects.errors import expired
 from stowplan.embedded.storage.notifier import Notifier
-from stowplan.embedded.storage.stored import Change
+from stowplan.embedded.storage.stored import StoredChange
 
 #: Changes that a log keeps at least; it is cut when it is half as long again.
 KEPT_CHANGES: Final = 50_000
@@ -26,7 +26,7 @@ class ChangeLog:
 
     def __init__(self, floor: int, kept: int = KEPT_CHANGES, kept_bytes: int = KEPT_BYTES) -> None:
         self.floor = floor
-        self._changes: list[Change] = []
+        self._changes: list[StoredChange] = []
         self._dropped = 0
         self._kept = kept
         self._kept_bytes = kept_bytes
@@ -43,7 +43,7 @@ class ChangeLog:
     def last_version(self) -> int:
         return self._changes[-1].version if self._changes else self.floor
 
-    def append(self, change: Change) -> None:
+    def append(self, change: StoredChange) -> None:
         self._changes.append(change)
         self._bytes += _size(change)
         if len(self._changes) > self._kept * 3 // 2 or self._bytes > self._kept_bytes * 3 // 2:
@@ -57,7 +57,7 @@ class ChangeLog:
             raise expired(f"too old resource version: {version} ({self.last_version})")
         return self._dropped + bisect_right(self._changes, version, key=attrgetter("version"))
 
-    def read(self, position: int, end: int | None = None) -> list[Change]:
+    def read(self, position: int, end: int | None = None) -> list[StoredChange]:
         """The changes from a position on, or up to another. Raise StatusError 410 if some of them are gone."""
         if position < self._dropped:
             raise expired("too old resource version: the watch fell behind the changes that are kept")
@@ -96,7 +96,7 @@ class Feed:
         """Whether there is something to drain."""
         return self._position < self._log.end
 
-    def drain(self, most: int | None = None) -> list[Change]:
+    def drain(self, most: int | None = None) -> list[StoredChange]:
         """Take what is there, or the first of it, without waiting. Raise StatusError 410 if the log was cut past it."""
         changes = self._log.read(self._position, None if most is None else self._position + most)
         self._position += len(changes)
@@ -115,5 +115,5 @@ class Feed:
         await self._log.notifier(is_outside=self.is_outside).give_way()
 
 
-def _size(change: Change) -> int:
+def _size(change: StoredChange) -> int:
     return len(change.stored.body) + _LABEL_BYTES * len(change.stored.labels)

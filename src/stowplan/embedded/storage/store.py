@@ -14,9 +14,9 @@ from stowplan.embedded.storage import conversion, keyed_lists, stored
 from stowplan.embedded.storage.changes import KEPT_CHANGES, ChangeLog, Feed
 from stowplan.embedded.storage.collection import Collection
 from stowplan.embedded.storage.persistence import Database
-from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Change, Stored
+from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Stored, StoredChange
 
-__all__ = ["Change", "Feed", "Store", "Stored", "renumbered"]
+__all__ = ["StoredChange", "Feed", "Store", "Stored", "renumbered"]
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Store:
         before = collection.get(new.namespace, new.name)
         self.version = new.version
         collection.put(new)
-        collection.log.append(Change(ADDED if before is None else MODIFIED, new, before))
+        collection.log.append(StoredChange(ADDED if before is None else MODIFIED, new, before))
         return new
 
     def remove(self, resource: Resource, namespace: str, name: str) -> Stored:
@@ -63,7 +63,7 @@ class Store:
             self._journal.drop(storage, gone)
         self.version = gone.version
         collection.take(before)
-        collection.log.append(Change(DELETED, gone, before))
+        collection.log.append(StoredChange(DELETED, gone, before))
         return gone
 
     def feed(self, resource: Resource, since: int, namespace: str | None = None) -> Feed:

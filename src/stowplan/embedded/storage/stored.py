@@ -51,7 +51,7 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
         return json_values.read_object(self.body)
 
 
-class Change(msgspec.Struct, frozen=True, gc=False):
+class StoredChange(msgspec.Struct, frozen=True, gc=False):
     """What happened to one object; `before` is None if it was not there."""
 
     kind: Kind

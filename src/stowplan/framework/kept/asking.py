@@ -1,6 +1,6 @@
 """Ask a plugin and take its answer apart: reads recorded, shapes checked, faults named.
 
-A `Watch` stands beside the answers that are kept and knows which of them no longer hold.
+An `AnswerWatch` stands beside the answers that are kept and knows which of them no longer hold.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ T = TypeVar("T")
 NO_MARKS: list[int] = []
 #: In the place of a score that is not a number, or too large for one.
 NO_NUMBER: Final = -(2**63)
-#: Of a node that a plugin has very many objections to, the first are told; a pod may ask for thousands of resources.
+#: Of a node that a plugin rejects for very many reasons, the first are told; a pod may ask for thousands of resources.
 _MOST_REASONS: Final = 100
-_NO_OBJECTION: Final = "filter says whom it refuses with `yield reject(mask, reason)`, and nothing else"
+_NO_REJECTION: Final = "filter says whom it refuses with `yield reject(mask, reason)`, and nothing else"
 
 
-class Watch:
+class AnswerWatch:
     """What a number of kept answers read, and so which of them have to be given again, and for which rows.
 
     One look at every journal that any of them read tells; answers are known by their index.
@@ -99,42 +99,42 @@ def union(stale: Iterable[list[int] | None]) -> Rows:
 
 
 def ask_filter(plugin: Filter, pod: Pod, nodes: Nodes, state: Any, vocabulary: Vocabulary) -> Words | None:
-    """Return the words of a filter for the rows given; None if it has no objection to any."""
+    """Return the words of a filter for the rows given; None if it rejects none."""
     words: Words | None = None
     answer: Any = plugin.filter(pod, nodes, state)
     if not hasattr(answer, "__iter__"):
-        raise PluginError(plugin.name, "Filter", pod, f"{_NO_OBJECTION}, got {_describe(answer)}")
-    for objection in answer:
-        _check_objection(plugin, pod, objection, len(nodes))
+        raise PluginError(plugin.name, "Filter", pod, f"{_NO_REJECTION}, got {_describe(answer)}")
+    for rejected in answer:
+        _check_rejection(plugin, pod, rejected, len(nodes))
         if words is None:
             words = np.zeros(len(nodes), dtype=np.int32)
-        for mask, rejection in _split(plugin.name, objection):
+        for mask, rejection in _split(plugin.name, rejected):
             _speak(words, mask, rejection, vocabulary)
     return words
 
 
-def _check_objection(plugin: Filter, pod: Pod, objection: Any, rows: int) -> None:
-    if not isinstance(objection, Reject):
-        raise PluginError(plugin.name, "Filter", pod, f"{_NO_OBJECTION}, got {_describe(objection)}")
-    mask: Any = objection.mask
+def _check_rejection(plugin: Filter, pod: Pod, rejected: Any, rows: int) -> None:
+    if not isinstance(rejected, Reject):
+        raise PluginError(plugin.name, "Filter", pod, f"{_NO_REJECTION}, got {_describe(rejected)}")
+    mask: Any = rejected.mask
     if not isinstance(mask, np.ndarray) or mask.shape != (rows,) or mask.dtype != np.bool_:
         problem = f"reject() takes one boolean per row ({rows}), got {_describe(mask)}"
         raise PluginError(plugin.name, "Filter", pod, problem)
-    reason: Any = objection.reason
+    reason: Any = rejected.reason
     if not isinstance(reason, str) or not reason:
         raise PluginError(
             plugin.name, "Filter", pod, f"a node is rejected for a reason in words, got {_describe(reason)}"
         )
 
 
-def _split(plugin: str, objection: Reject) -> Iterable[tuple[Mask, Rejection]]:
-    resolvable = Rejection((objection.reason,), Code.UNSCHEDULABLE, plugin)
-    unresolvable = Rejection((objection.reason,), Code.UNRESOLVABLE, plugin)
-    if isinstance(objection.unresolvable, np.ndarray):
-        yield objection.mask & ~objection.unresolvable, resolvable
-        yield objection.mask & objection.unresolvable, unresolvable
+def _split(plugin: str, rejected: Reject) -> Iterable[tuple[Mask, Rejection]]:
+    resolvable = Rejection((rejected.reason,), Code.UNSCHEDULABLE, plugin)
+    unresolvable = Rejection((rejected.reason,), Code.UNRESOLVABLE, plugin)
+    if isinstance(rejected.unresolvable, np.ndarray):
+        yield rejected.mask & ~rejected.unresolvable, resolvable
+        yield rejected.mask & rejected.unresolvable, unresolvable
     else:
-        yield objection.mask, unresolvable if objection.unresolvable else resolvable
+        yield rejected.mask, unresolvable if rejected.unresolvable else resolvable
 
 
 def _speak(words: Words, mask: Mask, rejection: Rejection, vocabulary: Vocabulary) -> None:

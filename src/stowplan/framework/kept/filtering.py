@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.framework.contract import Filter
-from stowplan.framework.kept.asking import NO_MARKS, Watch, ask_filter, union
+from stowplan.framework.kept.asking import NO_MARKS, AnswerWatch, ask_filter, union
 from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, RowAmounts, Successive
 from stowplan.framework.kept.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
@@ -75,7 +75,7 @@ class Filtering:
         self._refused_by: Refusers = np.zeros(len(table), dtype=np.int16)
         self._table = table
         self._steps = [_Step(index, plugin) for index, plugin in enumerate(profile.filter)]
-        self._watch = Watch(table.reads, profile.stopwatch)
+        self._watch = AnswerWatch(table.reads, profile.stopwatch)
         self._active: list[_Step] = []
         self._narrowed: frozenset[str] | None = None
         self._is_void = True

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any
 
 from stowplan.framework.contract import Narrowed, Skip
-from stowplan.framework.kept.asking import Watch
+from stowplan.framework.kept.asking import AnswerWatch
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
@@ -36,7 +36,7 @@ class PreFiltering:
         #: Whose state is new since the last time; None if that is not all that is new.
         self.restated: list[str] | None = None
         self._plugins = profile.pre_filter
-        self._watch = Watch(reads, profile.stopwatch)
+        self._watch = AnswerWatch(reads, profile.stopwatch)
         # As many as plugins were asked: all, or up to the first that refused the pod.
         self._answers: list[Any] = []
         self._is_new = True

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.framework.contract import MAX_SCORE, Normalize, PreScore, Score, Skip
-from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, Watch, ask_normalize, ask_score, union
+from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, AnswerWatch, ask_normalize, ask_score, union
 from stowplan.framework.kept.incremental import FEW_ROWS, RowAmounts, ScoresAmounts
 from stowplan.framework.plugin_faults import Blame, PluginError
 from stowplan.framework.profile import Profile
@@ -73,8 +73,8 @@ class Ranking:
         self._unscored = tuple(pre_scores.values())
         self._skipped_unscored: frozenset[str] = frozenset()
         self._foreign = profile.foreign_names
-        self._states_watch = Watch(table.reads, profile.stopwatch)
-        self._scores_watch = Watch(table.reads, profile.stopwatch)
+        self._states_watch = AnswerWatch(table.reads, profile.stopwatch)
+        self._scores_watch = AnswerWatch(table.reads, profile.stopwatch)
         # Plugins whose state is new, so that what they said about any row is void.
         self._restated: set[int] = set()
         # Who changes scores from pod to pod, and what all others add up to, out of reach where infeasible.

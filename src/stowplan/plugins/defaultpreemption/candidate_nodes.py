@@ -78,7 +78,8 @@ class Findings:
         has_victims = tried.harm[3] > 0
         self._words[rows] = tried.words
         for row in rows[fits & ~has_victims].tolist():
-            self.refuse([row], _no_victim(self._verdict.names[row]))
+            problem = f'expected at least one victim pod on node "{self._verdict.names[row]}"'
+            self.refuse([row], Rejection((problem,), Code.ERROR))
         is_violating = tried.harm[0] > 0
         needed = self._up_to_enough(fits & has_victims, is_violating)
         harmless = np.flatnonzero(needed & ~is_violating)[: self._enough - self._harmless]
@@ -111,10 +112,6 @@ class Findings:
 
     def _preemption(self, tried: Tried, position: int) -> Preemption:
         return tried.preemption(position, self._verdict.names[int(tried.evictable.rows[position])])
-
-
-def _no_victim(node_name: str) -> Rejection:
-    return Rejection((f'expected at least one victim pod on node "{node_name}"',), Code.ERROR)
 
 
 class Tried:

@@ -15,9 +15,9 @@ import numpy as np
 from stowplan.framework.contract import Attempt
 from stowplan.framework.handle import PlacedPod, PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.kinds import PodDisruptionBudget
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector, SelectorError, compile_label_selector
-from stowplan.model.workload import PodDisruptionBudget
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings, Tried
 from stowplan.plugins.defaultpreemption.dry_run import Evictable, NominatedByRow, dry_run
 from stowplan.table.columns import Mask, Rows
@@ -37,7 +37,7 @@ class VictimSearch:
         self._pod = pod
         self._attempt = attempt
         self._pods = handle.pods
-        self._budgets = Budgets(handle.listers.pod_disruption_budgets())
+        self._budgets = Budgets(handle.listers.list(PodDisruptionBudget))
         self._nominated = _nominated(pod, attempt, handle)
 
     def potential_rows(self) -> Rows:

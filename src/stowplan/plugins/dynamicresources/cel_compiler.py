@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from cel_expr_python import cel
 
-from stowplan.cel import functions, tokens, tree, values
+from stowplan.cel import expressions, functions, values
 from stowplan.cel.environment import (
     BOOL,
     CARRIER,
@@ -26,7 +26,7 @@ from stowplan.cel.environment import (
     fault,
     in_other_words,
 )
-from stowplan.cel.tokens import Token, closing, literal, split
+from stowplan.cel.expressions import Token, closing, literal, split
 
 _ANSWERS: Final = ("BOOL", "DYN")
 _MAPS: Final = ("attributes", "capacity")
@@ -44,7 +44,7 @@ class CelCompiler:
 
     def compile(self, expression: str) -> Program:
         """Compile an expression that says yes or no. Raise ExpressionError."""
-        renamed = tokens.renamed(expression)
+        renamed = expressions.renamed(expression)
         text = with_empty_domains(renamed)
         try:
             compiled = self._typed.compile(text)
@@ -53,7 +53,7 @@ class CelCompiler:
                 raise ExpressionError(f"compilation failed: {self._fault(renamed, error)}") from error
             # The device as a whole is not known to the typed environment.
             return self._program(self._untyped, text)
-        self._check(expression, tree.read(self._typed.compile(renamed).serialize()), has_lists=self._has_lists)
+        self._check(expression, expressions.read(self._typed.compile(renamed).serialize()), has_lists=self._has_lists)
         kind = compiled.return_type().name()
         if kind not in _ANSWERS and "has(" in text:
             # The library does not see a question in asking for a typed variable.
@@ -65,18 +65,18 @@ class CelCompiler:
     def _program(self, environment: Any, text: str) -> Program:
         compiled = environment.compile(text)
         message = compiled.serialize()
-        parsed = tree.read(message)
+        parsed = expressions.read(message)
         self._check(text, parsed, has_lists=True)
         kind = compiled.return_type().name()
         if kind not in _ANSWERS:
             raise ExpressionError(f"must evaluate to bool or the unknown type, not {kind.lower()}")
-        if not tree.compares_dynamic(parsed) or tree.EQUALS.decode() in text:
+        if not expressions.compares_dynamic(parsed) or expressions.EQUALS.decode() in text:
             return Program(compiled, compiled)
         # Names of one length, so that nothing else of the message changes.
-        return Program(compiled, environment.deserialize(message.replace(tree.EQUALS, STRICT_EQUALS)))
+        return Program(compiled, environment.deserialize(message.replace(expressions.EQUALS, STRICT_EQUALS)))
 
-    def _check(self, text: str, parsed: tree.Expr, *, has_lists: bool) -> None:
-        found = tree.problem(parsed, self._functions, has_lists)
+    def _check(self, text: str, parsed: expressions.Expr, *, has_lists: bool) -> None:
+        found = expressions.problem(parsed, self._functions, has_lists)
         if found is not None:
             raise ExpressionError(f"compilation failed: {at(text, *found)}")
 

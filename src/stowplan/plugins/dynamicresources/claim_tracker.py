@@ -46,7 +46,7 @@ class ClaimTracker:
         """Return a claim as it was written, if the cluster does not show that yet; else as the cluster has it."""
         self.refresh()
         written = self._written.get((namespace, name))
-        return written[1] if written is not None else self._listers.resource_claim(namespace, name)
+        return written[1] if written is not None else self._listers.get(ResourceClaim, namespace, name)
 
     def is_held(self, claim: ResourceClaim) -> bool:
         """Say whether somebody has allocated the claim and not written it yet."""
@@ -87,7 +87,7 @@ class ClaimTracker:
         if pod_behind(written):
             self._made_for[pod_behind(written)] = key
         self._journal.mark_all()
-        if self._listers.resource_claim(*key) is not None:
+        if self._listers.get(ResourceClaim, *key) is not None:
             self._take_in(key)
 
     def release(self, uid: str) -> None:
@@ -97,7 +97,7 @@ class ClaimTracker:
             self._journal.mark_all()
 
     def _take_in(self, key: ClaimKey) -> None:
-        claim = self._listers.resource_claim(*key)
+        claim = self._listers.get(ResourceClaim, *key)
         self.allocated.count(key, claim)
         self._made_for.pop(self._known.pop(key, ""), None)
         if claim is not None:
@@ -114,7 +114,7 @@ class ClaimTracker:
 
     def _everything(self) -> Iterable[ClaimKey]:
         """Return every claim that there is, or was when we looked last."""
-        return {*self._known, *((claim.namespace, claim.name) for claim in self._listers.resource_claims())}
+        return {*self._known, *((claim.namespace, claim.name) for claim in self._listers.list(ResourceClaim))}
 
 
 def _is_as_new(known: ResourceClaim, written: ResourceClaim) -> bool:

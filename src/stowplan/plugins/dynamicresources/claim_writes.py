@@ -169,7 +169,7 @@ class ClaimWrites:
         """Wait for the version of a claim that the cluster told us we do not know."""
 
         def current() -> ResourceClaim | None:
-            return self._handle.listers.resource_claim(claim.namespace, claim.name)
+            return self._handle.listers.get(ResourceClaim, claim.namespace, claim.name)
 
         def is_another() -> bool:
             found = current()

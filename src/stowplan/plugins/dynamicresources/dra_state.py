@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.model.device_pool import ResourceSlice, TaintedSlices
-from stowplan.model.dra import ResourceClaim
+from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice, TaintedSlices
+from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.duration import Duration
 from stowplan.model.node import Node
 from stowplan.plugins.dynamicresources import allocator
@@ -80,19 +81,20 @@ class DRAState:
         return self.version
 
     def _slices(self) -> Iterable[ResourceSlice]:
-        slices = self._listers.resource_slices()
-        return self._tainted.of(slices, list(self._listers.device_taint_rules())) if self._has_taint_rules else slices
+        slices = self._listers.list(ResourceSlice)
+        return self._tainted.of(slices, list(self._listers.list(DeviceTaintRule))) if self._has_taint_rules else slices
 
     def refresh_classes(self) -> None:
         """Bring up to date which class serves which resource."""
         classes = self._listers.version("DeviceClass") if self._serves_resources else 0
         if classes != self.version.classes:
-            self.served = classes_by_resource(self._listers.device_classes() if self._serves_resources else ())
+            self.served = classes_by_resource(self._listers.list(DeviceClass) if self._serves_resources else ())
             self.version = StateVersion(self.version.slices, classes, self.version.allocated)
 
     def allocator(self, claims: Sequence[ResourceClaim]) -> Allocator:
         """Return who allocates these claims, node by node."""
-        return Allocator(claims, self._listers.device_class, self.inventory, self._claims.allocated.state, self._cel)
+        find_class = partial(self._listers.get, DeviceClass, "")
+        return Allocator(claims, find_class, self.inventory, self._claims.allocated.state, self._cel)
 
     def allocations(self, claims: Sequence[ResourceClaim]) -> NodeAllocations:
         """Return what allocating claims, or others that request the same, came to on each node."""

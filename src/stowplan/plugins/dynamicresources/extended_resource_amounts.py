@@ -61,7 +61,7 @@ class ExtendedResourceAmounts:
         touched = self._claims.allocated.touched_since(counts.position)
         counts.forget(touched, self._claims.allocated.position)
         coded = nodes.coded("devices", node_identity)
-        found = self._listers.device_class(self._classes[resource])
+        found = self._listers.get(DeviceClass, "", self._classes[resource])
         for row in counts.unknown(coded.codes, coded.code_of):
             counts.put(int(coded.codes[row]), *self._count(found, nodes.node(row)))
         return counts.by_code[0, coded.codes], counts.by_code[1, coded.codes]
@@ -70,8 +70,8 @@ class ExtendedResourceAmounts:
         versions = self._listers.version("ResourceSlice"), self._listers.version("DeviceClass")
         if versions != self._versions:
             self._versions = versions
-            self._classes = extended_resources.classes_by_resource(self._listers.device_classes())
-            self._slices = _Slices(self._listers.resource_slices())
+            self._classes = extended_resources.classes_by_resource(self._listers.list(DeviceClass))
+            self._slices = _Slices(self._listers.list(ResourceSlice))
             self._counts.clear()
 
     def _count(self, found: DeviceClass | None, node: Node) -> tuple[set[PoolId], int, int]:

@@ -56,7 +56,7 @@ def pod_behind(claim: ResourceClaim) -> str:
     """Return the uid of the pod whose extended resources a claim is for, "" if it is for none."""
     if claim.metadata.annotations.get(ANNOTATION) != "true":
         return ""
-    return next((owner.uid for owner in claim.metadata.owner_references if owner.controller), "")
+    return claim.controller.uid if claim.controller is not None else ""
 
 
 def claim_in_memory(pod: Pod) -> ResourceClaim:

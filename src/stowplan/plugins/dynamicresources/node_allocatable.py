@@ -21,7 +21,7 @@ from stowplan.model.dra import AllocationResult, DeviceRequestAllocationResult, 
 from stowplan.model.meta import ResourceList
 from stowplan.model.pod import NodeAllocatableResourceClaimStatus, Pod
 from stowplan.model.quantity import Quantity
-from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY
+from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, amount_of
 from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from stowplan.table import resources
 from stowplan.table.columns import Mask
@@ -183,8 +183,7 @@ def _shortages(demand: ResourceList, nodes: Nodes, position: int) -> Iterator[No
     rows = _ROWS | {name: nodes.resource(name) for name in huge_pages}
     allocatable, requested = nodes.allocatable, nodes.requested
     for name, row in rows.items():
-        amount = demand.get(name, Quantity.zero())
-        wanted = amount.milli_value if name == CPU else amount.value
+        wanted = amount_of(name, demand.get(name, Quantity.zero()))
         has, taken = int(allocatable[row, position]), int(requested[row, position])
         # As upstream: huge pages of which a node has given away too many are short even of none.
         if wanted > has - taken and (wanted or name in huge_pages):

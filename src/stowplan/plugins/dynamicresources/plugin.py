@@ -33,7 +33,7 @@ from stowplan.framework.contract import (
 from stowplan.framework.kept.incremental import TellsApart
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model import node_selector, requests
-from stowplan.model.dra import ResourceClaim
+from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources import extended_resources, pod_claims, pre_bind
@@ -104,6 +104,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     def __init__(self, handle: DevicesHandle, args: DynamicResourcesArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
         self._claims = handle.claims
+        self._find_listed = partial(handle.listers.get, ResourceClaim)
         self._state = DRAState(handle, args.filter_timeout)
         self._writes = ClaimWrites(handle)
         self._binding_timeout = args.binding_timeout if self._state.features.binding_conditions else None
@@ -113,7 +114,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     # Which pods, and what tells them apart
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
-        problem = problem_with_claims(self._handle.listers.resource_claim, pod) if pod.spec.resource_claims else ""
+        problem = problem_with_claims(self._find_listed, pod) if pod.spec.resource_claims else ""
         return refuse(problem) if problem else None
 
     def sign(self, pod: Pod) -> Hashable:
@@ -126,7 +127,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         return signature if is_nameless else (signature, pod.uid)
 
     def events(self) -> tuple[Awaited, ...]:
-        return awaited(self._handle.listers.resource_claim)
+        return awaited(self._find_listed)
 
     # Which nodes
 
@@ -138,7 +139,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         if not claims:
             return SKIP
         alternatives = self._state.features.prioritized_list
-        find_class = self._handle.listers.device_class
+        find_class = partial(self._handle.listers.get, DeviceClass, "")
         obstacle = pod_claims.obstacle(claims, self._claims, find_class, allows_alternatives=alternatives)
         return refuse(obstacle) if obstacle else self._prepare(claims)
 

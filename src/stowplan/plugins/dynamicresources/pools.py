@@ -122,7 +122,8 @@ class PoolSlices:
         self._listed = tuple(slices)
         self._slices = tuple(sorted(slices, key=lambda found: found.name))
         self._is_partitionable = is_partitionable
-        homes = [_home(found) for found in self._slices]
+        # The only node for which each slice is looked at, "" if it is for every node.
+        homes = ["" if found.spec.shared_counters else found.spec.node_name or "" for found in self._slices]
         self._selections = [_selections(found, is_partitionable) for found in self._slices]
         self._built: dict[tuple[int, ...], DevicePool | None] = {}
         #: The nodes that have slices of their own.
@@ -254,11 +255,6 @@ class NodeSelection:
         if self.selector.parse_error is not None:
             raise NodeSelectionError(f"failed to parse node selector: {self.selector.parse_error}")
         return self.selector.matches(node.name, node.labels)
-
-
-def _home(found: ResourceSlice) -> str:
-    """Return the only node for which a slice is looked at, "" if it is for every node."""
-    return "" if found.spec.shared_counters else found.spec.node_name or ""
 
 
 def _selections(found: ResourceSlice, is_partitionable: bool) -> tuple[NodeSelection, ...]:

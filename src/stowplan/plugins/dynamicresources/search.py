@@ -20,8 +20,7 @@ from stowplan.plugins.dynamicresources import capacity
 from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, PoolId
 from stowplan.plugins.dynamicresources.capacity import AvailableCounters, ConsumedCounters
 from stowplan.plugins.dynamicresources.cel_selectors import CelError, CelPrograms
-from stowplan.plugins.dynamicresources.claim_requests import MAX_DEVICES, AllocationError, RequestSpec
-from stowplan.plugins.dynamicresources.constraints import ClaimConstraint
+from stowplan.plugins.dynamicresources.claim_requests import MAX_DEVICES, AllocationError, ClaimConstraint, RequestSpec
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import DevicePool, OfferedDevice, Reachable
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -33,9 +34,10 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.handle import Handle
 from stowplan.framework.kept.incremental import Successive
-from stowplan.framework.remedies import Need, RejectedRows, Remedy
+from stowplan.framework.remedies import Need, RejectedRows, Variant, with_spec
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.affinity import Affinity, PodAffinity
+from stowplan.model.kinds import Namespace
 from stowplan.model.meta import Int32
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -180,8 +182,15 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         )
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
-        kinds = (("pod_affinity",), ("pod_anti_affinity",), ("pod_affinity", "pod_anti_affinity"))
-        return rejected.first_that_helps(map(DropPodAffinity, kinds))
+        kinds = {
+            "pod affinity": ("pod_affinity",),
+            "pod anti-affinity": ("pod_anti_affinity",),
+            "pod affinity and pod anti-affinity": ("pod_affinity", "pod_anti_affinity"),
+        }
+        return rejected.first_that_helps(
+            Variant(f"without the pod's required {words}", partial(_without_terms, fields))
+            for words, fields in kinds.items()
+        )
 
     # The terms of other pods
 
@@ -209,7 +218,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         return MatchedPods((self._selection(term),))
 
     def _selection(self, term: AffinityTerm) -> PodSelection:
-        return selection(term, self._listers.namespaces)
+        return selection(term, partial(self._listers.list, Namespace))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,20 +274,10 @@ def _has_preferred_terms(pod: Pod) -> bool:
     return any(one is not None and one.preferred_during_scheduling_ignored_during_execution for one in lists)
 
 
-@dataclass(frozen=True, slots=True)
-class DropPodAffinity(Remedy):
-    """Do without required affinity to other pods, anti-affinity, or both."""
-
-    kinds: tuple[str, ...]
-
-    def relax(self, pod: Pod) -> Pod:
-        # Only what is required of a node matters to filters, so preferences may go too.
-        affinity = replace(pod.spec.affinity or Affinity(), **dict.fromkeys(self.kinds, PodAffinity()))
-        return replace(pod, spec=replace(pod.spec, affinity=affinity))
-
-    def __str__(self) -> str:
-        words = {"pod_affinity": "pod affinity", "pod_anti_affinity": "pod anti-affinity"}
-        return f"without the pod's required {' and '.join(words[kind] for kind in self.kinds)}"
+def _without_terms(fields: tuple[str, ...], pod: Pod) -> Pod:
+    # Only what is required of a node matters to filters, so preferences may go too.
+    affinity = replace(pod.spec.affinity or Affinity(), **dict.fromkeys(fields, PodAffinity()))
+    return with_spec(pod, affinity=affinity)
 
 
 def is_schedulable_after_pod_change(pod: Pod, old: Pod | None, new: Pod | None) -> bool:

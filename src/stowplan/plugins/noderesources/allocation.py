@@ -37,7 +37,7 @@ NodeAmounts = tuple[Any, Any]
 Numeric = Any
 
 
-class Share(msgspec.Struct, frozen=True, gc=False):
+class ResourceShare(msgspec.Struct, frozen=True, gc=False):
     """One resource that counts in a score: its row in the table, what the pod adds to it, and its weight."""
 
     row: int
@@ -58,7 +58,7 @@ class CountedResources:
 
     __slots__ = ("_pick", "known", "served", "shares")
 
-    def __init__(self, shares: tuple[Share, ...], served: tuple[tuple[int, str], ...] = ()) -> None:
+    def __init__(self, shares: tuple[ResourceShare, ...], served: tuple[tuple[int, str], ...] = ()) -> None:
         self.shares = shares
         self.served = served
         self.known: dict[NodeAmounts, int] = {}
@@ -115,7 +115,7 @@ def count_for(
                     served.append((place[0], name))
             case _:
                 continue
-        counted.append(Share(*place, spec.weight))
+        counted.append(ResourceShare(*place, spec.weight))
     return CountedResources(tuple(counted), tuple(served))
 
 
@@ -136,7 +136,7 @@ class Arithmetic:
     look_up: Callable[[Scores, Numeric], Numeric]
 
 
-ScoreRule = Callable[[Arithmetic, tuple[Share, ...], Numeric, Numeric], Numeric]
+ScoreRule = Callable[[Arithmetic, tuple[ResourceShare, ...], Numeric, Numeric], Numeric]
 
 
 def score_rows(rule: ScoreRule, counted: CountedResources, nodes: Nodes) -> Scores:

@@ -21,7 +21,7 @@ from stowplan.plugins.noderesources.allocation import (
     Arithmetic,
     CountedResources,
     Numeric,
-    Share,
+    ResourceShare,
     count_for,
     divisor,
     nothing_served,
@@ -108,7 +108,7 @@ class Evenness(msgspec.Struct, frozen=True):
         return [one, other, of_one, of_other, float(2 * NEUTRAL - _balance(ONE_ROW, fractions, [True, True]))]
 
 
-def _improvement_of_all(counted: tuple[Share, ...], nodes: Nodes) -> Scores | None:
+def _improvement_of_all(counted: tuple[ResourceShare, ...], nodes: Nodes) -> Scores | None:
     """Return the score of every row, starting from how it stands; None where only the general rule is exact."""
     derived = nodes.derived(Evenness(counted[0].row, counted[1].row)) if len(counted) == 2 else None
     if derived is None or any(derived.highest[i] + share.amount >= EXACT for i, share in enumerate(counted)):
@@ -129,7 +129,7 @@ def _improvement_of_all(counted: tuple[Share, ...], nodes: Nodes) -> Scores | No
 
 
 def _improvement(
-    arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Numeric, requested: Numeric
+    arithmetic: Arithmetic, counted: tuple[ResourceShare, ...], allocatable: Numeric, requested: Numeric
 ) -> Numeric:
     if len(counted) < 2:
         # One resource alone is always in balance.

@@ -1,12 +1,13 @@
 """Reject nodes without room for a pod's requests, and prefer the emptiest or the fullest of the others.
 
-What a score counts is in `allocation.py`; which changes may make room, in `hints.py`; what a pod requests, in
+What a score counts is in `allocation.py`; what may help a pod without room, in `hints.py`; what a pod requests, in
 `model/requests.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from operator import gt
 
 import msgspec
@@ -20,19 +21,19 @@ from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, ScoresAmo
 from stowplan.framework.remedies import Need, RejectedRows
 from stowplan.framework.verdict import WordedError
 from stowplan.model import requests
+from stowplan.model.dra import DeviceClass
 from stowplan.model.pod import Pod
 from stowplan.model.requests import USUAL, Requests, is_extended
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
 from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
 from stowplan.plugins.noderesources import arguments, hints
-from stowplan.plugins.noderesources import remedies as fit_remedies
 from stowplan.plugins.noderesources.allocation import (
     EXACT,
     Arithmetic,
     CountedResources,
     Numeric,
+    ResourceShare,
     ScoreRule,
-    Share,
     count_for,
     divisor,
     nothing_served,
@@ -77,7 +78,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         """Without a handle no device class is known."""
         self._served = ExtendedResourceAmounts(handle) if handle is not None else None
         is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
-        self._device_classes = handle.listers.device_classes if handle is not None and is_served else None
+        self._device_classes = partial(handle.listers.list, DeviceClass) if handle is not None and is_served else None
         self._rules = rules_of(handle.feature_gates) if handle is not None else USUAL
         self._resources = args.scoring_strategy.resources
         self._rule = _rule_of(args.scoring_strategy)
@@ -148,7 +149,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         return hints.awaited(self._device_classes, self._rules)
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
-        return fit_remedies.remedies(rejected)
+        return hints.remedies(rejected)
 
 
 class Demand(msgspec.Struct, frozen=True, gc=False):
@@ -215,7 +216,9 @@ def _rule_of(strategy: ScoringStrategy) -> ScoreRule:
 def _average_of(part: Callable[[Numeric, Numeric], Numeric]) -> ScoreRule:
     """Return the rule that averages, by weight, the percentage that a part of each resource makes up."""
 
-    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Numeric, requested: Numeric) -> Numeric:
+    def rule(
+        arithmetic: Arithmetic, counted: tuple[ResourceShare, ...], allocatable: Numeric, requested: Numeric
+    ) -> Numeric:
         total = weights = 0
         for share in counted:
             has = allocatable[share.row]
@@ -234,7 +237,9 @@ def _curve_of(shape: Sequence[UtilizationShapePoint]) -> ScoreRule:
     """Return the rule that averages, by weight, a curve over the used percentage; what scores 0 does not weigh."""
     curve = curve_of(shape)
 
-    def rule(arithmetic: Arithmetic, counted: tuple[Share, ...], allocatable: Numeric, requested: Numeric) -> Numeric:
+    def rule(
+        arithmetic: Arithmetic, counted: tuple[ResourceShare, ...], allocatable: Numeric, requested: Numeric
+    ) -> Numeric:
         total = weights = 0
         for share in counted:
             has = allocatable[share.row]
@@ -276,7 +281,7 @@ class FreeRoom(msgspec.Struct, frozen=True):
         return [*free, *capacities, float(weighs or 1)]
 
 
-def score_all(shares: tuple[Share, ...], nodes: Nodes) -> Scores | None:
+def score_all(shares: tuple[ResourceShare, ...], nodes: Nodes) -> Scores | None:
     """Return the score of every row, for a pod that adds these shares; None where only the general rule is exact."""
     rule = FreeRoom(tuple([share.row for share in shares]), tuple([share.weight for share in shares]))
     derived = nodes.derived(rule) if shares else None

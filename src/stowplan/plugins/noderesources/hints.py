@@ -1,25 +1,37 @@
-"""Which changes may make room for a pod's requests: room is given back, a node is added or grows, devices take over.
+"""What may help a pod for which no node has room: changes of the cluster, and to request less of what is short.
 
-The hints of `plugins.noderesources.fit`. They look at one object each: whether the pod really fits is for its filter.
+`awaited` are the queueing hints of `plugins.noderesources.fit`: room is given back, a node is added or grows, devices
+take over. They look at one object each: whether the pod really fits is for its filter. `remedies` tell people.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited
+from stowplan.framework.remedies import Need, RejectedRows, Remedy, Variant, with_containers
 from stowplan.model import requests
 from stowplan.model.dra import DEVICE_CLASS_PREFIX, DeviceClass
+from stowplan.model.meta import ResourceList
 from stowplan.model.node import Node
-from stowplan.model.pod import Pod
-from stowplan.model.quantity import Quantity
-from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, USUAL, RequestRules
+from stowplan.model.pod import Container, Pod
+from stowplan.model.quantity import BINARY_SI, Quantity
+from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, USUAL, RequestRules, amount_of
 
 #: Lists the device classes that there are.
 List = Callable[[], Iterable[DeviceClass]]
+_MEBIBYTE: Final = 1024 * 1024
+_BYTES: Final = (MEMORY, EPHEMERAL_STORAGE)
+#: Of a pod that asks for more than this, nobody wants to read what it should not ask for, or to wait for that.
+_MOST_DEMANDS: Final = 64
 
 
 def awaited(device_classes: List | None, rules: RequestRules = USUAL) -> tuple[Awaited, ...]:
@@ -62,7 +74,7 @@ def is_schedulable_after_node_change(
     always have become more.
     """
     has = _allocatable(new)
-    wanted = {name: amount for name, amount in _amounts(requests.incoming(pod, rules)).items() if amount}
+    wanted = _incoming(pod, rules)
     lacking = [name for name, amount in wanted.items() if amount > has.get(name, 0)]
     served = [name for name in wanted if not has.get(name, 0) and is_served(device_classes, name)]
     if has.get(PODS, 0) < 1 or not set(served).issuperset(lacking):
@@ -88,14 +100,108 @@ def is_served(device_classes: List, name: str) -> bool:
     return any(name in (one.spec.extended_resource_name, DEVICE_CLASS_PREFIX + one.name) for one in device_classes())
 
 
+def remedies(rejected: RejectedRows) -> Iterator[Need]:
+    """Say for each resource which rows are short of it, and by how much."""
+    has, taken = rejected.nodes.allocatable, rejected.nodes.requested
+    pods = rejected.nodes.resource("pods")
+    is_full = rejected.mask & (has[pods] - taken[pods] < 1)
+    if is_full.any():
+        yield Need(FewerPods(), is_full)
+    amounts = _incoming(rejected.pod)
+    for name, amount in amounts.items() if len(amounts) <= _MOST_DEMANDS else ():
+        row = rejected.nodes.resource(name)
+        free = np.maximum(has[row] - taken[row], 0)
+        is_short = free < amount
+        if (rejected.mask & is_short).any():
+            # Whether the plugin minds is for the plugin to say: it may be told to ignore a resource.
+            is_short &= rejected.still_rejected(_requesting_only(rejected.pod, name, amounts))
+        none = Variant(f"without the pod's request for {name}", partial(_with_request, resource=name, total=None))
+        yield Need(none, is_short & (free == 0))
+        yield Need(RequestLess(name), is_short & (free > 0), amount - free, amount)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLess(Remedy):
+    """Request less of a resource: `least` for the nearest node, `most` for all (millicores for cpu, else units)."""
+
+    resource: str
+    least: int = 0
+    most: int = 0
+
+    def with_amounts(self, least: int, most: int) -> RequestLess:
+        return RequestLess(self.resource, least, most)
+
+    def relax(self, pod: Pod) -> Pod:
+        left = requests.request_list(pod)[self.resource] - _quantity(self.resource, self.most)
+        return _with_request(pod, self.resource, left)
+
+    def __str__(self) -> str:
+        low, high = _amount_text(self.resource, self.least), _amount_text(self.resource, self.most)
+        return f"with {high if low == high else f'{low} to {high}'} less {self.resource}"
+
+
+@dataclass(frozen=True, slots=True)
+class FewerPods(Remedy):
+    """Have fewer pods on the node; nothing about this pod would help."""
+
+    def __str__(self) -> str:
+        return "with fewer pods on the node"
+
+
+def _incoming(pod: Pod, rules: RequestRules = USUAL) -> dict[str, int]:
+    """Return how much a pod requests of what it requests."""
+    return {name: amount for name, amount in _amounts(requests.incoming(pod, rules)).items() if amount}
+
+
 def _amounts(weight: requests.Requests) -> dict[str, int]:
     fixed = {CPU: weight.milli_cpu, MEMORY: weight.memory, EPHEMERAL_STORAGE: weight.ephemeral_storage}
-    return {**weight.scalar, **fixed}
+    return {**fixed, **weight.scalar}
 
 
 def _allocatable(node: Node) -> dict[str, int]:
-    return {name: _amount(name, quantity) for name, quantity in node.status.allocatable.items()}
+    return {name: amount_of(name, quantity) for name, quantity in node.status.allocatable.items()}
 
 
-def _amount(name: str, quantity: Quantity) -> int:
-    return quantity.milli_value if name == CPU else quantity.value
+def _requesting_only(pod: Pod, resource: str, amounts: dict[str, int]) -> Pod:
+    for other in amounts:
+        if other != resource:
+            pod = _with_request(pod, other, None)
+    return pod
+
+
+def _quantity(resource: str, amount: int) -> Quantity:
+    """Return an amount in the table's units as a quantity."""
+    if resource == "cpu":
+        return Quantity.of_milli(amount)
+    return Quantity.of(amount, BINARY_SI) if resource in _BYTES else Quantity.of(amount)
+
+
+def _amount_text(resource: str, amount: int) -> str:
+    """Write an amount for a reader: bytes beyond a mebibyte are rounded up to whole ones."""
+    if resource in _BYTES and amount > _MEBIBYTE:
+        amount = -(-amount // _MEBIBYTE) * _MEBIBYTE
+    return str(_quantity(resource, amount))
+
+
+def _with_request(pod: Pod, resource: str, total: Quantity | None) -> Pod:
+    """Return the pod as if it requested `total` of a resource (None: nothing), all of it in its first container."""
+    bare = with_containers(pod, lambda container: _requesting(container, resource, None))
+    spec = replace(bare.spec, overhead=_without(bare.spec.overhead, resource))
+    if spec.resources is not None:
+        resources = replace(spec.resources, requests=_without(spec.resources.requests, resource))
+        spec = replace(spec, resources=resources)
+    if total is not None and spec.containers:
+        first, *others = spec.containers
+        spec = replace(spec, containers=(_requesting(first, resource, total), *others))
+    return replace(pod, spec=spec)
+
+
+def _requesting(container: Container, resource: str, amount: Quantity | None) -> Container:
+    requested = _without(container.resources.requests, resource)
+    if amount is not None:
+        requested[resource] = amount
+    return replace(container, resources=replace(container.resources, requests=requested))
+
+
+def _without(resources: ResourceList, resource: str) -> ResourceList:
+    return {name: amount for name, amount in resources.items() if name != resource}

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.framework.handle import Listers
+from stowplan.framework.handle import Listers, RecentChanges
 from stowplan.model.storage import CSINode, VolumeAttachment
 from stowplan.plugins.nodevolumelimits.csi_volumes import (
     AttachmentReference,
@@ -25,8 +25,7 @@ from stowplan.plugins.nodevolumelimits.csi_volumes import (
     Resolution,
     Resolutions,
 )
-from stowplan.plugins.volumes.csi_migration import CSIVolume
-from stowplan.plugins.volumes.recent_changes import RecentChanges
+from stowplan.plugins.volume_sources import CSIVolume
 from stowplan.table.counts import Holding
 
 NO_LIMIT: Final = 1 << 62
@@ -98,7 +97,7 @@ class AttachedVolumes:
         return () if row is None else (row,)
 
     def _derive(self, row: int) -> None:
-        node = self._listers.csi_node(self.holding.node_name(row))
+        node = self._listers.get(CSINode, "", self.holding.node_name(row))
         self.limits.put(row, limits_of(node))
         self.registered.put(row, _registered(node))
         before = self._contents.pop(row, VolumesOnNode())
@@ -164,7 +163,7 @@ class VolumeAttachments:
         self._changes.take()
         self._by_name: dict[str, AttachmentReference] = {}
         self._by_node: dict[str, set[AttachmentReference]] = {}
-        for found in listers.volume_attachments():
+        for found in listers.list(VolumeAttachment):
             self._put(found)
 
     def of(self, node_name: str) -> Set[AttachmentReference]:
@@ -181,7 +180,7 @@ class VolumeAttachments:
         if changed is None:
             return None
         for _, name in changed:
-            before, now = self._by_name.pop(name, None), self._listers.volume_attachment(name)
+            before, now = self._by_name.pop(name, None), self._listers.get(VolumeAttachment, "", name)
             if before is not None:
                 nodes.add(before.node_name)
                 self._by_node[before.node_name].discard(before)

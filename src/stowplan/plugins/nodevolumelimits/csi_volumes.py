@@ -12,14 +12,12 @@ from typing import Final, NamedTuple, assert_never
 
 import msgspec
 
-from stowplan.framework.handle import Listers
+from stowplan.framework.handle import Listers, RecentChanges
 from stowplan.model.pod import Pod
-from stowplan.model.storage import PersistentVolumeClaim
+from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from stowplan.model.volumes import Volume
-from stowplan.plugins.volumes import csi_migration
-from stowplan.plugins.volumes.claims import class_of_claim
-from stowplan.plugins.volumes.csi_migration import CSIVolume
-from stowplan.plugins.volumes.recent_changes import RecentChanges
+from stowplan.plugins import volume_sources
+from stowplan.plugins.volume_sources import CSIVolume, class_of_claim
 
 CLAIM: Final = "PersistentVolumeClaim"
 VOLUME: Final = "PersistentVolume"
@@ -117,7 +115,7 @@ def _reference(pod: Pod, volume: Volume) -> ClaimReference | InlineDisk | None:
     if volume.ephemeral is not None:
         return ClaimReference(pod.namespace, f"{pod.name}-{volume.name}", pod.name, pod.uid)
     try:
-        disk = csi_migration.in_pod(volume)
+        disk = volume_sources.in_pod(volume)
     except ValueError as error:
         return InlineDisk(CSIVolume("", ""), f"converting volume({volume.name}) from inline to csi: {error}")
     return InlineDisk(disk) if disk is not None else None
@@ -149,7 +147,7 @@ class Resolution(msgspec.Struct, frozen=True, gc=False):
 
 
 def _attached(reference: AttachmentReference, listers: Listers) -> Resolution:
-    volume, key = listers.persistent_volume(reference.volume_name), (VOLUME, "", reference.volume_name)
+    volume, key = listers.get(PersistentVolume, "", reference.volume_name), (VOLUME, "", reference.volume_name)
     if volume is None or volume.spec.csi is None:
         return Resolution(reads=(key,))
     return Resolution(CSIVolume(reference.attacher, volume.spec.csi.volume_handle), reads=(key,))
@@ -158,13 +156,13 @@ def _attached(reference: AttachmentReference, listers: Listers) -> Resolution:
 def _claimed(reference: ClaimReference, listers: Listers) -> Resolution:
     if not reference.name:
         return Resolution(problem="PersistentVolumeClaim had no name")
-    claim = listers.persistent_volume_claim(reference.namespace, reference.name)
+    claim = listers.get(PersistentVolumeClaim, reference.namespace, reference.name)
     key = (CLAIM, reference.namespace, reference.name)
     if claim is None:
         where = f"looking up PVC {reference.namespace}/{reference.name}"
         problem = f'{where}: persistentvolumeclaim "{reference.name}" not found'
         return Resolution(is_missing=True, problem=problem, reads=(key,))
-    if reference.pod and not _is_owned(claim, reference.uid):
+    if reference.pod and (claim.controller is None or claim.controller.uid != reference.uid):
         pod = f"{reference.namespace}/{reference.pod}"
         return Resolution(problem=f"PVC {claim.key} was not created for pod {pod} (pod is not owner)", reads=(key,))
     return _bound(claim, listers, key) if claim.spec.volume_name else _unbound(claim, listers, (key,))
@@ -172,11 +170,11 @@ def _claimed(reference: ClaimReference, listers: Listers) -> Resolution:
 
 def _bound(claim: PersistentVolumeClaim, listers: Listers, key: ObjectKey) -> Resolution:
     reads = (key, (VOLUME, "", claim.spec.volume_name))
-    volume = listers.persistent_volume(claim.spec.volume_name)
+    volume = listers.get(PersistentVolume, "", claim.spec.volume_name)
     if volume is None:
         return _unbound(claim, listers, reads)
     if volume.spec.csi is None:
-        return Resolution(csi_migration.in_volume(volume), is_migrated=True, reads=reads)
+        return Resolution(volume_sources.in_volume(volume), is_migrated=True, reads=reads)
     csi = volume.spec.csi
     is_known = bool(csi.driver and csi.volume_handle)
     return Resolution(CSIVolume(csi.driver, csi.volume_handle) if is_known else None, reads=reads)
@@ -188,18 +186,13 @@ def _unbound(claim: PersistentVolumeClaim, listers: Listers, reads: tuple[Object
     if not class_name:
         return Resolution(reads=reads)
     reads = (*reads, (CLASS, "", class_name))
-    found = listers.storage_class(class_name)
-    driver = csi_migration.serving_driver(found.provisioner) if found is not None else ""
+    found = listers.get(StorageClass, "", class_name)
+    driver = volume_sources.serving_driver(found.provisioner) if found is not None else ""
     if found is None or not driver:
         return Resolution(reads=reads)
     return Resolution(
-        CSIVolume(driver, f"{_TO_COME}{claim.key}"), csi_migration.is_in_tree(found.provisioner), reads=reads
+        CSIVolume(driver, f"{_TO_COME}{claim.key}"), volume_sources.is_in_tree(found.provisioner), reads=reads
     )
-
-
-def _is_owned(claim: PersistentVolumeClaim, uid: str) -> bool:
-    controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
-    return controller is not None and controller.uid == uid
 
 
 class Resolutions:

@@ -14,7 +14,7 @@ from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject
 from stowplan.framework.handle import Handle
 from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
-from stowplan.model.storage import CSINode, VolumeAttachment
+from stowplan.model.storage import CSIDriver, CSINode, VolumeAttachment
 from stowplan.model.volumes import Volume
 from stowplan.plugins.nodevolumelimits.attached_volumes import (
     ANY_DRIVER,
@@ -24,8 +24,7 @@ from stowplan.plugins.nodevolumelimits.attached_volumes import (
     limits_of,
 )
 from stowplan.plugins.nodevolumelimits.csi_volumes import POD_VOLUMES, DriverVolumes, PodCSIVolumes, wanted_by
-from stowplan.plugins.volumes.claims import is_own_claim
-from stowplan.plugins.volumes.csi_migration import CSIVolume, plugin_of
+from stowplan.plugins.volume_sources import CSIVolume, is_own_claim, plugin_of
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.counts import Holding
 from stowplan.table.nodes import Nodes
@@ -117,7 +116,8 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
 
     def _needed(self, wanted: DriverVolumes) -> list[str]:
         """Return the drivers that must be installed on a node for pods with their volumes to go there."""
-        found = [self._listers.csi_driver(driver) for driver, _ in wanted.by_driver] if self._wants_drivers else []
+        drivers = wanted.by_driver if self._wants_drivers else ()
+        found = [self._listers.get(CSIDriver, "", driver) for driver, _ in drivers]
         return [each.name for each in found if each is not None and each.spec.prevent_pod_scheduling_if_missing]
 
     def _up_to_date(self, holding: Holding) -> AttachedVolumes:

@@ -1,30 +1,94 @@
-"""Spread constraints as compiled: whom they count, which nodes they look at, and how many pods each domain holds.
+"""Spread constraints: those of the arguments, for pods without any; and as compiled, whom they count and where.
 
 `plugin.py` decides with them. The default constraints count the pods that share the owner of a pod
-(`default_selector`); `is_sibling` and `is_domain` are the queueing hints.
+(`default_selector`); `is_schedulable_after_pod_change` and `is_schedulable_after_node_change` are the queueing hints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Annotated, Final, Self
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
+from stowplan.config.declarations import PluginArgs
+from stowplan.config.errors import duplicate, forbidden, invalid, label_key_faults, required
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.schema import Text
 from stowplan.framework import changes
 from stowplan.framework.handle import Listers
 from stowplan.model import selectors
 from stowplan.model.affinity import TopologySpreadConstraint
+from stowplan.model.kinds import ReplicaSet, ReplicationController, Service, StatefulSet
+from stowplan.model.label_syntax import unsupported
 from stowplan.model.meta import OwnerReference
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import EQUALS, Requirement, Selector, SelectorError
 from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE
-from stowplan.model.workload import ReplicaSet, StatefulSet
 from stowplan.table import node_match
 from stowplan.table.columns import Codes, Mask, Scores
 from stowplan.table.nodes import Nodes
+
+SYSTEM: Final = "System"
+LIST: Final = "List"
+DO_NOT_SCHEDULE: Final = "DoNotSchedule"
+SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
+
+
+class PodTopologySpreadArgs(PluginArgs, frozen=True):
+    """`defaulting_type` is `System` (the built-in constraints) or `List` (those of `default_constraints`)."""
+
+    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    defaulting_type: Annotated[str, Text("v1.PodTopologySpreadConstraintsDefaulting")] = SYSTEM
+
+    def defaulted(self, gates: FeatureGates) -> Self:
+        return replace(self, defaulting_type=self.defaulting_type or SYSTEM)
+
+    def faults(self, path: str, gates: FeatureGates) -> list[str]:
+        kind, constraints = self.defaulting_type, self.default_constraints
+        faults: list[str] = []
+        if kind not in (SYSTEM, LIST):
+            faults.append(unsupported(f"{path}.defaultingType", kind, (SYSTEM, LIST)))
+        elif kind == SYSTEM and constraints:
+            faults.append(invalid(f"{path}.defaultingType", kind, "when .defaultConstraints are not empty"))
+        seen: set[tuple[str, str]] = set()
+        for index, constraint in enumerate(constraints):
+            where = f"{path}.defaultConstraints[{index}]"
+            faults += _constraint_faults(where, constraint)
+            pair = (constraint.topology_key, constraint.when_unsatisfiable)
+            if pair in seen:
+                faults.append(duplicate(where, f"{{{pair[0]}, {pair[1]}}}"))
+            seen.add(pair)
+        return faults
+
+    def notes(self) -> Iterator[str]:
+        for index, constraint in enumerate(self.default_constraints):
+            if constraint.match_label_keys:
+                whom = "default constraints count the pods of the service or the owner of a pod"
+                yield f"defaultConstraints[{index}].matchLabelKeys has no effect: {whom}"
+
+
+def _constraint_faults(path: str, constraint: TopologySpreadConstraint) -> list[str]:
+    faults: list[str] = []
+    if constraint.max_skew <= 0:
+        faults.append(invalid(f"{path}.maxSkew", constraint.max_skew, "not in valid range (0, inf)"))
+    if not constraint.topology_key:
+        faults.append(required(f"{path}.topologyKey", "can not be empty"))
+    else:
+        faults += label_key_faults(f"{path}.topologyKey", constraint.topology_key)
+    actions = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
+    if not constraint.when_unsatisfiable:
+        faults.append(required(f"{path}.whenUnsatisfiable", "can not be empty"))
+    elif constraint.when_unsatisfiable not in actions:
+        faults.append(unsupported(f"{path}.whenUnsatisfiable", constraint.when_unsatisfiable, actions))
+    if constraint.label_selector is not None:
+        why = "constraint must not define a selector, as they deduced for each pod"
+        faults.append(forbidden(f"{path}.labelSelector", why))
+    return faults
 
 
 class Siblings(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
@@ -77,7 +141,7 @@ def compiled(
     """
     wanted = [one for one in written if one.when_unsatisfiable == action]
     if not merges_keys:
-        wanted = [msgspec.structs.replace(one, match_label_keys=()) for one in wanted]
+        wanted = [replace(one, match_label_keys=()) for one in wanted]
     return tuple(compile_constraint(one, pod) for one in wanted)
 
 
@@ -162,25 +226,20 @@ def tally(codes: Codes, weights: Scores | None, rows: Mask, domains: int) -> Sco
 def default_selector(pod: Pod, listers: Listers) -> Selector:
     """Join the selectors of the services that match the pod and of the controller that owns it."""
     labels: dict[str, str] = {}
-    for service in listers.services(pod.namespace):
+    for service in listers.list(Service, pod.namespace):
         if selectors.from_labels(service.spec.selector).matches(pod.labels):
             labels.update(service.spec.selector)
-    owner = controller_of(pod)
+    owner = pod.controller
     more: tuple[Requirement, ...] = ()
     match owner:
         case OwnerReference(api_version="v1", kind="ReplicationController"):
-            controller = listers.replication_controller(pod.namespace, owner.name)
+            controller = listers.get(ReplicationController, pod.namespace, owner.name)
             labels.update(controller.spec.selector if controller is not None else {})
         case OwnerReference(api_version="apps/v1", kind="ReplicaSet"):
-            more = _requirements(listers.replica_set(pod.namespace, owner.name))
+            more = _requirements(listers.get(ReplicaSet, pod.namespace, owner.name))
         case OwnerReference(api_version="apps/v1", kind="StatefulSet"):
-            more = _requirements(listers.stateful_set(pod.namespace, owner.name))
+            more = _requirements(listers.get(StatefulSet, pod.namespace, owner.name))
     return selectors.select((*selectors.from_labels(labels).requirements, *more))
-
-
-def controller_of(pod: Pod) -> OwnerReference | None:
-    """Return the owner that manages the pod."""
-    return next((owner for owner in pod.metadata.owner_references if owner.controller), None)
 
 
 def _requirements(workload: ReplicaSet | StatefulSet | None) -> tuple[Requirement, ...]:

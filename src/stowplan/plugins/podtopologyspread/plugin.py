@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from stowplan.framework import changes
@@ -35,15 +33,21 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.handle import Handle
 from stowplan.framework.kept.incremental import Successive
-from stowplan.framework.remedies import Need, RejectedRows, Remedy
+from stowplan.framework.remedies import Need, RejectedRows, Variant, with_spec
 from stowplan.framework.verdict import WordedError
 from stowplan.model.affinity import TopologySpreadConstraint
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import SelectorError
 from stowplan.plugins.podtopologyspread import constraints as rules
-from stowplan.plugins.podtopologyspread.arguments import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SYSTEM, PodTopologySpreadArgs
-from stowplan.plugins.podtopologyspread.constraints import SpreadConstraint, controller_of, default_selector
+from stowplan.plugins.podtopologyspread.constraints import (
+    DO_NOT_SCHEDULE,
+    SCHEDULE_ANYWAY,
+    SYSTEM,
+    PodTopologySpreadArgs,
+    SpreadConstraint,
+    default_selector,
+)
 from stowplan.table.columns import NO_ROWS, Codes, Mask, Rows, Scores
 from stowplan.table.nodes import Nodes
 
@@ -98,7 +102,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         self._defaults = SYSTEM_CONSTRAINTS if self._is_system_default else args.default_constraints
 
     def sign(self, pod: Pod) -> Hashable:
-        owner = controller_of(pod)
+        owner = pod.controller
         return owner and (owner.api_version, owner.kind, owner.name)
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> HardConstraints | Skip:
@@ -162,8 +166,9 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         )
         keys = tuple(dict.fromkeys(constraint.topology_key for constraint in hard))
         if len(keys) > _MOST_TRIED:
-            return rejected.first_that_helps([DropSpread(keys)])
-        return rejected.first_that_helps(DropSpread(some) for size in (1, 2, 3) for some in combinations(keys, size))
+            return rejected.first_that_helps([_without_spread(keys)])
+        choices = (some for size in (1, 2, 3) for some in combinations(keys, size))
+        return rejected.first_that_helps(map(_without_spread, choices))
 
     def _is_schedulable_after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
         return rules.is_schedulable_after_pod_change(self._constraints(pod, DO_NOT_SCHEDULE), pod, old, new)
@@ -182,22 +187,18 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         return tuple(rules.compile_constraint(constraint, pod, selector) for constraint in wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class DropSpread(Remedy):
-    """Do without the hard spread constraints over some topology keys."""
+def _without_spread(keys: tuple[str, ...]) -> Variant:
+    """Return the remedy to do without the hard constraints over some topology keys."""
 
-    keys: tuple[str, ...]
-
-    def relax(self, pod: Pod) -> Pod:
+    def drop(pod: Pod) -> Pod:
         kept = tuple(
             constraint
             for constraint in pod.spec.topology_spread_constraints
-            if constraint.topology_key not in self.keys or constraint.when_unsatisfiable != DO_NOT_SCHEDULE
+            if constraint.topology_key not in keys or constraint.when_unsatisfiable != DO_NOT_SCHEDULE
         )
-        return replace(pod, spec=replace(pod.spec, topology_spread_constraints=kept))
+        return with_spec(pod, topology_spread_constraints=kept)
 
-    def __str__(self) -> str:
-        return f"without spreading over {' and '.join(self.keys)}"
+    return Variant(f"without spreading over {' and '.join(keys)}", drop)
 
 
 class HardConstraints(Successive):

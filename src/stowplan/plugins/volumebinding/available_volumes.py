@@ -11,13 +11,12 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from stowplan.framework.handle import Listers
+from stowplan.framework.handle import Listers, RecentChanges
 from stowplan.model.quantity import Quantity
 from stowplan.model.selectors import compile_label_selector
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
+from stowplan.plugins.volume_sources import BETA_STORAGE_CLASS, class_of_claim
 from stowplan.plugins.volumebinding.node_affinity import NodeIndex, required
-from stowplan.plugins.volumes.claims import BETA_STORAGE_CLASS, class_of_claim
-from stowplan.plugins.volumes.recent_changes import RecentChanges
 from stowplan.table.columns import Mask
 
 AVAILABLE: Final = "Available"
@@ -57,7 +56,7 @@ class AvailableVolumes:
         changed = self._changes.take()
         if changed is None:
             self._known, self._free, self._prebound, self._classes = {}, {}, {}, {}
-            for volume in self._listers.persistent_volumes():
+            for volume in self._listers.list(PersistentVolume):
                 self._add(volume)
             return
         for _, name in changed:
@@ -67,7 +66,7 @@ class AvailableVolumes:
         known = self._known.pop(name, None)
         if known is not None:
             self._remove(known)
-        volume = self._listers.persistent_volume(name)
+        volume = self._listers.get(PersistentVolume, "", name)
         if volume is not None:
             self._add(volume)
 
@@ -115,7 +114,8 @@ class ClassVolumes:
         """Say which volumes a claim could have on some node, by rank."""
         size = request_of(claim)
         is_large = (self.sizes > size.value) | ((self.sizes == size.value) & (self._millis >= size.milli_value))
-        is_kind = np.array([_serves(kind, claim) for kind in self._kinds], dtype=bool)
+        wanted, modes = _kind_wanted(claim), claim.spec.access_modes
+        is_kind = np.array([kind[:2] == wanted and kind[2].issuperset(modes) for kind in self._kinds], dtype=bool)
         fitting: Mask = self._is_there & is_large & is_kind[self._kind_codes]
         if claim.spec.selector is not None:
             self._select(fitting, claim)
@@ -128,7 +128,7 @@ class ClassVolumes:
     def restore(self, volume: PersistentVolume) -> bool:
         """Take in a volume that was free before; say whether that could be done, because it is as it was."""
         rank = self._rank_of.get(volume.name)
-        if rank is None or not _is_alike(volume, self.volumes[rank]):
+        if rank is None or replace(volume.spec, claim_ref=None) != replace(self.volumes[rank].spec, claim_ref=None):
             return False
         self.volumes[rank] = volume
         self._is_there[rank] = True
@@ -187,11 +187,3 @@ def _kind_of(volume: PersistentVolume) -> Kind:
 
 def _kind_wanted(claim: PersistentVolumeClaim) -> tuple[str, str]:
     return claim.spec.volume_mode, claim.spec.volume_attributes_class_name or ""
-
-
-def _serves(kind: Kind, claim: PersistentVolumeClaim) -> bool:
-    return kind[:2] == _kind_wanted(claim) and kind[2].issuperset(claim.spec.access_modes)
-
-
-def _is_alike(volume: PersistentVolume, other: PersistentVolume) -> bool:
-    return replace(volume.spec, claim_ref=None) == replace(other.spec, claim_ref=None)

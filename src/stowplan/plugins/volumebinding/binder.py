@@ -15,11 +15,11 @@ import numpy as np
 from stowplan.framework.handle import Listers
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
 from stowplan.plugins.shape_score import MAX_UTILIZATION
+from stowplan.plugins.volume_sources import class_of_claim
 from stowplan.plugins.volumebinding.available_volumes import AvailableVolumes, ClassVolumes, request_of, size_of
 from stowplan.plugins.volumebinding.node_affinity import NOTHING, Migrations, Ranks, admitted, nothing, required
 from stowplan.plugins.volumebinding.pod_volumes import SELECTED_NODE, PodVolumeClaims, PodVolumes
 from stowplan.plugins.volumebinding.provisioning import Provision, StorageCapacities, provision_for
-from stowplan.plugins.volumes.claims import class_of_claim
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
@@ -35,7 +35,7 @@ class VolumeBinder:
 
     def needs_of(self, claims: PodVolumeClaims) -> VolumeNeeds:
         """Find out what claims ask of nodes, apart from any node."""
-        bound = tuple(self._listers.persistent_volume(claim.spec.volume_name) for claim in claims.bound)
+        bound = tuple(self._listers.get(PersistentVolume, "", claim.spec.volume_name) for claim in claims.bound)
         delayed = sorted(map(self._delayed, claims.delayed), key=_order)
         return VolumeNeeds(bound, tuple(delayed))
 

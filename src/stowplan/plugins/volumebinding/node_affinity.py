@@ -24,8 +24,8 @@ from stowplan.model import selectors
 from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm, compile_node_selector
 from stowplan.model.selectors import Requirement
-from stowplan.model.storage import PersistentVolume
-from stowplan.plugins.volumes.csi_migration import (
+from stowplan.model.storage import CSINode, PersistentVolume
+from stowplan.plugins.volume_sources import (
     BETA_REGION,
     BETA_ZONE,
     REGION,
@@ -97,7 +97,7 @@ class Migrations:
         version = self._listers.version("CSINode")
         if version != self._version:
             found: dict[str, set[str]] = {}
-            for node in self._listers.csi_nodes():
+            for node in self._listers.list(CSINode):
                 for name in node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(","):
                     found.setdefault(name, set()).add(node.name)
             self._nodes_by_plugin = {name: frozenset(names) for name, names in found.items()}

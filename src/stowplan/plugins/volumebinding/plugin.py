@@ -34,6 +34,7 @@ from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from stowplan.plugins.shape_score import UtilizationShapePoint, curve_of, shape_faults
+from stowplan.plugins.volume_sources import is_own_claim
 from stowplan.plugins.volumebinding import binder
 from stowplan.plugins.volumebinding.binder import FoundVolumes, VolumeBinder, VolumeNeeds
 from stowplan.plugins.volumebinding.node_affinity import MIGRATED_PLUGINS
@@ -47,7 +48,6 @@ from stowplan.plugins.volumebinding.pod_volumes import (
     key_of,
 )
 from stowplan.plugins.volumebinding.provisioning import largest_volume
-from stowplan.plugins.volumes.claims import is_own_claim
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from stowplan.framework.handle import Listers, PreparingHandle
 from stowplan.model.meta import ObjectReference
 from stowplan.model.pod import Pod
-from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
+from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from stowplan.plugins.volume_sources import WAIT_FOR_FIRST_CONSUMER, all_claim_names, class_of_claim
 from stowplan.plugins.volumebinding.available_volumes import is_bound_to_claim
 from stowplan.plugins.volumebinding.node_affinity import Migrations
-from stowplan.plugins.volumes.claims import WAIT_FOR_FIRST_CONSUMER, all_claim_names, class_of_claim
 
 LOST: Final = "Lost"
 #: On a claim: claim and volume know each other; nothing is left to do.
@@ -68,7 +68,7 @@ def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
 
 
 def _find(pod: Pod, name: str, listers: Listers, is_ephemeral: bool) -> PersistentVolumeClaim:
-    claim = listers.persistent_volume_claim(pod.namespace, name)
+    claim = listers.get(PersistentVolumeClaim, pod.namespace, name)
     if claim is None and is_ephemeral:
         raise UnusableClaimError(
             f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
@@ -92,7 +92,7 @@ def _is_made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
 
 
 def _waits(claim: PersistentVolumeClaim, listers: Listers) -> bool:
-    storage_class = listers.storage_class(class_of_claim(claim))
+    storage_class = listers.get(StorageClass, "", class_of_claim(claim))
     return storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
 
 
@@ -154,7 +154,7 @@ class BindingCheck:
         return are_bound and all(map(self._is_provisioned, self._volumes.provisions))
 
     def _is_bound(self, chosen: PersistentVolume, wanted: PersistentVolumeClaim) -> bool:
-        volume = self._handle.listers.persistent_volume(chosen.name)
+        volume = self._handle.listers.get(PersistentVolume, "", chosen.name)
         if volume is None:
             raise VolumeBindingError(f'failed to check binding: persistentvolumes "{chosen.name}" not found')
         claim = self._claim(wanted, "failed to check binding")
@@ -175,7 +175,7 @@ class BindingCheck:
         if claim.metadata.annotations.get(SELECTED_NODE, "") != self._volumes.node_name:
             raise VolumeBindingError(f'provisioning failed for PVC "{claim.name}"')
         if claim.spec.volume_name:
-            volume = self._handle.listers.persistent_volume(claim.spec.volume_name)
+            volume = self._handle.listers.get(PersistentVolume, "", claim.spec.volume_name)
             if volume is None:
                 # Claims and volumes are told of one by one.
                 return False
@@ -183,7 +183,7 @@ class BindingCheck:
         return is_fully_bound(claim)
 
     def _claim(self, wanted: PersistentVolumeClaim, doing: str) -> PersistentVolumeClaim:
-        claim = self._handle.listers.persistent_volume_claim(wanted.namespace, wanted.name)
+        claim = self._handle.listers.get(PersistentVolumeClaim, wanted.namespace, wanted.name)
         if claim is None:
             raise VolumeBindingError(f'{doing}: persistentvolumeclaims "{wanted.key}" not found')
         return claim

@@ -10,16 +10,21 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stowplan.framework.handle import Listers
+from stowplan.framework.handle import Listers, RecentChanges
 from stowplan.model import selectors
 from stowplan.model.label_syntax import SelectorError
 from stowplan.model.node_selector import CompiledNodeSelector, CompiledTerm
 from stowplan.model.selectors import compile_label_selector
-from stowplan.model.storage import CSIStorageCapacity, PersistentVolumeClaim, TopologySelectorTerm
+from stowplan.model.storage import (
+    CSIDriver,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+    TopologySelectorTerm,
+)
+from stowplan.plugins.volume_sources import class_of_claim
 from stowplan.plugins.volumebinding.available_volumes import STORAGE, request_of
 from stowplan.plugins.volumebinding.node_affinity import NOTHING, NodeIndex, Ranks
-from stowplan.plugins.volumes.claims import class_of_claim
-from stowplan.plugins.volumes.recent_changes import RecentChanges
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
@@ -30,14 +35,14 @@ ReportKey = tuple[str, str]
 
 def provision_for(claim: PersistentVolumeClaim, listers: Listers, capacities: StorageCapacities) -> Provision:
     """Return how a volume could be made for a claim whose class waits for its first consumer."""
-    storage_class = listers.storage_class(class_of_claim(claim))
+    storage_class = listers.get(StorageClass, "", class_of_claim(claim))
     if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
         return Provision(CompiledNodeSelector())
     topologies = storage_class.allowed_topologies
     nodes = CompiledNodeSelector(tuple(map(_term, topologies))) if topologies else None
     if STORAGE not in claim.spec.resources.requests:
         return Provision(nodes)
-    driver = listers.csi_driver(storage_class.provisioner)
+    driver = listers.get(CSIDriver, "", storage_class.provisioner)
     if driver is None or not driver.spec.storage_capacity:
         return Provision(nodes)
     reports = capacities.of_class(storage_class.name)
@@ -86,7 +91,7 @@ class StorageCapacities:
         changed = self._changes.take()
         if changed is None:
             self._known, self._by_class, self._reports = {}, {}, {}
-            for report in self._listers.csi_storage_capacities():
+            for report in self._listers.list(CSIStorageCapacity):
                 self._add(report)
             return
         for key in changed:
@@ -94,7 +99,7 @@ class StorageCapacities:
 
     def _replace(self, key: ReportKey) -> None:
         known = self._known.get(key)
-        report = self._listers.csi_storage_capacity(*key)
+        report = self._listers.get(CSIStorageCapacity, *key)
         if known is not None and (report is None or report.storage_class_name != known.storage_class_name):
             del self._known[key], self._by_class[known.storage_class_name][key]
             self._reports.pop(known.storage_class_name, None)

@@ -6,15 +6,15 @@ import pytest
 
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.storage.changes import ChangeLog
-from stowplan.embedded.storage.stored import ADDED, Change, keep
+from stowplan.embedded.storage.stored import ADDED, StoredChange, keep
 from tests.unit.embedded.given import CONFIG_MAPS, made
 
 
-def change(version: int, size: int, labels: int = 0) -> Change:
+def change(version: int, size: int, labels: int = 0) -> StoredChange:
     """A change to an object whose JSON has about so many bytes."""
     obj = made(CONFIG_MAPS, "a", "default")
     obj["metadata"] |= {"resourceVersion": str(version), "labels": {f"l{number}": "" for number in range(labels)}}
-    return Change(ADDED, keep(CONFIG_MAPS, obj | {"data": {"x": "y" * size}}), None)
+    return StoredChange(ADDED, keep(CONFIG_MAPS, obj | {"data": {"x": "y" * size}}), None)
 
 
 def kept(log: ChangeLog) -> list[int]:

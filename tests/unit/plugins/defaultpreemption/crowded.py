@@ -11,10 +11,10 @@ from stowplan.app.cluster import Cluster
 from stowplan.engine import scheduling_cycle
 from stowplan.framework.contract import Attempt
 from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter
+from stowplan.model.kinds import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from stowplan.model.meta import ApiObject, Condition, LabelSelector, NamespacedMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.workload import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
 from stowplan.plugins.defaultpreemption.search import VictimSearch
 from stowplan.testing import make_node, make_pod

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.cache.cache import CachedPod
+from stowplan.model.kinds import PodDisruptionBudget, PodDisruptionBudgetSpec
 from stowplan.model.meta import LabelSelector, LabelSelectorRequirement, NamespacedMeta
 from stowplan.model.pod import Pod
-from stowplan.model.workload import PodDisruptionBudget, PodDisruptionBudgetSpec
 from stowplan.plugins.defaultpreemption.search import Budgets
 from stowplan.table.table import Table
 from stowplan.testing import make_pod

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from stowplan.framework.handle import ConflictError
 from stowplan.model import decode
 from stowplan.model.dra import AllocationResult, ResourceClaim
+from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources import extended_resources
 from stowplan.plugins.dynamicresources.claim_writes import ClaimWriteError, ClaimWrites
 from stowplan.testing import LocalHandle
@@ -49,7 +50,7 @@ class Touchy(LocalHandle):
 
     @property
     def claim(self) -> ResourceClaim:
-        found = self.listers.resource_claim("default", "claim")
+        found = self.listers.get(ResourceClaim, "default", "claim")
         assert found is not None
         return found
 
@@ -154,12 +155,12 @@ def test_a_claim_for_extended_resources_is_made_and_named_in_its_pod_and_deleted
     assert made.name == "pod-extended-resources-1"
     assert handle.counted == [("scheduler_resourceclaim_creates_total", "success")]
     run(handle.own_writes.name_in(pod, made, mappings))
-    found: Any = handle.listers.get("Pod", "default", "pod")
+    found: Any = handle.listers.get(Pod, "default", "pod")
     status = found.status.extended_resource_claim_status
     assert (status.resource_claim_name, status.request_mappings) == ("pod-extended-resources-1", mappings)
     run(handle.own_writes.give(made, pod, D1, None))
-    run(handle.own_writes.delete(next(iter(handle.listers.resource_claims()))))
-    assert list(handle.listers.resource_claims()) == []
+    run(handle.own_writes.delete(next(iter(handle.listers.list(ResourceClaim)))))
+    assert list(handle.listers.list(ResourceClaim)) == []
 
 
 def test_a_claim_that_the_cluster_does_not_make_is_counted_as_a_failure() -> None:

@@ -93,7 +93,7 @@ class Stage:
         return Attempt(verdict, self.nodes, lambda _: words)
 
     def claim(self, name: str = "claim") -> ResourceClaim:
-        found = self.handle.listers.resource_claim("default", name)
+        found = self.handle.listers.get(ResourceClaim, "default", name)
         assert found is not None
         return found
 
@@ -390,7 +390,7 @@ def test_a_claim_left_from_an_earlier_attempt_has_to_go_first() -> None:
     assert isinstance(answer, Arranged)
     assert answer.rejection == Rejection(("deletion of ResourceClaim completed",))
     asyncio.run(answer.errand())
-    assert list(stage.handle.listers.resource_claims()) == []
+    assert list(stage.handle.listers.list(ResourceClaim)) == []
     assert stage.refusals(pod) == {"bare": CANNOT}
 
 
@@ -554,16 +554,16 @@ def test_a_claim_is_made_for_extended_resources_and_deleted_if_the_pod_fails() -
     pod = user_of(requests={GPU: "2"})
     stage.bind(pod, "one")
     assert stage.taken == {"one/d1", "one/d2"}
-    (made,) = stage.handle.listers.resource_claims()
+    (made,) = stage.handle.listers.list(ResourceClaim)
     assert made.status.allocation is not None
     assert [one.request for one in made.status.allocation.devices.results] == ["container-0-request-0"] * 2
-    found: Any = stage.handle.listers.get("Pod", "default", "pod")
+    found: Any = stage.handle.listers.get(Pod, "default", "pod")
     status = found.status.extended_resource_claim_status
     assert status.resource_claim_name == made.name == "pod-extended-resources-1"
     errand = stage.plugin.unreserve(pod, "one")
     assert errand is not None
     asyncio.run(errand())
-    assert list(stage.handle.listers.resource_claims()) == []
+    assert list(stage.handle.listers.list(ResourceClaim)) == []
     assert stage.taken == set()
 
 

@@ -8,7 +8,7 @@ from stowplan.cache.objects import REMEMBERED
 from stowplan.model.pod import Pod
 from stowplan.plugins.nodevolumelimits.attached_volumes import AttachedVolumes, DriverColumns
 from stowplan.plugins.nodevolumelimits.csi_volumes import POD_VOLUMES
-from stowplan.plugins.volumes.csi_migration import CSIVolume
+from stowplan.plugins.volume_sources import CSIVolume
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 from stowplan.testing import LocalHandle, make_node

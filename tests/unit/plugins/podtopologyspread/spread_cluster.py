@@ -16,11 +16,11 @@ from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.contract import Skip
 from stowplan.model.affinity import TopologySpreadConstraint
+from stowplan.model.kinds import Service
 from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
 from stowplan.model.node import Node, NodeSpec, Taint
 from stowplan.model.pod import Pod, PodSpec
-from stowplan.model.workload import Service
-from stowplan.plugins.podtopologyspread.arguments import PodTopologySpreadArgs
+from stowplan.plugins.podtopologyspread.constraints import PodTopologySpreadArgs
 from stowplan.plugins.podtopologyspread.plugin import (
     HOSTNAME,
     REASON,

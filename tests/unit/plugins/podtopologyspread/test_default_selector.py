@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.cache.objects import Objects
-from stowplan.model.meta import LabelSelector, LabelSelectorRequirement, NamespacedMeta, OwnerReference
-from stowplan.model.pod import Pod
-from stowplan.model.workload import (
+from stowplan.model.kinds import (
     ReplicaSet,
     ReplicationController,
     ReplicationControllerSpec,
@@ -18,6 +16,8 @@ from stowplan.model.workload import (
     SetSpec,
     StatefulSet,
 )
+from stowplan.model.meta import LabelSelector, LabelSelectorRequirement, NamespacedMeta, OwnerReference
+from stowplan.model.pod import Pod
 from stowplan.plugins.podtopologyspread.constraints import default_selector
 from stowplan.table.journal import Reads
 

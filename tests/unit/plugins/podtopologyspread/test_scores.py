@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from stowplan.framework.contract import SKIP
+from stowplan.model.kinds import Service, ServiceSpec
 from stowplan.model.meta import NamespacedMeta, OwnerReference
 from stowplan.model.pod import Pod
-from stowplan.model.workload import Service, ServiceSpec
 from stowplan.plugins.podtopologyspread.plugin import HOSTNAME
 from tests.unit.plugins.podtopologyspread.spread_cluster import (
     EVERYBODY,

@@ -64,13 +64,13 @@ class Told(LocalHandle):
 
 
 def listed_volume(handle: LocalHandle, name: str = "disk") -> PersistentVolume:
-    found = handle.listers.persistent_volume(name)
+    found = handle.listers.get(PersistentVolume, "", name)
     assert found is not None
     return found
 
 
 def listed_claim(handle: LocalHandle, name: str = "data") -> PersistentVolumeClaim:
-    found = handle.listers.persistent_volume_claim("default", name)
+    found = handle.listers.get(PersistentVolumeClaim, "default", name)
     assert found is not None
     return found
 

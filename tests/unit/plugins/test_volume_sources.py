@@ -9,7 +9,7 @@ import pytest
 from stowplan.model import decode
 from stowplan.model.storage import PersistentVolume
 from stowplan.model.volumes import Volume
-from stowplan.plugins.volumes.csi_migration import CSIVolume, in_pod, in_volume, serving_driver
+from stowplan.plugins.volume_sources import CSIVolume, in_pod, in_volume, serving_driver
 
 BETA_ZONE, ZONE = "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
 GCE = {"gcePersistentDisk": {"pdName": "disk"}}

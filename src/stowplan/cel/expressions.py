@@ -1,14 +1,33 @@
-"""A compiled expression as a tree: read from the form in which the CEL library writes it, a protobuf message.
+"""Expressions: as text, with a form of it that the CEL library takes; and, once compiled, as a tree.
 
-The library crashes when it hands an optional value to a function that is written in Python, and takes some
-expressions that Kubernetes does not; `problem` finds both before anything is evaluated.
+The tree is read from the form in which the library writes what it compiled, a protobuf message. The library crashes
+when it hands an optional value to a function that is written in Python, and takes some expressions that Kubernetes does
+not; `problem` finds both before anything is evaluated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
+
+_TOKEN: Final = re.compile(
+    r"""(?P<space>\s+|//[^\n]*)
+      | (?P<raw>[bB]?[rR][bB]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*'))
+      | (?P<string>[bB]?(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
+      | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+#: The library has these itself, and takes no more of that name: for strings alone, or without bounds.
+RENAMED: Final = {
+    "indexOf": "IndexOf",
+    "lastIndexOf": "LastIndexOf",
+    "matches": "Matches",
+    "range": "Range",
+    "replace": "Replace",
+}
 
 # Fields of Any, of CheckedExpr, of Expr and of the kinds of Expr.
 _WRAPPED: Final = 2
@@ -23,6 +42,56 @@ _DYN: Final = b"\x0a\x00"
 
 EQUALS: Final = b"_==_"
 _CHOICE: Final = "_?_:_"
+LOOP: Final = "loop"
+_MAKES: Final = ("list", "map", _CHOICE)
+
+
+class Token(NamedTuple):
+    """A word, a string, a mark; what kind of thing it is, and where it stands."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def renamed(expression: str) -> str:
+    """Return the expression with some functions by the names they go by here, which are as long."""
+    pieces, done = [], 0
+    tokens = split(expression)
+    for at, token in enumerate(tokens):
+        if token.kind == "name" and token.text in RENAMED and tokens[at + 1].text == "(":
+            pieces += [expression[done : token.start], RENAMED[token.text]]
+            done = token.end
+    return "".join([*pieces, expression[done:]])
+
+
+def split(expression: str) -> list[Token]:
+    """Split an expression, leaving out spaces and comments; some empty tokens at the end spare asking for the end."""
+    found = [
+        Token(str(match.lastgroup), match.group(), match.start(), match.end())
+        for match in _TOKEN.finditer(expression)
+        if match.lastgroup != "space"
+    ]
+    return [*found, *[Token("end", "", len(expression), len(expression))] * 10]
+
+
+def literal(token: Token) -> str | None:
+    """Return what a plain string literal says; None for anything harder to read."""
+    if token.kind != "string" or token.text[0] in "bB" or "\\" in token.text or token.text[:3] in ('"""', "'''"):
+        return None
+    return token.text[1:-1]
+
+
+def closing(tokens: Sequence[Token], opening: int) -> int | None:
+    """Return where the bracket is that closes another one."""
+    depth = 0
+    for index in range(opening, len(tokens)):
+        if tokens[index].kind == "other":
+            depth += (tokens[index].text in "([{") - (tokens[index].text in ")]}")
+        if depth == 0:
+            return index
+    return None
 
 
 @dataclass(slots=True)
@@ -49,10 +118,6 @@ class Expr:
         yield self
         for part in self.parts:
             yield from part.walk()
-
-
-LOOP: Final = "loop"
-_MAKES: Final = ("list", "map", _CHOICE)
 
 
 def read(message: bytes) -> Expr:

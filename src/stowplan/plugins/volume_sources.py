@@ -1,23 +1,60 @@
-"""In-tree volumes that CSI drivers have taken over: which driver, and under which handle it knows a disk.
+"""What the volumes of a pod stand for, as several plugins read it: claims, and disks that CSI drivers have taken over.
 
-Seven sources have been taken over; five of them count against the limits of a driver, wherever a node has a CSINode.
+A pod names PersistentVolumeClaims, or has them made for its ephemeral volumes. Seven in-tree sources have been taken
+over by CSI drivers, which know their disks under handles; five of them count against the limits of a driver, wherever a
+node has a CSINode.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
 
-from stowplan.model.storage import PersistentVolume, PersistentVolumeSpec
+from stowplan.model.pod import Pod
+from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec
 from stowplan.model.volumes import AwsElasticBlockStore, AzureDisk, Cinder, GcePersistentDisk, PortworxVolume, Volume
 
+#: The volume binding mode of a class whose claims get their volume when their first pod gets a node.
+WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
+#: On claims and volumes: the name of the class, as it was written before there was a field for it.
+BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 #: Between the names of zones in a label of a volume that is in several.
 ZONE_SEPARATOR: Final = "__"
 #: The labels for zone and region, and those that were used before.
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 BETA_ZONE, BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
+
+
+def claim_names(pod: Pod) -> list[str]:
+    """Return the claims that a pod names, one for each volume that has one."""
+    return [name for name, is_ephemeral in all_claim_names(pod) if not is_ephemeral]
+
+
+def all_claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
+    """Yield the claims of a pod, and whether each is made for one of its ephemeral volumes."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name, False
+        elif volume.ephemeral is not None:
+            yield f"{pod.name}-{volume.name}", True
+
+
+def class_of_claim(claim: PersistentVolumeClaim) -> str:
+    """Return the name of the class that a claim asks for; "" for none."""
+    return claim.metadata.annotations.get(BETA_STORAGE_CLASS, claim.spec.storage_class_name or "")
+
+
+def is_own_claim(pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> bool:
+    """A claim may help a pod that uses it, by name or through an ephemeral volume."""
+    return pod.namespace == new.namespace and any(name == new.name for name, _ in all_claim_names(pod))
+
+
+def is_named_claim(pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> bool:
+    """A claim may help a pod that names it."""
+    return pod.namespace == new.namespace and new.name in claim_names(pod)
 
 
 class InTreePlugin(NamedTuple):
