@@ -16,8 +16,8 @@ from typing import Any, Final
 from stowplan.app.cluster import Cluster
 from stowplan.config import schema
 from stowplan.config.declarations import PluginArgs, camel
-from stowplan.config.external import to_external
 from stowplan.config.feature_gates import parse
+from stowplan.config.load import to_external
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import POINTS, Plugin, Requeue
 from stowplan.framework.per_node import unwrapped

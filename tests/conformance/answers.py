@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.engine import scheduling_cycle
-from stowplan.engine.results import Chosen, Failed
+from stowplan.engine.failure import Chosen, Failed
 from stowplan.engine.scheduling_cycle import Field, Found
 from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.profile import Profile

@@ -31,9 +31,9 @@ from stowplan.engine import binding_cycle, scheduling_cycle
 from stowplan.engine.background_tasks import ClusterChanges
 from stowplan.engine.event_handlers import EventHandlers
 from stowplan.engine.extenders import Extenders
+from stowplan.engine.failure import Chosen, Failed, Refused, Result
 from stowplan.engine.ports import ExtenderSaid
 from stowplan.engine.post_filter import Evictions
-from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.scheduling_cycle import ALL_NODES, Field, RandomTie, Sampler, TieRule, UpstreamOrder
 from stowplan.extender.client import connect
 from stowplan.framework import plugin_faults

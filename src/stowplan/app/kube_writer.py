@@ -12,8 +12,7 @@ from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
 from stowplan.kube.errors import ApiError
 from stowplan.kube.events import Occurrence, Recorder, reference_to
-from stowplan.kube.object_writes import ObjectWrites
-from stowplan.kube.writes import Writes
+from stowplan.kube.writes import ObjectWrites, Writes
 
 
 class KubeWriter(Writes):

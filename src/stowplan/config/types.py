@@ -1,7 +1,7 @@
 """The configuration as the scheduler sees it: defaulted, merged, and read-only.
 
 `schema.py` derives from the structs what a file may say, `defaults.py` makes them, `validate.py` and `construct.py`
-check them, `external.py` writes them out again.
+check them, `load.py` writes them out again.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from stowplan.config.types import (
     KubeSchedulerProfile,
     LeaderElection,
     ListedPlugin,
+    Plugins,
     PluginSet,
 )
 from stowplan.model.duration import of_seconds
@@ -25,20 +26,8 @@ from stowplan.model.label_syntax import aggregate, key_problems
 
 _REMOVED = f'was invalid in version "{VERSION}" (KubeSchedulerConfiguration is version "{GROUP}/{VERSION}")'
 # Plugins listed under multiPoint or at the placement points are not compared with the removed ones.
-_CHECKED_POINTS = (
-    "pre_enqueue",
-    "queue_sort",
-    "pre_filter",
-    "filter",
-    "post_filter",
-    "pre_score",
-    "score",
-    "reserve",
-    "permit",
-    "pre_bind",
-    "bind",
-    "post_bind",
-)
+_UNCHECKED_POINTS = ("multi_point", "placement_generate", "placement_score")
+_CHECKED_POINTS = tuple(point for point in Plugins.__struct_fields__ if point not in _UNCHECKED_POINTS)
 
 
 def validate(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> None:

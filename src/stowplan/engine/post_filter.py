@@ -15,8 +15,8 @@ from typing import Any, Final
 from stowplan.cache.cache import Cache
 from stowplan.engine.background_tasks import BackgroundTasks
 from stowplan.engine.extenders import Extenders
+from stowplan.engine.failure import Refused
 from stowplan.engine.ports import Environment, Evicted, Note, Trouble
-from stowplan.engine.results import Refused
 from stowplan.engine.scheduling_cycle import Field
 from stowplan.framework.contract import Preemption
 from stowplan.framework.handle import ExtenderError

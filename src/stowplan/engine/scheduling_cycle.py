@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from stowplan.engine.extenders import Extenders
-from stowplan.engine.results import Chosen, Failed, Refused, Result
+from stowplan.engine.failure import NO_NODES, Chosen, Failed, Refused, Result
 from stowplan.framework.extender import unseen, wants_every_node, with_refusals
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.kept.memo import Kept, Memo
@@ -31,7 +31,6 @@ from stowplan.table.nodes import EmptyNodes, Nodes
 from stowplan.table.shape import PodShape
 from stowplan.table.table import Table
 
-NO_NODES = "no nodes available to schedule pods"
 ALL_NODES = 100
 _AT_LEAST = 100
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.engine.scheduling_cycle import NO_NODES, Field, Found, find_feasible, in_order, rank
+from stowplan.engine.failure import NO_NODES
+from stowplan.engine.scheduling_cycle import Field, Found, find_feasible, in_order, rank
 from stowplan.extender.client import MAX_EXTENDER_PRIORITY
 from stowplan.framework.contract import MAX_SCORE
 from stowplan.framework.extender import with_refusals

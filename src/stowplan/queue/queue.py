@@ -24,11 +24,10 @@ import msgspec
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Event
 from stowplan.model.pod import Pod, pod_id
-from stowplan.queue.backoff import SECOND, QueueLimits
 from stowplan.queue.entry import BACKING_OFF, POOLED, InFlightPods, Place, QueuedPod
 from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, QueueingStrategy
 from stowplan.queue.nominations import Nominations
-from stowplan.queue.places import Places, QueueRules, note_ready
+from stowplan.queue.places import SECOND, Places, QueueLimits, QueueRules, note_ready
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"

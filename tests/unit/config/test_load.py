@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stowplan.config import schema
 from stowplan.config.errors import ConfigError
-from stowplan.config.external import to_external
+from stowplan.config.load import to_external
 from stowplan.config.types import Configuration
 from tests.known_plugins import KNOWN, default_configuration, from_mapping, load
 from tests.unit.config.writing import HEADER, document

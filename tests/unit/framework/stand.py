@@ -7,7 +7,7 @@ from typing import Any
 
 from stowplan.cache.cache import Cache
 from stowplan.engine import scheduling_cycle
-from stowplan.engine.results import Result
+from stowplan.engine.failure import Result
 from stowplan.engine.scheduling_cycle import Field, Sampler, UpstreamOrder
 from stowplan.framework.contract import Filter, FilterNode, Plugin, PreFilter, PreScore, Score, ScoreNode
 from stowplan.framework.kept.memo import Memo

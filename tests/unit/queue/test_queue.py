@@ -6,7 +6,7 @@ import pytest
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, Event
-from stowplan.queue.backoff import QueueLimits
+from stowplan.queue.places import QueueLimits
 from stowplan.queue.queue import QueueError
 from stowplan.testing import make_node, make_pod
 from tests.unit.queue.waiting_room import NODE_ADDED, WaitingRoom, ns, pod, relabelled
