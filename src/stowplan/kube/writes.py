@@ -259,7 +259,7 @@ _BINDING_TYPE: Final = _message((_TYPE_VERSION, "v1"), (_TYPE_KIND, "Binding"))
 
 
 class ObjectWrites:
-    """Write access to objects of the kinds in `resources` that are no pods. `check` raises if we may not write any more.
+    """Write access to objects of the kinds in `resources`, but pods. `check` raises if we may not write any more.
 
     A patch names the version that it was made for: it lands on that one or not at all, however often it is sent.
     """
