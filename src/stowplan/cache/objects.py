@@ -5,28 +5,14 @@ Each kind has a journal; a read is noted in the same recorder as the columns', s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
-from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
-from stowplan.model.dra import DeviceClass, ResourceClaim
-from stowplan.model.kinds import Namespace
+from stowplan.framework.handle import Listers
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.pod_group import AnyPodGroup, GroupKey, groups_of
-from stowplan.model.storage import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
-from stowplan.model.workload import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.table.journal import Journal, Reads
-
-T = TypeVar("T")
 
 REMEMBERED = 1 << 12
 
@@ -94,8 +80,8 @@ class ObjectStore:
             del self._changed[:REMEMBERED]
 
 
-class Objects:
-    """All such objects by kind; implements `framework.handle.Listers` and `Assumptions`."""
+class Objects(Listers):
+    """All such objects by kind; implements `framework.handle.Assumptions` too."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -124,94 +110,12 @@ class Objects:
         return self._read(kind).changed(since)
 
     def get(self, kind: str, namespace: str, name: str) -> Any | None:
-        """Return one object of any kind."""
         return self._read(kind).by_namespace.get(namespace, {}).get(name)
 
     def list(self, kind: str, namespace: str) -> Iterable[Any]:
-        """Return the objects of a kind in a namespace; cluster-scoped kinds live in namespace ""."""
         return self._read(kind).by_namespace.get(namespace, {}).values()
 
-    def namespace(self, name: str) -> Namespace | None:
-        return self._one(Namespace, "", name)
-
-    def namespaces(self) -> Iterable[Namespace]:
-        return self.list("Namespace", "")
-
-    def namespace_labels(self, name: str) -> Mapping[str, str]:
-        found = self.namespace(name)
-        return found.metadata.labels if found is not None else {}
-
-    def services(self, namespace: str) -> Iterable[Service]:
-        return self.list("Service", namespace)
-
-    def replication_controller(self, namespace: str, name: str) -> ReplicationController | None:
-        return self._one(ReplicationController, namespace, name)
-
-    def replica_set(self, namespace: str, name: str) -> ReplicaSet | None:
-        return self._one(ReplicaSet, namespace, name)
-
-    def stateful_set(self, namespace: str, name: str) -> StatefulSet | None:
-        return self._one(StatefulSet, namespace, name)
-
-    def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        return self._one(PersistentVolumeClaim, namespace, name)
-
-    def persistent_volume(self, name: str) -> PersistentVolume | None:
-        return self._one(PersistentVolume, "", name)
-
-    def persistent_volumes(self) -> Iterable[PersistentVolume]:
-        return self.list("PersistentVolume", "")
-
-    def storage_class(self, name: str) -> StorageClass | None:
-        return self._one(StorageClass, "", name)
-
-    def csi_node(self, name: str) -> CSINode | None:
-        return self._one(CSINode, "", name)
-
-    def csi_nodes(self) -> Iterable[CSINode]:
-        return self.list("CSINode", "")
-
-    def csi_driver(self, name: str) -> CSIDriver | None:
-        return self._one(CSIDriver, "", name)
-
-    def csi_storage_capacity(self, namespace: str, name: str) -> CSIStorageCapacity | None:
-        return self._one(CSIStorageCapacity, namespace, name)
-
-    def csi_storage_capacities(self) -> Iterable[CSIStorageCapacity]:
-        return self._everywhere("CSIStorageCapacity")
-
-    def volume_attachment(self, name: str) -> VolumeAttachment | None:
-        return self._one(VolumeAttachment, "", name)
-
-    def volume_attachments(self) -> Iterable[VolumeAttachment]:
-        return self.list("VolumeAttachment", "")
-
-    def device_class(self, name: str) -> DeviceClass | None:
-        return self._one(DeviceClass, "", name)
-
-    def device_classes(self) -> Iterable[DeviceClass]:
-        return self.list("DeviceClass", "")
-
-    def resource_slices(self) -> Iterable[ResourceSlice]:
-        return self.list("ResourceSlice", "")
-
-    def device_taint_rules(self) -> Iterable[DeviceTaintRule]:
-        return self.list("DeviceTaintRule", "")
-
-    def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
-        return self._one(ResourceClaim, namespace, name)
-
-    def resource_claims(self) -> Iterable[ResourceClaim]:
-        return self._everywhere("ResourceClaim")
-
-    def pod_disruption_budgets(self) -> Iterable[PodDisruptionBudget]:
-        return self._everywhere("PodDisruptionBudget")
-
-    def _one(self, kind: type[T], namespace: str, name: str) -> T | None:
-        found: T | None = self._read(kind.__name__).by_namespace.get(namespace, {}).get(name)
-        return found
-
-    def _everywhere(self, kind: str) -> Iterable[Any]:
+    def everywhere(self, kind: str) -> Iterable[Any]:
         return chain.from_iterable(each.values() for each in self._read(kind).by_namespace.values())
 
     def _store(self, kind: str) -> ObjectStore:

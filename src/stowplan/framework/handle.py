@@ -33,56 +33,90 @@ from stowplan.table.shape import PodShape
 class Listers(Protocol):
     """Read access to objects; a missing object is None, never an error."""
 
-    def namespace(self, name: str) -> Namespace | None: ...
+    def get(self, kind: str, namespace: str, name: str) -> Any | None:
+        """Return one object of any kind; of those that have no namespace, under ""."""
 
-    def namespaces(self) -> Iterable[Namespace]: ...
+    def list(self, kind: str, namespace: str) -> Iterable[Any]:
+        """Return the objects of a kind in a namespace; those that have none are in namespace ""."""
+
+    def everywhere(self, kind: str) -> Iterable[Any]:
+        """Return the objects of a kind in all namespaces."""
+
+    def namespace(self, name: str) -> Namespace | None:
+        return self.get("Namespace", "", name)
+
+    def namespaces(self) -> Iterable[Namespace]:
+        return self.list("Namespace", "")
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         """Return the labels of a namespace; empty if it is not known."""
+        found = self.namespace(name)
+        return found.metadata.labels if found is not None else {}
 
-    def services(self, namespace: str) -> Iterable[Service]: ...
+    def services(self, namespace: str) -> Iterable[Service]:
+        return self.list("Service", namespace)
 
-    def replication_controller(self, namespace: str, name: str) -> ReplicationController | None: ...
+    def replication_controller(self, namespace: str, name: str) -> ReplicationController | None:
+        return self.get("ReplicationController", namespace, name)
 
-    def replica_set(self, namespace: str, name: str) -> ReplicaSet | None: ...
+    def replica_set(self, namespace: str, name: str) -> ReplicaSet | None:
+        return self.get("ReplicaSet", namespace, name)
 
-    def stateful_set(self, namespace: str, name: str) -> StatefulSet | None: ...
+    def stateful_set(self, namespace: str, name: str) -> StatefulSet | None:
+        return self.get("StatefulSet", namespace, name)
 
-    def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None: ...
+    def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
+        return self.get("PersistentVolumeClaim", namespace, name)
 
-    def persistent_volume(self, name: str) -> PersistentVolume | None: ...
+    def persistent_volume(self, name: str) -> PersistentVolume | None:
+        return self.get("PersistentVolume", "", name)
 
-    def persistent_volumes(self) -> Iterable[PersistentVolume]: ...
+    def persistent_volumes(self) -> Iterable[PersistentVolume]:
+        return self.list("PersistentVolume", "")
 
-    def storage_class(self, name: str) -> StorageClass | None: ...
+    def storage_class(self, name: str) -> StorageClass | None:
+        return self.get("StorageClass", "", name)
 
-    def csi_node(self, name: str) -> CSINode | None: ...
+    def csi_node(self, name: str) -> CSINode | None:
+        return self.get("CSINode", "", name)
 
-    def csi_nodes(self) -> Iterable[CSINode]: ...
+    def csi_nodes(self) -> Iterable[CSINode]:
+        return self.list("CSINode", "")
 
-    def csi_driver(self, name: str) -> CSIDriver | None: ...
+    def csi_driver(self, name: str) -> CSIDriver | None:
+        return self.get("CSIDriver", "", name)
 
-    def csi_storage_capacity(self, namespace: str, name: str) -> CSIStorageCapacity | None: ...
+    def csi_storage_capacity(self, namespace: str, name: str) -> CSIStorageCapacity | None:
+        return self.get("CSIStorageCapacity", namespace, name)
 
     def csi_storage_capacities(self) -> Iterable[CSIStorageCapacity]:
         """Return the capacities of all namespaces."""
+        return self.everywhere("CSIStorageCapacity")
 
-    def volume_attachment(self, name: str) -> VolumeAttachment | None: ...
+    def volume_attachment(self, name: str) -> VolumeAttachment | None:
+        return self.get("VolumeAttachment", "", name)
 
-    def volume_attachments(self) -> Iterable[VolumeAttachment]: ...
+    def volume_attachments(self) -> Iterable[VolumeAttachment]:
+        return self.list("VolumeAttachment", "")
 
-    def device_class(self, name: str) -> DeviceClass | None: ...
+    def device_class(self, name: str) -> DeviceClass | None:
+        return self.get("DeviceClass", "", name)
 
-    def device_classes(self) -> Iterable[DeviceClass]: ...
+    def device_classes(self) -> Iterable[DeviceClass]:
+        return self.list("DeviceClass", "")
 
-    def resource_slices(self) -> Iterable[ResourceSlice]: ...
+    def resource_slices(self) -> Iterable[ResourceSlice]:
+        return self.list("ResourceSlice", "")
 
-    def device_taint_rules(self) -> Iterable[DeviceTaintRule]: ...
+    def device_taint_rules(self) -> Iterable[DeviceTaintRule]:
+        return self.list("DeviceTaintRule", "")
 
-    def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None: ...
+    def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
+        return self.get("ResourceClaim", namespace, name)
 
     def resource_claims(self) -> Iterable[ResourceClaim]:
         """Return the claims of all namespaces."""
+        return self.everywhere("ResourceClaim")
 
     def version(self, kind: str) -> int:
         """Return a number that grows whenever an object of a kind changes, for what a plugin derives from them."""
@@ -92,6 +126,7 @@ class Listers(Protocol):
 
     def pod_disruption_budgets(self) -> Iterable[PodDisruptionBudget]:
         """Return the budgets of all namespaces."""
+        return self.everywhere("PodDisruptionBudget")
 
 
 class Binder(Protocol):
