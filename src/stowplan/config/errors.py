@@ -30,7 +30,7 @@ class ConfigError(Exception):
     def __init__(self, stage: Stage, message: str, field: str = "", remedy: str = "") -> None:
         super().__init__(f"{field}{': ' if field else ''}{message}{'; ' if remedy else ''}{remedy}")
         self.stage: Stage = stage
-        self.message = message
+        self.message, self.field, self.remedy = message, field, remedy
 
 
 def invalid(path: str, value: object, why: str) -> str:

@@ -26,12 +26,10 @@ from stowplan.config.types import (
     ExtenderConfig,
     ExtenderManagedResource,
     ExtenderTLSConfig,
-    KubeSchedulerProfile,
     PluginConfig,
-    PluginSet,
 )
 from stowplan.config.validate import validate
-from stowplan.model import affinity, meta
+from stowplan.model.affinity import NodeSelector, TopologySpreadConstraint
 from stowplan.model.duration import Duration
 from stowplan.model.label_syntax import aggregate
 
@@ -128,26 +126,17 @@ def _refuse_constant(name: str) -> Json:
 _API_VERSION = f"{GROUP}/{VERSION}"
 
 # Fields that are left out when they are empty, zero or false. Absent ones (None) always are; of structs that are not
-# here, which are arguments of plugins, empty lists are.
+# here, empty lists and mappings are.
 _LEFT_OUT_WHEN_EMPTY: dict[type, frozenset[str]] = {
     Configuration: frozenset({"extenders", "delay_cache_until_active"}),
-    KubeSchedulerProfile: frozenset({"arguments"}),
-    PluginSet: frozenset({"enabled", "disabled"}),
     ExtenderConfig: frozenset(ExtenderConfig.__struct_fields__) - {"url_prefix", "http_timeout"},
     ExtenderTLSConfig: frozenset(ExtenderTLSConfig.__struct_fields__),
     ExtenderManagedResource: frozenset({"ignored_by_scheduler"}),
-    affinity.NodeAffinity: frozenset({"preferred_during_scheduling_ignored_during_execution"}),
-    affinity.NodeSelector: frozenset(),
-    affinity.PreferredSchedulingTerm: frozenset(),
-    affinity.NodeSelectorTerm: frozenset({"match_expressions", "match_fields"}),
-    affinity.NodeSelectorRequirement: frozenset({"values"}),
-    affinity.TopologySpreadConstraint: frozenset({"match_label_keys"}),
-    meta.LabelSelector: frozenset({"match_labels", "match_expressions"}),
-    meta.LabelSelectorRequirement: frozenset({"values"}),
+    NodeSelector: frozenset(),
 }
 # The model fills these in where the API would; the file has them only where they differ.
 _LEFT_OUT_WHEN_DEFAULT: dict[type, dict[str, str]] = {
-    affinity.TopologySpreadConstraint: {"node_affinity_policy": "Honor", "node_taints_policy": "Ignore"}
+    TopologySpreadConstraint: {"node_affinity_policy": "Honor", "node_taints_policy": "Ignore"}
 }
 
 
@@ -195,7 +184,7 @@ def _is_left_out(struct: type, name: str, value: Any) -> bool:
     if name in _LEFT_OUT_WHEN_DEFAULT.get(struct, {}):
         return bool(value == _LEFT_OUT_WHEN_DEFAULT[struct][name])
     left_out = _LEFT_OUT_WHEN_EMPTY.get(struct)
-    return value == () if left_out is None else not value and name in left_out
+    return value in ((), {}) if left_out is None else not value and name in left_out
 
 
 def _plugin_config(given: PluginConfig) -> dict[str, Any]:

@@ -63,11 +63,8 @@ class EventHandlers:
             case Node():
                 self.cache.add_node(found)
                 self.queue.on_change(Event(changes.NODE_ADD, None, found), now_ns)
-            case PodGroup() | CommunityPodGroup():
-                self.cache.groups.put(found)
-                self._tell(found.kind, Action.ADD, (None, found), now_ns)
             case _:
-                self.cache.objects.put(found)
+                self._put(found)
                 self._tell(found.kind, Action.ADD, (None, found), now_ns)
 
     def update(self, old: Any, new: Any, now_ns: int) -> None:
@@ -79,11 +76,8 @@ class EventHandlers:
                 self.cache.add_node(new)
                 for change in changes.of_node(old, new):
                     self.queue.on_change(Event(change, old, new), now_ns)
-            case PodGroup() | CommunityPodGroup():
-                self.cache.groups.put(new)
-                self._tell(new.kind, Action.UPDATE, (old, new), now_ns)
             case _:
-                self.cache.objects.put(new)
+                self._put(new)
                 self._tell(new.kind, Action.UPDATE, (old, new), now_ns)
 
     def delete(self, found: Any, now_ns: int) -> None:
@@ -202,6 +196,12 @@ class EventHandlers:
         return waiting is not None
 
     # Other objects
+
+    def _put(self, found: Any) -> None:
+        if isinstance(found, PodGroup | CommunityPodGroup):
+            self.cache.groups.put(found)
+        else:
+            self.cache.objects.put(found)
 
     def _tell(self, kind: str, action: Action, versions: tuple[Any, Any], now_ns: int) -> None:
         if kind == TAINT_RULE:
