@@ -107,7 +107,8 @@ class _Conversion:
             if successor is None or not isinstance(each, JsonObject):
                 kept.append(each)
                 continue
-            self._say(f"plugin {name} is gone: {successor} takes its place{_why(successor)}")
+            why = ", which counts these volumes as those of their CSI driver" if successor == COUNTS_VOLUMES else ""
+            self._say(f"plugin {name} is gone: {successor} takes its place{why}")
             if successor not in names:
                 names.add(successor)
                 kept.append(_changed(each, partial(_renamed, successor)))
@@ -156,10 +157,6 @@ def _with_version(name: str, value: Json) -> Json:
     return (
         _changed(value, lambda key, each: _version(each) if key == "apiVersion" else each) if name == "args" else value
     )
-
-
-def _why(successor: str) -> str:
-    return ", which counts these volumes as those of their CSI driver" if successor == COUNTS_VOLUMES else ""
 
 
 def remedy_for(name: str) -> str:

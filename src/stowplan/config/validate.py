@@ -19,7 +19,6 @@ from stowplan.config.types import (
     LeaderElection,
     ListedPlugin,
     Plugins,
-    PluginSet,
 )
 from stowplan.model.duration import of_seconds
 from stowplan.model.label_syntax import aggregate, key_problems
@@ -141,17 +140,14 @@ def _queue_sort_faults(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[s
     sorter_args = profiles[0].plugin_config.get(sorter)
     for index, profile in enumerate(profiles[1:], start=1):
         if profile.plugins.queue_sort != canon:
-            shown = _nulls_for_empty(profile.plugins.queue_sort)
+            own = profile.plugins.queue_sort
+            shown = {"Enabled": own.enabled or None, "Disabled": own.disabled or None}
             why = "must be the same for all profiles"
             yield invalid(f"profiles[{index}].plugins.queueSort", shown, why)
         for given in profile.arguments:
             if given.name == sorter and given.args != sorter_args:
                 why = "queueSort must be the same for all profiles"
                 yield invalid(f"profiles[{index}].pluginConfig.args", given.args, why)
-
-
-def _nulls_for_empty(plugins: PluginSet) -> dict[str, object]:
-    return {"Enabled": plugins.enabled or None, "Disabled": plugins.disabled or None}
 
 
 def _extenders_faults(extenders: tuple[ExtenderConfig, ...]) -> Iterator[str]:

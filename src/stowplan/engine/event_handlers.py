@@ -113,7 +113,7 @@ class EventHandlers:
             self._delete_pod(old, now_ns)
             self._add_pod(new, now_ns)
         elif old.node_name:
-            self.cache.update_pod(new)
+            self.cache.add_pod(new)
             for change in changes.of_pod(old, new):
                 self.queue.on_change(Event(change, old, new), now_ns)
         elif new.node_name:

@@ -160,26 +160,22 @@ class WatchedObjects:
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
-        self._objects: dict[str, Any] = {}
-
-    @property
-    def objects(self) -> Mapping[str, Any]:
-        """What was last seen, by key."""
-        return self._objects
+        #: Read by others, changed here.
+        self.objects: dict[str, Any] = {}
 
     def put(self, new: Any) -> None:
         """Take in an object that was added or changed; the same version again is nothing new."""
         key = key_of(new.metadata)
-        old = self._objects.get(key)
+        old = self.objects.get(key)
         version = new.metadata.resource_version
         if old is not None and version and old.metadata.resource_version == version:
             return
-        self._objects[key] = new
+        self.objects[key] = new
         self._handler(old, new)
 
     def remove(self, gone: Any) -> None:
         """Drop an object; nothing happens if it is not known."""
-        old = self._objects.pop(key_of(gone.metadata), None)
+        old = self.objects.pop(key_of(gone.metadata), None)
         if old is not None:
             self._handler(old, None)
 
@@ -187,8 +183,8 @@ class WatchedObjects:
         """Take over a whole list: what is new or changed first, then what is not there any more."""
         for new in found.values():
             self.put(new)
-        for key in [key for key in self._objects if key not in found]:
-            self._handler(self._objects.pop(key), None)
+        for key in [key for key in self.objects if key not in found]:
+            self._handler(self.objects.pop(key), None)
 
 
 class BrokenText(Exception):  # noqa: N818 - it reads as what it is: "except BrokenText"

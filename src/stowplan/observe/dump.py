@@ -280,4 +280,4 @@ def _check_in_flight(queue: SchedulingQueue) -> None:
     for flight in queue.in_flight:
         assert flight.entry.attempts > 0, f"pod {flight.entry.pod.key} is in flight without an attempt"
         assert not flight.entry.ticket, f"pod {flight.entry.pod.key} is in flight and in a heap"
-    assert len(queue.in_flight) or not queue.in_flight.event_count, "events are kept for nobody"
+    assert len(queue.in_flight) or not queue.in_flight.events, "events are kept for nobody"

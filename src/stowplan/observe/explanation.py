@@ -16,7 +16,7 @@ from stowplan.engine.extenders import in_words
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 from stowplan.observe.extender_reports import ExtenderReport
-from stowplan.observe.nearest import NearMiss
+from stowplan.observe.opinions import NearMiss
 
 INDENT = "  "
 GAP = "  "

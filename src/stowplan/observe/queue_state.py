@@ -111,7 +111,7 @@ class QueueView:
         """Describe one pod; None if it does not wait."""
         entry = self.queue.places.get(pod)
         if entry is None:
-            flight = self.queue.in_flight.get(pod_id(pod))
+            flight = self.queue.in_flight.flights.get(pod_id(pod))
             entry = flight.entry if flight is not None else None
         return self._describe(entry) if entry is not None else None
 

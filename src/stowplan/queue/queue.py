@@ -101,7 +101,7 @@ class SchedulingQueue:
     def update(self, old: Pod, new: Pod, now_ns: int) -> None:
         """Take in a new version of a pod; where it is refused, the change may bring it back."""
         events = [Event(change, old, new) for change in changes.of_pod(old, new)]
-        flight = self.in_flight.get(pod_id(new))
+        flight = self.in_flight.flights.get(pod_id(new))
         if flight is not None:
             flight.update, flight.is_gone = new, False
             self.in_flight.record(events)
@@ -122,7 +122,7 @@ class SchedulingQueue:
 
         A mere change of its status is our own doing and helps nobody. Nothing happens if the pod is not being tried.
         """
-        flight = self.in_flight.get(pod_id(new))
+        flight = self.in_flight.flights.get(pod_id(new))
         if flight is not None:
             flight.update = new
             found = changes.of_pod(old, new)
@@ -131,7 +131,7 @@ class SchedulingQueue:
     def delete(self, pod: Pod) -> None:
         """Drop a pod, wherever it is; one that is being tried will not come back."""
         self.nominations.remove(pod)
-        flight = self.in_flight.get(pod_id(pod))
+        flight = self.in_flight.flights.get(pod_id(pod))
         if flight is not None:
             flight.is_gone = True
         entry = self.places.get(pod)
@@ -194,7 +194,7 @@ class SchedulingQueue:
 
     def _land(self, entry: QueuedPod) -> list[Event] | None:
         """End a pod's flight; return what happened meanwhile, None if it is gone or came back by another way."""
-        flight = self.in_flight.get(entry.id)
+        flight = self.in_flight.flights.get(entry.id)
         if self.places.get(entry.pod) is not None or (flight is not None and flight.entry is not entry):
             return None
         if flight is None:
@@ -231,7 +231,7 @@ class SchedulingQueue:
         for pod in pods:
             entry = self.places.get(pod)
             if entry is None:
-                if self.in_flight.get(pod_id(pod)) is not None:
+                if self.in_flight.flights.get(pod_id(pod)) is not None:
                     self.in_flight.record([Event(changes.FORCE_ACTIVATE, None, pod)])
             elif entry.place is not Place.ACTIVE:
                 enter = self.places.leave_backoff if entry.place in BACKING_OFF else self.places.to_active

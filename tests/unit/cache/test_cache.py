@@ -66,7 +66,7 @@ def test_a_bound_pod_comes_changes_and_goes() -> None:
     cache = cache_of("a")
     cache.add_pod(WEB.on("a").build())
     assert state(cache, WEB.build()) == ("a", False)
-    cache.update_pod(WEB.requests(cpu="3").on("a").build())
+    cache.add_pod(WEB.requests(cpu="3").on("a").build())
     assert millicores(cache) == {"a": 3000}
     cache.remove_pod(WEB.build())
     assert millicores(cache) == {"a": 0}
@@ -80,7 +80,7 @@ def test_a_resize_under_way_holds_the_larger_amount() -> None:
     from stowplan.model.pod import ContainerStatus, PodStatus
 
     status = PodStatus(container_statuses=(ContainerStatus(name="main", resources=resources),))
-    cache.update_pod(replace(pod, status=status))
+    cache.add_pod(replace(pod, status=status))
     assert millicores(cache) == {"a": 5000}
 
 

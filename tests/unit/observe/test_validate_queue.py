@@ -36,7 +36,7 @@ def take_without_an_attempt(room: WaitingRoom) -> None:
 
 
 def leak(room: WaitingRoom) -> None:
-    room.queue.in_flight._events.append(NODE_ADDED)
+    room.queue.in_flight.events.append(NODE_ADDED)
 
 
 @pytest.mark.parametrize(

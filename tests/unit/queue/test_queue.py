@@ -243,7 +243,7 @@ def test_a_placed_pod_is_forgotten() -> None:
     room.happens()
     room.done("p")
     assert room.places == {}
-    assert room.queue.in_flight.event_count == 0
+    assert len(room.queue.in_flight.events) == 0
 
 
 def test_only_a_pod_that_was_taken_can_be_given_back() -> None:
