@@ -117,7 +117,7 @@ def _fields(kind: schema.Record, path: str) -> Iterator[tuple[str, str]]:
 
 def _field(kind: schema.FieldType, path: str) -> Iterator[tuple[str, str]]:
     if not isinstance(kind, schema.Record) or kind.type_name in _OF_THE_API:
-        yield path, "duration" if isinstance(kind, schema.Span) else kind.type_name.replace("v1.", "")
+        yield path, "duration" if getattr(kind, "form", "") == "duration" else kind.type_name.replace("v1.", "")
     inside, place = (kind.of, f"{path}[]") if isinstance(kind, schema.Items) else (kind, path)
     if isinstance(inside, schema.Record) and inside.type_name not in _OF_THE_API:
         yield from _fields(inside, place)

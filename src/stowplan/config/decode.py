@@ -11,7 +11,7 @@ import binascii
 import math
 import re
 from functools import partial
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 from stowplan.config import schema
 from stowplan.config.declarations import Declarations, PluginArgs, args_type_of
@@ -164,7 +164,7 @@ def read(record: schema.Record, value: Json) -> tuple[dict[str, Any], list[str]]
 
 
 def _read(kind: schema.FieldType, value: Json, place: FieldPath, faults: list[str]) -> Any:
-    if value is None and not (isinstance(kind, schema.Span) and not kind.may_be_null):
+    if value is None and not (isinstance(kind, schema.Scalar) and not kind.may_be_null):
         return None
     match kind:
         case schema.Record():
@@ -208,7 +208,7 @@ def _text_map(kind: schema.TextMap, value: Json, place: FieldPath, faults: list[
     for name, each in value.members:
         if name in found:
             faults.append(f'duplicate field "{place.path}.{name}"')
-        found[name] = _read(schema.Text(), each, place, faults) or ""
+        found[name] = _read(schema.text(), each, place, faults) or ""
     return found
 
 
@@ -216,48 +216,42 @@ def _zero(kind: schema.FieldType, found: Any) -> Any:
     """Stand in for a null item."""
     if found is not None:
         return found
-    return "" if isinstance(kind, schema.Text) else {}
+    return "" if isinstance(kind, schema.Scalar) and kind.form == "text" else {}
 
 
-_Scalar = schema.Text | schema.Boolean | schema.Whole | schema.Real | schema.Span | schema.Bytes
-
-
-def _scalar(kind: _Scalar, value: Json, place: FieldPath) -> Any:
-    match kind:
-        case schema.Text() if isinstance(value, str):
-            return sound(value)
-        case schema.Boolean() if isinstance(value, bool):
+def _scalar(kind: schema.Scalar, value: Json, place: FieldPath) -> Any:
+    match kind.form, value:
+        case "text", str(text):
+            return sound(text)
+        case "truth", bool():
             return value
-        case schema.Whole() if isinstance(value, Number):
+        case "whole", Number():
             return _whole(kind, value, place)
-        case schema.Real() if isinstance(value, Number):
+        case "real", Number():
             return _real(kind, value, place)
-        case schema.Span() if value is None or isinstance(value, str):
-            return _span(value or "", place)
-        case schema.Bytes() if isinstance(value, str):
-            return _base64(value, place)
-        case schema.Text() | schema.Boolean() | schema.Whole() | schema.Real() | schema.Span() | schema.Bytes():
-            raise _mismatch(kind, value, place)
-        case _:
-            assert_never(kind)
+        case "duration", None | str():
+            return _duration(value or "", place)
+        case "base64", str(text):
+            return _base64(text, place)
+    raise _mismatch(kind, value, place)
 
 
-def _whole(kind: schema.Whole, value: Number, place: FieldPath) -> int:
+def _whole(kind: schema.Scalar, value: Number, place: FieldPath) -> int:
     if _INTEGER.fullmatch(value.text):
-        number = int(value.text)
-        if -(2 ** (kind.bits - 1)) <= number < 2 ** (kind.bits - 1):
+        number, bits = int(value.text), int(kind.type_name.removeprefix("int"))
+        if -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
             return number
     raise _mismatch(kind, value, place, f"number {value.text}")
 
 
-def _real(kind: schema.Real, value: Number, place: FieldPath) -> float:
+def _real(kind: schema.Scalar, value: Number, place: FieldPath) -> float:
     number = float(value.text)
     if not math.isfinite(number) or abs(number) >= _FLOAT32_LARGEST:
         raise _mismatch(kind, value, place, f"number {value.text}")
     return number
 
 
-def _span(text: str, place: FieldPath) -> duration.Duration:
+def _duration(text: str, place: FieldPath) -> duration.Duration:
     try:
         return duration.parse(text)
     except ValueError as error:
