@@ -79,8 +79,6 @@ class Writes:
         self._client, self._now, self._draw, self._may_write = client, now, draw, may_write
         #: Turned off by a server that reads nothing but JSON.
         self._is_binary = client.writes_binary
-        #: For what is no pod.
-        self.objects = ObjectWrites(client, draw, self._check)
 
     async def bind(self, binding: Binding) -> None:
         """Return once the pod is bound to the node; raise if it is not, or if nobody can tell."""
