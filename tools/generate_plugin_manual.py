@@ -16,8 +16,8 @@ from typing import Any, Final
 from stowplan.app.cluster import Cluster
 from stowplan.config import schema
 from stowplan.config.declarations import PluginArgs, camel
-from stowplan.config.external import to_external
 from stowplan.config.feature_gates import parse
+from stowplan.config.load import to_external
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import POINTS, Plugin, Requeue
 from stowplan.framework.per_node import unwrapped
@@ -117,7 +117,7 @@ def _fields(kind: schema.Record, path: str) -> Iterator[tuple[str, str]]:
 
 def _field(kind: schema.FieldType, path: str) -> Iterator[tuple[str, str]]:
     if not isinstance(kind, schema.Record) or kind.type_name in _OF_THE_API:
-        yield path, "duration" if isinstance(kind, schema.Span) else kind.type_name.replace("v1.", "")
+        yield path, "duration" if getattr(kind, "form", "") == "duration" else kind.type_name.replace("v1.", "")
     inside, place = (kind.of, f"{path}[]") if isinstance(kind, schema.Items) else (kind, path)
     if isinstance(inside, schema.Record) and inside.type_name not in _OF_THE_API:
         yield from _fields(inside, place)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from stowplan.engine import scheduling_cycle
-from stowplan.engine.results import Chosen, Failed
-from stowplan.engine.scheduling_cycle import Field, Found
+from stowplan.engine.failure import Chosen, Failed
+from stowplan.engine.scheduling_cycle import ChoiceInputs, Found
 from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Verdict
@@ -45,7 +45,7 @@ class Question:
     is_scored: bool
 
 
-def answer(field: Field, question: Question) -> Answer:
+def answer(field: ChoiceInputs, question: Question) -> Answer:
     """Decide about a pod and write down everything that the corpus writes down, and the node chosen."""
     profile, pod = question.profile, question.pod
     gate = profile.run_pre_enqueue(pod)
@@ -83,7 +83,7 @@ def _filtered(verdict: Verdict, found: Found) -> Answer:
     }
 
 
-def _ranked(field: Field, question: Question, found: Found, feasible: list[str]) -> Answer:
+def _ranked(field: ChoiceInputs, question: Question, found: Found, feasible: list[str]) -> Answer:
     if question.pod.status.nominated_node_name in feasible:
         return {"best": [question.pod.status.nominated_node_name]}
     if len(feasible) == 1:

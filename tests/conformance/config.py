@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from stowplan.config.errors import ConfigError
-from stowplan.config.external import to_external
+from stowplan.config.load import to_external
 from tests.known_plugins import load
 
 WORDING = "wording"

@@ -18,7 +18,7 @@ from stowplan.config import feature_gates
 from stowplan.config.construct import resolve
 from stowplan.config.feature_gates import GATES, FeatureGates
 from stowplan.config.types import Configuration
-from stowplan.engine.scheduling_cycle import Field
+from stowplan.engine.scheduling_cycle import ChoiceInputs
 from stowplan.framework.kept.memo import Memo
 from stowplan.framework.verdict import Code
 from stowplan.model import decode
@@ -29,7 +29,7 @@ from tests.known_plugins import KNOWN, from_mapping
 
 Difference = tuple[str, Any, Any]
 Case = dict[str, Any]
-Decide = Callable[[Field, Question], Answer]
+Decide = Callable[[ChoiceInputs, Question], Answer]
 
 MEMO = "memo"
 # Some day after everything in the corpus: devices that were to be ready by then are late.
@@ -73,7 +73,7 @@ def check_fresh_with_allocations(case: Case) -> list[Difference]:
     return [*_check_allocations(case), *check_fresh(case)]
 
 
-def without_memo(cluster: Cluster) -> Field:
+def without_memo(cluster: Cluster) -> ChoiceInputs:
     """Return what the cluster's choices are made from, with nothing kept."""
     return replace(cluster.field, memo=Memo(cluster.cache.table, is_on=False))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from stowplan.engine import scheduling_cycle
-from stowplan.engine.scheduling_cycle import Field
+from stowplan.engine.scheduling_cycle import ChoiceInputs
 from stowplan.framework.contract import Attempt, Preemption
 from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter
 from stowplan.framework.verdict import Verdict
@@ -46,7 +46,7 @@ def compare(theirs: Answer, ours: Answer) -> Iterator[Difference]:
             yield field, theirs[field], ours.get(field)
 
 
-def answer(field: Field, question: Question) -> Answer:
+def answer(field: ChoiceInputs, question: Question) -> Answer:
     """Decide about a pod and write down everything that the corpus writes down."""
     profile, pod = question.profile, question.pod
     shape = field.table.shape_of(pod)

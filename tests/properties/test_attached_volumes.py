@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from stowplan.cache.cache import Cache
 from stowplan.cache.objects import Objects
-from stowplan.cache.validate import validate
 from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.framework.kept.filtering import Filtering
 from stowplan.framework.plugin_faults import PluginError
@@ -25,6 +24,7 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 from stowplan.model.storage import VolumeAttachment
+from stowplan.observe.dump import validate_cache
 from stowplan.plugins.nodevolumelimits.attached_volumes import AttachedVolumes
 from stowplan.plugins.nodevolumelimits.csi_volumes import POD_VOLUMES, AttachmentReference, resolve
 from stowplan.plugins.nodevolumelimits.plugin import NodeVolumeLimits
@@ -199,7 +199,7 @@ def test_what_is_kept_up_to_date_is_what_a_count_from_scratch_finds(history: lis
                 users.setdefault(volume, set()).add(row)
         known = {CSIVolume(driver, handle) for driver in DRIVERS for handle in ("h0", "h1", "h2")} | users.keys()
         assert {volume: set(attached.rows_with(volume)) for volume in known if attached.rows_with(volume)} == users
-        validate(cache)
+        validate_cache(cache)
 
 
 @settings(max_examples=examples(200))

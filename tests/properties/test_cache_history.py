@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.cache.cache import Cache
-from stowplan.cache.validate import validate
 from stowplan.model.meta import Condition
 from stowplan.model.pod import ContainerStatus, Pod, PodStatus
 from stowplan.model.volumes import ResourceRequirements
+from stowplan.observe.dump import validate_cache
 from stowplan.table.nodes import Nodes
 from tests.examples import examples
 from tests.properties import strategies, world
@@ -48,13 +48,13 @@ def test_every_step_leaves_what_a_rebuild_would_give(events: list[world.Event], 
     cluster = Cluster(world.configuration("default"))
     for number, event in enumerate(events):
         event.apply(cluster)
-        validate(cluster.cache)
+        validate_cache(cluster.cache)
         if number in (2, 9) and len(cluster.cache.table):
             # Brings columns into being that the rest of the history must keep up to date.
             world.answer(cluster, named(asked, "asked"))
     if len(cluster.cache.table):
         world.answer(cluster, named(asked, "asked"))
-        validate(cluster.cache)
+        validate_cache(cluster.cache)
 
 
 @settings(max_examples=examples(250))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster, Gated
-from stowplan.engine.results import Chosen, Failed, Refused
+from stowplan.engine.failure import Chosen, Failed, Refused
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity

@@ -21,9 +21,8 @@ from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import awaited_by
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
-from stowplan.queue.backoff import QueueLimits
 from stowplan.queue.hints import AwaitedBy
-from stowplan.queue.places import QueueRules
+from stowplan.queue.places import QueueLimits, QueueRules
 from stowplan.queue.queue import SchedulingQueue
 
 

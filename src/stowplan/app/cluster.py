@@ -31,10 +31,10 @@ from stowplan.engine import binding_cycle, scheduling_cycle
 from stowplan.engine.background_tasks import ClusterChanges
 from stowplan.engine.event_handlers import EventHandlers
 from stowplan.engine.extenders import Extenders
+from stowplan.engine.failure import Chosen, Failed, Refused, Result
 from stowplan.engine.ports import ExtenderSaid
 from stowplan.engine.post_filter import Evictions
-from stowplan.engine.results import Chosen, Failed, Refused, Result
-from stowplan.engine.scheduling_cycle import ALL_NODES, Field, RandomTie, Sampler, TieRule, UpstreamOrder
+from stowplan.engine.scheduling_cycle import ALL_NODES, ChoiceInputs, RandomTie, Sampler, TieRule, UpstreamOrder
 from stowplan.extender.client import connect
 from stowplan.framework import plugin_faults
 from stowplan.framework.extender import Extender
@@ -125,7 +125,7 @@ class Cluster:
         #: Told what extenders say against pods, and which of them fail.
         self.heard: Callable[[ExtenderSaid], None] = warn_if_ignored
         rule: TieRule = UpstreamOrder() if ties == "upstream" else RandomTie(random.Random(seed).randrange)
-        self.field = Field(
+        self.field = ChoiceInputs(
             table=self.cache.table,
             memo=Memo(self.cache.table, is_on=keep_answers),
             nominations=self.nominations,

@@ -20,9 +20,8 @@ import msgspec
 from stowplan.app.options import OptionError, RunOptions, apply_flags
 from stowplan.config import feature_gates
 from stowplan.config.declarations import PluginDeclaration, is_reference
-from stowplan.config.external import to_yaml
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.config.load import AS_IT_IS, Reading, default_configuration, from_mapping, load
+from stowplan.config.load import AS_IT_IS, Reading, default_configuration, from_mapping, load, to_yaml
 from stowplan.config.types import ClientConnection, Configuration
 from stowplan.config.validate import validate
 from stowplan.framework.registry import Registry
@@ -30,7 +29,7 @@ from stowplan.kube.client import ApiRequest
 from stowplan.kube.errors import RequestError
 from stowplan.observe.logs import log_for
 from stowplan.plugins import NOT_BUILT, in_tree
-from stowplan.queue.backoff import QueueLimits
+from stowplan.queue.places import QueueLimits
 
 if TYPE_CHECKING:
     from stowplan.observe.component_metrics import RequestMetrics

@@ -15,7 +15,7 @@ from stowplan.app.clients import VERSION, KubeReviewer, open_reviewing_client
 from stowplan.app.inspection import Inspection
 from stowplan.app.options import OptionError, RunOptions
 from stowplan.app.replica import Replica
-from stowplan.config.external import to_external
+from stowplan.config.load import to_external
 from stowplan.kube.client import Client
 from stowplan.observe import resource_usage
 from stowplan.observe.component_metrics import HealthMetrics, RequestMetrics

@@ -22,12 +22,10 @@ from stowplan.framework.profile import Profile, awaited_by
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.observe.explain import explain, feasible_nodes
-from stowplan.observe.explanation import Explanation, render, render_every_node, render_node
+from stowplan.observe.explanation import Explanation, node_summary, render, render_every_node, render_node, summary
 from stowplan.observe.extender_reports import ExtenderReports, ask_extenders
-from stowplan.observe.pod_history import PodHistory, render_history, waiting_data
-from stowplan.observe.queue_state import QueueView, counts
+from stowplan.observe.queue_state import PodHistory, QueueView, counts, render_history, waiting_data
 from stowplan.observe.resource_usage import node_usage
-from stowplan.observe.summary import node_summary, summary
 from stowplan.serving.debug_pages import (
     BadQueryError,
     ExplainAnswer,

@@ -12,8 +12,7 @@ from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
 from stowplan.kube.errors import ApiError
 from stowplan.kube.events import Occurrence, Recorder, reference_to
-from stowplan.kube.object_writes import ObjectWrites
-from stowplan.kube.writes import Writes
+from stowplan.kube.writes import ObjectWrites, Writes
 
 
 class KubeWriter(Writes):
@@ -21,7 +20,7 @@ class KubeWriter(Writes):
 
     def __init__(self, client: Client, draw: Draw, may_write: Callable[[], bool], recorder: Recorder) -> None:
         super().__init__(client, now, draw, may_write)
-        self.object_writer = KubeObjectWriter(self.objects)
+        self.object_writer = KubeObjectWriter(client, draw, self._check)
         self._recorder = recorder
 
     def record(self, note: Note) -> None:
@@ -43,22 +42,13 @@ def occurrence_of(note: Note) -> Occurrence:
     )
 
 
-class KubeObjectWriter:
+class KubeObjectWriter(ObjectWrites):
     """Writes what is no pod; implements `framework.handle.ObjectWriter`."""
-
-    def __init__(self, writes: ObjectWrites) -> None:
-        self._writes = writes
 
     async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
         try:
-            return await self._writes.patch(found, patch, subresource)
+            return await super().patch(found, patch, subresource)
         except ApiError as error:
             if error.is_conflict:
                 raise ConflictError(str(error)) from error
             raise
-
-    async def create(self, found: Any) -> Any:
-        return await self._writes.create(found)
-
-    async def delete(self, found: Any) -> None:
-        await self._writes.delete(found)

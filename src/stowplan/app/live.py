@@ -31,8 +31,7 @@ from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
 from stowplan.kube.client import Client
 from stowplan.kube.credentials import CredentialsError
-from stowplan.kube.election import Callbacks, Candidate, Elector, Timing
-from stowplan.kube.lease_lock import LeaseLock
+from stowplan.kube.election import Callbacks, Candidate, Elector, LeaseLock, Timing
 from stowplan.observe.logs import Logging, log_for
 from stowplan.observe.metrics import Metrics
 from stowplan.serving.certificates import CertificateError

@@ -2,7 +2,7 @@
 
     (unknown) --assume--> assumed --add_pod--> confirmed --remove_pod--> (unknown)
         |                    |                     ^
-        |                 forget                   | update_pod
+        |                 forget                   | add_pod
         |                    v                     |
         +-----add_pod--> confirmed             confirmed
 
@@ -111,10 +111,6 @@ class Cache:
                 return
             self._unplace(known)
         self._place(CachedPod(pod, shape, pod.spec.node_name, is_assumed=False))
-
-    def update_pod(self, pod: Pod) -> None:
-        """Take in a new version of a bound pod."""
-        self.add_pod(pod)
 
     def remove_pod(self, pod: Pod) -> None:
         """Drop a pod, assumed or confirmed; nothing happens if it is not known."""

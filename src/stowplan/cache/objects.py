@@ -84,7 +84,7 @@ class ObjectStore:
 
 
 class Objects:
-    """All such objects by kind; implements `framework.handle.Listers` and `Assumptions`."""
+    """All such objects by kind; implements `framework.handle.Assumptions` too."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads

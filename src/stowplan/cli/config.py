@@ -9,8 +9,8 @@ import click
 from stowplan.cli import HelpfulGroup, options, output
 from stowplan.cli.inputs import make_cluster, read_settings
 from stowplan.cli.output import BadConfigError
-from stowplan.config.external import to_yaml
 from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.load import to_yaml
 
 
 @click.group("config", cls=HelpfulGroup)

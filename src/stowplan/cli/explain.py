@@ -132,7 +132,7 @@ def _write_text(explanation: Explanation, reports: Sequence[NodeReport], given: 
 
 
 def _write_data(explanation: Explanation, reports: Sequence[NodeReport], given: Mapping[str, Any]) -> None:
-    from stowplan.observe.summary import node_summary, summary
+    from stowplan.observe.explanation import node_summary, summary
 
     shown = explanation.nodes.values() if given["all_nodes"] else reports
     nodes = {report.name: node_summary(report) for report in shown}

@@ -12,11 +12,10 @@ from stowplan.app.cluster import Cluster, Gated
 from stowplan.cli import options, output
 from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, put_in, read_objects, read_settings
 from stowplan.cli.output import BadInputError
-from stowplan.engine.results import Chosen, Failed, Refused
+from stowplan.engine.failure import Chosen, Failed, Refused
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
-from stowplan.observe.explanation import Explanation, render
-from stowplan.observe.summary import summary
+from stowplan.observe.explanation import Explanation, render, summary
 
 if TYPE_CHECKING:
     from stowplan.local.outcome import Shortfall

@@ -13,7 +13,7 @@ from stowplan.config.declarations import POINTS, Arguments, Declarations, Plugin
 from stowplan.config.defaults import ALL
 from stowplan.config.errors import ConfigError, suggestion
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.types import Configuration, ExtenderConfig, KubeSchedulerProfile, Plugins, PluginSet
+from stowplan.config.types import Configuration, ExtenderConfig, KubeSchedulerProfile
 from stowplan.model.duration import of_seconds
 from stowplan.model.label_syntax import aggregate
 
@@ -111,10 +111,15 @@ def _without_unused_arguments(profile: KubeSchedulerProfile, known: Declarations
 
 def resolve(profile: KubeSchedulerProfile, known: Declarations) -> Resolved:
     """Spread a profile's plugins over the extension points, or raise ConfigError naming the profile and the plugin."""
-    try:
-        return _resolve(profile, known)
-    except _RefusedError as refused:
-        raise profile_error(profile, str(refused), refused.remedy) from None
+    for point in POINTS:
+        _check_listed(profile, point, known)
+    order = {point: _expand(profile, point, known) for point in POINTS}
+    _check_needed(profile, order)
+    weights = {point: _weights(profile, point, known) for point in _WEIGHING}
+    return {
+        point: tuple((name, weights[point][name] if point in weights else 0) for name in names)
+        for point, names in order.items()
+    }
 
 
 def profile_error(profile: KubeSchedulerProfile, problem: str, remedy: str = "") -> ConfigError:
@@ -122,57 +127,36 @@ def profile_error(profile: KubeSchedulerProfile, problem: str, remedy: str = "")
     return ConfigError("construct", f"{where}: {problem}", remedy=remedy)
 
 
-class _RefusedError(Exception):
-    """What is wrong, before it is said of which profile."""
-
-    def __init__(self, problem: str, remedy: str = "") -> None:
-        super().__init__(problem)
-        self.remedy = remedy
-
-
-def _resolve(profile: KubeSchedulerProfile, known: Declarations) -> Resolved:
-    plugins = profile.plugins
-    for point in POINTS:
-        _check_listed(point, plugins.at(point), known)
-    order = {point: _expand(point, plugins, known) for point in POINTS}
-    _check_needed(profile, order)
-    weights = {point: _weights(point, plugins, known) for point in _WEIGHING}
-    return {
-        point: tuple((name, weights[point][name] if point in weights else 0) for name in names)
-        for point, names in order.items()
-    }
-
-
-def _check_listed(point: str, listed: PluginSet, known: Declarations) -> None:
+def _check_listed(profile: KubeSchedulerProfile, point: str, known: Declarations) -> None:
     """Check the plugins that a point lists itself, not through multiPoint."""
     seen: set[str] = set()
-    for plugin in listed.enabled:
+    for plugin in profile.plugins.at(point).enabled:
         if plugin.name not in known:
-            raise _unknown(point, plugin.name, known)
+            raise _unknown(profile, point, plugin.name, known)
         if point not in known[plugin.name].points:
-            raise _RefusedError(f'plugin "{plugin.name}" does not extend {plugin_type(point)} plugin')
+            raise profile_error(profile, f'plugin "{plugin.name}" does not extend {plugin_type(point)} plugin')
         if plugin.name in seen:
-            raise _twice(point, plugin.name)
+            raise _twice(profile, point, plugin.name)
         seen.add(plugin.name)
 
 
-def _expand(point: str, plugins: Plugins, known: Declarations) -> list[str]:
+def _expand(profile: KubeSchedulerProfile, point: str, known: Declarations) -> list[str]:
     """Order the plugins of a point: those it re-lists, then the rest of multiPoint, then those only it lists."""
-    listed = [plugin.name for plugin in plugins.at(point).enabled]
-    off = {plugin.name for plugin in plugins.at(point).disabled}
+    own = profile.plugins.at(point)
+    listed, off = [plugin.name for plugin in own.enabled], {plugin.name for plugin in own.disabled}
     if ALL in off:
         return listed
     relisted: set[str] = set()
     spread: list[str] = []
-    for plugin in plugins.multi_point.enabled:
+    for plugin in profile.plugins.multi_point.enabled:
         if plugin.name not in known:
-            raise _unknown(point, plugin.name, known)
+            raise _unknown(profile, point, plugin.name, known)
         if point not in known[plugin.name].points or plugin.name in off:
             continue
         if plugin.name in listed:
             relisted.add(plugin.name)
         elif plugin.name in spread:
-            raise _twice(point, plugin.name)
+            raise _twice(profile, point, plugin.name)
         else:
             spread.append(plugin.name)
     return [name for name in listed if name in relisted] + spread + [name for name in listed if name not in relisted]
@@ -181,16 +165,18 @@ def _expand(point: str, plugins: Plugins, known: Declarations) -> list[str]:
 def _check_needed(profile: KubeSchedulerProfile, order: dict[str, list[str]]) -> None:
     of_profile = f'for profile with scheduler name "{profile.scheduler_name}"'
     if len(order["queue_sort"]) != 1:
-        raise _RefusedError(f"only one queue sort plugin required {of_profile}, but got {len(order['queue_sort'])}")
+        raise profile_error(
+            profile, f"only one queue sort plugin required {of_profile}, but got {len(order['queue_sort'])}"
+        )
     if not order["bind"]:
-        raise _RefusedError(f"at least one bind plugin is needed {of_profile}")
+        raise profile_error(profile, f"at least one bind plugin is needed {of_profile}")
 
 
-def _weights(point: str, plugins: Plugins, known: Declarations) -> dict[str, int]:
+def _weights(profile: KubeSchedulerProfile, point: str, known: Declarations) -> dict[str, int]:
     """Weigh every plugin that could run at the point; what the point lists itself wins over multiPoint."""
     weights: dict[str, int] = {}
     total = 0
-    for plugin in plugins.at(point).enabled + plugins.multi_point.enabled:
+    for plugin in profile.plugins.at(point).enabled + profile.plugins.multi_point.enabled:
         if plugin.name in weights or plugin.name not in known or point not in known[plugin.name].points:
             continue
         weights[plugin.name] = plugin.weight or 1
@@ -198,15 +184,15 @@ def _weights(point: str, plugins: Plugins, known: Declarations) -> dict[str, int
         # A total below zero leaves more room than 64 bits hold. Upstream wraps around and refuses what comes next.
         if total < 0 or most > _MAX_TOTAL_SCORE - total:
             label = "score plugins" if point == "score" else "placement score plugins"
-            raise _RefusedError(f"{label}: total score of {_WEIGHING[point]} plugins could overflow")
+            raise profile_error(profile, f"{label}: total score of {_WEIGHING[point]} plugins could overflow")
         total += most
     return weights
 
 
-def _unknown(point: str, name: str, known: Declarations) -> _RefusedError:
+def _unknown(profile: KubeSchedulerProfile, point: str, name: str, known: Declarations) -> ConfigError:
     remedy = legacy.remedy_for(name) or suggestion(name, known)
-    return _RefusedError(f'{plugin_type(point)} "{name}" does not exist', remedy)
+    return profile_error(profile, f'{plugin_type(point)} "{name}" does not exist', remedy)
 
 
-def _twice(point: str, name: str) -> _RefusedError:
-    return _RefusedError(f'plugin "{name}" already registered as "{plugin_type(point)}"')
+def _twice(profile: KubeSchedulerProfile, point: str, name: str) -> ConfigError:
+    return profile_error(profile, f'plugin "{name}" already registered as "{plugin_type(point)}"')

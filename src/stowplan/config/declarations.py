@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
+from stowplan.config.errors import upper_camel
 from stowplan.config.feature_gates import FeatureGates
 
 # In the order in which kube-scheduler goes through them: it decides which of two faults is reported.
@@ -97,7 +98,7 @@ def camel(point: str) -> str:
 
 def plugin_type(point: str) -> str:
     """Name the kind of plugin a point takes, as error messages do: `pre_filter` takes a `PreFilterPlugin`."""
-    return "".join(word.capitalize() for word in point.split("_")) + "Plugin"
+    return f"{upper_camel(point)}Plugin"
 
 
 def is_reference(name: str) -> bool:

@@ -10,7 +10,8 @@ import base64
 import binascii
 import math
 import re
-from typing import Any, NamedTuple, assert_never
+from functools import partial
+from typing import Any, NamedTuple
 
 from stowplan.config import schema
 from stowplan.config.declarations import Declarations, PluginArgs, args_type_of
@@ -28,6 +29,8 @@ _INTEGER = re.compile(r"-?[0-9]{1,25}")
 _FLOAT32_LARGEST = 3.4028235677973366e38
 _MOST_FAULTS = 100
 
+_unreadable = partial(ConfigError, "decode")
+
 
 class Identity(NamedTuple):
     """What a document says it is."""
@@ -41,62 +44,44 @@ class Identity(NamedTuple):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-class _UnreadableError(Exception):
-    """What is wrong, before it is said of which part of the document; `field` is the path if the text has it not."""
-
-    def __init__(self, message: str, field: str = "", remedy: str = "") -> None:
-        super().__init__(message)
-        self.field, self.remedy = field, remedy
-
-
 def decode(document: Document, known: Declarations) -> dict[str, Any]:
     """Read a document; give its fields, with plugin arguments read too, or raise ConfigError."""
-    try:
-        return _decode(document, known)
-    except _UnreadableError as error:
-        raise ConfigError("decode", str(error), error.field, error.remedy) from None
-
-
-def decode_arguments(args_type: type[PluginArgs], written: Json) -> dict[str, Any]:
-    """Read the arguments of one plugin, whatever kind they say they are; give their fields, or raise ConfigError."""
-    try:
-        fields, faults = read(schema.record_of(args_type), written)
-    except _UnreadableError as error:
-        raise ConfigError("decode", str(error), error.field) from None
-    if faults:
-        raise ConfigError("decode", _STRICT + ", ".join(faults))
-    return fields
-
-
-def _decode(document: Document, known: Declarations) -> dict[str, Any]:
     identity = _identify(document.root, None)
     if not identity.kind:
-        raise _UnreadableError(f"Object 'Kind' is missing in '{document.text}'")
+        raise _unreadable(f"Object 'Kind' is missing in '{document.text}'")
     if not identity.version:
-        raise _UnreadableError(f"Object 'apiVersion' is missing in '{document.text}'")
+        raise _unreadable(f"Object 'apiVersion' is missing in '{document.text}'")
     fields, faults = read(_record_of(identity, known), document.root)
     if identity.kind == KIND:
         faults = [*document.yaml_faults, *faults, *_decode_arguments(fields, known)]
     if faults:
-        raise _UnreadableError(_STRICT + ", ".join(faults))
+        raise _unreadable(_STRICT + ", ".join(faults))
     if identity.kind != KIND:
-        raise _UnreadableError(f"couldn't decode as {KIND}, got {identity.group_version}, Kind={identity.kind}: ")
+        raise _unreadable(f"couldn't decode as {KIND}, got {identity.group_version}, Kind={identity.kind}: ")
+    return fields
+
+
+def decode_arguments(args_type: type[PluginArgs], written: Json) -> dict[str, Any]:
+    """Read the arguments of one plugin, whatever kind they say they are; give their fields, or raise ConfigError."""
+    fields, faults = read(schema.record_of(args_type), written)
+    if faults:
+        raise _unreadable(_STRICT + ", ".join(faults))
     return fields
 
 
 def _identify(root: Json, assumed: Identity | None) -> Identity:
     """Read apiVersion and kind; what is absent is as assumed."""
     if root is not None and not isinstance(root, JsonObject):
-        raise _UnreadableError(f"{_NO_KIND} {name_of(root)} into Go value of type {_TYPE_META}")
+        raise _unreadable(f"{_NO_KIND} {name_of(root)} into Go value of type {_TYPE_META}")
     said = {"apiVersion": "", "kind": ""}
     for name in said:
         value = root.get(name) if root is not None else None
         if value is not None and not isinstance(value, str):
-            raise _UnreadableError(f"{_NO_KIND} {name_of(value)} into Go struct field .{name} of type string")
+            raise _unreadable(f"{_NO_KIND} {name_of(value)} into Go struct field .{name} of type string")
         said[name] = value or ""
     group, slash, version = said["apiVersion"].rpartition("/")
     if "/" in group:
-        raise _UnreadableError(f"unexpected GroupVersion string: {said['apiVersion']}")
+        raise _unreadable(f"unexpected GroupVersion string: {said['apiVersion']}")
     if assumed is not None and not slash and not version:
         group, version = assumed.group, assumed.version
     return Identity(group, version, said["kind"] or (assumed.kind if assumed else ""))
@@ -110,7 +95,7 @@ def _record_of(identity: Identity, known: Declarations) -> schema.Record:
             if one.args_type is not None and one.args_type.__name__ == identity.kind:
                 return schema.record_of(one.args_type)
     problem = f'no kind "{identity.kind}" is registered for version "{identity.group_version}"'
-    raise _UnreadableError(problem, remedy=_remedy_for(identity))
+    raise _unreadable(problem, remedy=_remedy_for(identity))
 
 
 def _remedy_for(identity: Identity) -> str:
@@ -128,9 +113,9 @@ def _decode_arguments(fields: dict[str, Any], known: Declarations) -> list[str]:
             where = f"decoding .{path}"
             try:
                 faults += [f"{where}: {_STRICT}{fault}" for fault in _decode_plugin_arguments(given, known)]
-            except _UnreadableError as error:
+            except ConfigError as error:
                 field = f"{path}.args.{error.field}" if error.field else ""
-                raise _UnreadableError(f"{where}: {error}", field, error.remedy) from None
+                raise _unreadable(f"{where}: {error.message}", field, error.remedy) from None
     return faults
 
 
@@ -146,10 +131,10 @@ def _decode_plugin_arguments(given: dict[str, Any], known: Declarations) -> list
     try:
         identity = _identify(raw, wanted)
         args, faults = read(_record_of(identity, known), raw)
-    except _UnreadableError as error:
-        raise _UnreadableError(f"{reading}: {error}", error.field, error.remedy) from None
+    except ConfigError as error:
+        raise _unreadable(f"{reading}: {error.message}", error.field, error.remedy) from None
     if identity.kind != wanted.kind:
-        raise _UnreadableError(
+        raise _unreadable(
             f"args for plugin {name} were not of type {wanted.kind}.{GROUP}, got {identity.kind}.{identity.group}"
         )
     given["args"] = args
@@ -172,14 +157,14 @@ class FieldPath(NamedTuple):
 
 
 def read(record: schema.Record, value: Json) -> tuple[dict[str, Any], list[str]]:
-    """Read a whole object; give its fields and the strict faults, or raise _UnreadableError at the first wrong type."""
+    """Read a whole object; give its fields and the strict faults, or raise ConfigError at the first wrong type."""
     faults: list[str] = []
     found = _read(record, value, FieldPath(), faults)
     return found or {}, list(dict.fromkeys(faults))[:_MOST_FAULTS]
 
 
 def _read(kind: schema.FieldType, value: Json, place: FieldPath, faults: list[str]) -> Any:
-    if value is None and not (isinstance(kind, schema.Span) and not kind.may_be_null):
+    if value is None and not (isinstance(kind, schema.Scalar) and not kind.may_be_null):
         return None
     match kind:
         case schema.Record():
@@ -223,7 +208,7 @@ def _text_map(kind: schema.TextMap, value: Json, place: FieldPath, faults: list[
     for name, each in value.members:
         if name in found:
             faults.append(f'duplicate field "{place.path}.{name}"')
-        found[name] = _read(schema.Text(), each, place, faults) or ""
+        found[name] = _read(schema.text(), each, place, faults) or ""
     return found
 
 
@@ -231,64 +216,56 @@ def _zero(kind: schema.FieldType, found: Any) -> Any:
     """Stand in for a null item."""
     if found is not None:
         return found
-    return "" if isinstance(kind, schema.Text) else {}
+    return "" if isinstance(kind, schema.Scalar) and kind.form == "text" else {}
 
 
-_Scalar = schema.Text | schema.Boolean | schema.Whole | schema.Real | schema.Span | schema.Bytes
-
-
-def _scalar(kind: _Scalar, value: Json, place: FieldPath) -> Any:
-    match kind:
-        case schema.Text() if isinstance(value, str):
-            return sound(value)
-        case schema.Boolean() if isinstance(value, bool):
+def _scalar(kind: schema.Scalar, value: Json, place: FieldPath) -> Any:
+    match kind.form, value:
+        case "text", str(text):
+            return sound(text)
+        case "truth", bool():
             return value
-        case schema.Whole() if isinstance(value, Number):
+        case "whole", Number():
             return _whole(kind, value, place)
-        case schema.Real() if isinstance(value, Number):
+        case "real", Number():
             return _real(kind, value, place)
-        case schema.Span() if value is None or isinstance(value, str):
-            return _span(value or "", place)
-        case schema.Bytes() if isinstance(value, str):
-            return _base64(value, place)
-        case schema.Text() | schema.Boolean() | schema.Whole() | schema.Real() | schema.Span() | schema.Bytes():
-            raise _mismatch(kind, value, place)
-        case _:
-            assert_never(kind)
+        case "duration", None | str():
+            return _duration(value or "", place)
+        case "base64", str(text):
+            return _base64(text, place)
+    raise _mismatch(kind, value, place)
 
 
-def _whole(kind: schema.Whole, value: Number, place: FieldPath) -> int:
+def _whole(kind: schema.Scalar, value: Number, place: FieldPath) -> int:
     if _INTEGER.fullmatch(value.text):
-        number = int(value.text)
-        if -(2 ** (kind.bits - 1)) <= number < 2 ** (kind.bits - 1):
+        number, bits = int(value.text), int(kind.type_name.removeprefix("int"))
+        if -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
             return number
     raise _mismatch(kind, value, place, f"number {value.text}")
 
 
-def _real(kind: schema.Real, value: Number, place: FieldPath) -> float:
+def _real(kind: schema.Scalar, value: Number, place: FieldPath) -> float:
     number = float(value.text)
     if not math.isfinite(number) or abs(number) >= _FLOAT32_LARGEST:
         raise _mismatch(kind, value, place, f"number {value.text}")
     return number
 
 
-def _span(text: str, place: FieldPath) -> duration.Duration:
+def _duration(text: str, place: FieldPath) -> duration.Duration:
     try:
         return duration.parse(text)
     except ValueError as error:
-        raise _UnreadableError(str(error), place.path) from None
+        raise _unreadable(str(error), place.path) from None
 
 
 def _base64(text: str, place: FieldPath) -> str:
     try:
         base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise _UnreadableError(f"illegal base64 data: {error}", place.path) from None
+        raise _unreadable(f"illegal base64 data: {error}", place.path) from None
     return text
 
 
-def _mismatch(kind: schema.FieldType, value: Json, place: FieldPath, shown: str = "") -> _UnreadableError:
+def _mismatch(kind: schema.FieldType, value: Json, place: FieldPath, shown: str = "") -> ConfigError:
     target = f"struct field {place.struct}.{place.fields}" if place.struct else "value"
-    return _UnreadableError(
-        f"json: cannot unmarshal {shown or name_of(value)} into Go {target} of type {kind.type_name}"
-    )
+    return _unreadable(f"json: cannot unmarshal {shown or name_of(value)} into Go {target} of type {kind.type_name}")

@@ -94,14 +94,11 @@ def _freeze(value: object) -> Json:
             return Number(number_text(value))
         case Mapping():
             # Sorted, as a mapping written by the API machinery is: it decides which of two faults comes first.
-            return JsonObject(tuple((str(name), _freeze(each)) for name, each in sorted(value.items(), key=_by_name)))
+            by_name = sorted(value.items(), key=lambda member: str(member[0]))
+            return JsonObject(tuple((str(name), _freeze(each)) for name, each in by_name))
         case Sequence() if not isinstance(value, bytes | bytearray):
             return [_freeze(each) for each in value]
     raise ConfigError("decode", f"a configuration cannot hold a value of type {type(value).__name__}: {value!r}")
-
-
-def _by_name(member: tuple[object, object]) -> str:
-    return str(member[0])
 
 
 def number_text(number: int | float) -> str:

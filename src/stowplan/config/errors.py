@@ -30,7 +30,7 @@ class ConfigError(Exception):
     def __init__(self, stage: Stage, message: str, field: str = "", remedy: str = "") -> None:
         super().__init__(f"{field}{': ' if field else ''}{message}{'; ' if remedy else ''}{remedy}")
         self.stage: Stage = stage
-        self.message = message
+        self.message, self.field, self.remedy = message, field, remedy
 
 
 def invalid(path: str, value: object, why: str) -> str:
@@ -70,7 +70,7 @@ def _plain(value: object) -> Any:
     if isinstance(value, Duration):
         return str(value)
     if isinstance(value, msgspec.Struct):
-        return {_upper(name): _plain(getattr(value, name)) for name in value.__struct_fields__}
+        return {upper_camel(name): _plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
     if isinstance(value, dict):
@@ -78,7 +78,8 @@ def _plain(value: object) -> Any:
     return value
 
 
-def _upper(name: str) -> str:
+def upper_camel(name: str) -> str:
+    """Spell a name as upstream's types do: `pre_filter` is `PreFilter`."""
     return "".join(word.capitalize() for word in name.split("_"))
 
 

@@ -7,6 +7,7 @@ for it, `validate.py` refuses the names in upstream's words, with the remedy fro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from stowplan.config.document import Document, Json, JsonObject
@@ -83,28 +84,18 @@ class _Conversion:
         if name == "apiVersion":
             return _version(value)
         if name == "profiles" and isinstance(value, list):
-            return [self._profile(each) if isinstance(each, JsonObject) else each for each in value]
+            return [_changed(each, self._part_of_profile) for each in value]
         return value
 
-    def _profile(self, profile: JsonObject) -> JsonObject:
-        members = []
-        for name, value in profile.members:
-            if name == "plugins" and isinstance(value, JsonObject):
-                value = JsonObject(tuple((point, self._plugin_set(listed)) for point, listed in value.members))
-            elif name == "pluginConfig" and isinstance(value, list):
-                value = self._plugin_config(value)
-            members.append((name, value))
-        return JsonObject(tuple(members))
+    def _part_of_profile(self, name: str, value: Json) -> Json:
+        if name == "pluginConfig" and isinstance(value, list):
+            return self._plugin_config(value)
+        return _changed(value, lambda _, listed: _changed(listed, self._side)) if name == "plugins" else value
 
-    def _plugin_set(self, listed: Json) -> Json:
-        if not isinstance(listed, JsonObject):
-            return listed
-        members = []
-        for side, plugins in listed.members:
-            if isinstance(plugins, list):
-                plugins = self._enabled(plugins) if side == "enabled" else self._disabled(plugins)
-            members.append((side, plugins))
-        return JsonObject(tuple(members))
+    def _side(self, side: str, plugins: Json) -> Json:
+        if not isinstance(plugins, list):
+            return plugins
+        return self._enabled(plugins) if side == "enabled" else self._disabled(plugins)
 
     def _enabled(self, plugins: list[Json]) -> list[Json]:
         """Put the successor in the place of each plugin that is gone, once."""
@@ -116,10 +107,11 @@ class _Conversion:
             if successor is None or not isinstance(each, JsonObject):
                 kept.append(each)
                 continue
-            self._say(f"plugin {name} is gone: {successor} takes its place{_why(successor)}")
+            why = ", which counts these volumes as those of their CSI driver" if successor == COUNTS_VOLUMES else ""
+            self._say(f"plugin {name} is gone: {successor} takes its place{why}")
             if successor not in names:
                 names.add(successor)
-                kept.append(_renamed(each, successor))
+                kept.append(_changed(each, partial(_renamed, successor)))
         return kept
 
     def _disabled(self, plugins: list[Json]) -> list[Json]:
@@ -134,7 +126,7 @@ class _Conversion:
         for name in map(_name, given):
             if name in SUCCESSORS:
                 self._say(f"pluginConfig of {name} is left out: it took no arguments that {SUCCESSORS[name]} knows")
-        return [_with_version(each) for each in given if _name(each) not in SUCCESSORS]
+        return [_changed(each, _with_version) for each in given if _name(each) not in SUCCESSORS]
 
     def _say(self, text: str) -> None:
         self._told[text] = None
@@ -145,30 +137,26 @@ def _name(value: Json) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _renamed(value: JsonObject, name: str) -> JsonObject:
-    return JsonObject(tuple((key, name if key == "name" else each) for key, each in value.members))
+def _changed(value: Json, change: Callable[[str, Json], Json]) -> Json:
+    """Change every member of an object; anything else stays what it is."""
+    if not isinstance(value, JsonObject):
+        return value
+    return JsonObject(tuple((name, change(name, each)) for name, each in value.members))
+
+
+def _renamed(new: str, name: str, value: Json) -> Json:
+    return new if name == "name" else value
 
 
 def _version(value: Json) -> Json:
     return f"{GROUP}/{VERSION}" if isinstance(value, str) and value in _OLD else value
 
 
-def _with_version(given: Json) -> Json:
+def _with_version(name: str, value: Json) -> Json:
     """Arguments may say their version themselves."""
-    if not isinstance(given, JsonObject):
-        return given
-    members = []
-    for name, value in given.members:
-        if name == "args" and isinstance(value, JsonObject):
-            value = JsonObject(
-                tuple((key, _version(each) if key == "apiVersion" else each) for key, each in value.members)
-            )
-        members.append((name, value))
-    return JsonObject(tuple(members))
-
-
-def _why(successor: str) -> str:
-    return ", which counts these volumes as those of their CSI driver" if successor == COUNTS_VOLUMES else ""
+    return (
+        _changed(value, lambda key, each: _version(each) if key == "apiVersion" else each) if name == "args" else value
+    )
 
 
 def remedy_for(name: str) -> str:

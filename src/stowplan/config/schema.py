@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -24,42 +24,18 @@ KIND = "KubeSchedulerConfiguration"
 
 
 @dataclass(frozen=True)
-class Text:
-    type_name: str = "string"
+class Scalar:
+    """What is written as one value: what it has to be, and what the API calls its type."""
+
+    form: Literal["text", "truth", "whole", "real", "duration", "base64"]
+    type_name: str
+    #: Whether null means that none was given; a duration may be one that has to be there.
+    may_be_null: bool = True
 
 
-@dataclass(frozen=True)
-class Boolean:
-    type_name: str = "bool"
-
-
-@dataclass(frozen=True)
-class Whole:
-    bits: int
-
-    @property
-    def type_name(self) -> str:
-        return f"int{self.bits}"
-
-
-@dataclass(frozen=True)
-class Real:
-    type_name: str = "float32"
-
-
-@dataclass(frozen=True)
-class Span:
-    """A duration; only where it `may_be_null` does null mean that none was given."""
-
-    may_be_null: bool = False
-    type_name: str = "string"
-
-
-@dataclass(frozen=True)
-class Bytes:
-    """Base64 text."""
-
-    type_name: str = "[]uint8"
+def text(type_name: str = "string") -> Scalar:
+    """Return the type of texts; the API has names for some of which it knows the meaning."""
+    return Scalar("text", type_name)
 
 
 @dataclass(frozen=True)
@@ -93,25 +69,25 @@ class Opaque:
     type_name: str = "runtime.RawExtension"
 
 
-FieldType = Text | Boolean | Whole | Real | Span | Bytes | Items | TextMap | Record | Opaque
+FieldType = Scalar | Items | TextMap | Record | Opaque
 
-_TYPE_META: dict[str, FieldType] = {"apiVersion": Text(), "kind": Text()}
+_TYPE_META: dict[str, FieldType] = {"apiVersion": text(), "kind": text()}
 _SIMPLE: Mapping[Any, FieldType] = {
-    str: Text(),
-    bool: Boolean(),
-    int: Whole(64),
-    Int32: Whole(32),
-    float: Real(),
-    Duration: Span(may_be_null=True),
+    str: text(),
+    bool: Scalar("truth", "bool"),
+    int: Scalar("whole", "int64"),
+    Int32: Scalar("whole", "int32"),
+    float: Scalar("real", "float32"),
+    Duration: Scalar("duration", "string"),
     dict[str, str]: TextMap(),
 }
-#: What the API calls texts of which it knows the meaning. Our structs say it by `Annotated[str, Text("v1.Mode")]`.
-_TEXT_TYPES: Mapping[tuple[type[msgspec.Struct], str], Text] = {
-    (LabelSelectorRequirement, "operator"): Text("v1.LabelSelectorOperator"),
-    (NodeSelectorRequirement, "operator"): Text("v1.NodeSelectorOperator"),
-    (TopologySpreadConstraint, "when_unsatisfiable"): Text("v1.UnsatisfiableConstraintAction"),
-    (TopologySpreadConstraint, "node_affinity_policy"): Text("v1.NodeInclusionPolicy"),
-    (TopologySpreadConstraint, "node_taints_policy"): Text("v1.NodeInclusionPolicy"),
+#: What the API calls texts of which it knows the meaning. Our structs say it by `Annotated[str, text("v1.Mode")]`.
+_TEXT_TYPES: Mapping[tuple[type[msgspec.Struct], str], Scalar] = {
+    (LabelSelectorRequirement, "operator"): text("v1.LabelSelectorOperator"),
+    (NodeSelectorRequirement, "operator"): text("v1.NodeSelectorOperator"),
+    (TopologySpreadConstraint, "when_unsatisfiable"): text("v1.UnsatisfiableConstraintAction"),
+    (TopologySpreadConstraint, "node_affinity_policy"): text("v1.NodeInclusionPolicy"),
+    (TopologySpreadConstraint, "node_taints_policy"): text("v1.NodeInclusionPolicy"),
 }
 
 

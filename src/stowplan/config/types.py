@@ -1,7 +1,7 @@
 """The configuration as the scheduler sees it: defaulted, merged, and read-only.
 
 `schema.py` derives from the structs what a file may say, `defaults.py` makes them, `validate.py` and `construct.py`
-check them, `external.py` writes them out again.
+check them, `load.py` writes them out again.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from stowplan.config.declarations import Arguments
-from stowplan.config.schema import Bytes, Opaque, Span
+from stowplan.config.schema import Opaque, Scalar
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.meta import Int32
 
 # One that is there has to be a duration: null is none.
-_Seconds = Annotated[Duration, Span()]
-_Base64 = Annotated[str, Bytes()]
+_Seconds = Annotated[Duration, Scalar("duration", "string", may_be_null=False)]
+_Base64 = Annotated[str, Scalar("base64", "[]uint8")]
 
 
 class ListedPlugin(msgspec.Struct, frozen=True, rename="camel"):

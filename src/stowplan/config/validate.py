@@ -18,40 +18,34 @@ from stowplan.config.types import (
     KubeSchedulerProfile,
     LeaderElection,
     ListedPlugin,
-    PluginSet,
+    Plugins,
 )
 from stowplan.model.duration import of_seconds
 from stowplan.model.label_syntax import aggregate, key_problems
 
 _REMOVED = f'was invalid in version "{VERSION}" (KubeSchedulerConfiguration is version "{GROUP}/{VERSION}")'
 # Plugins listed under multiPoint or at the placement points are not compared with the removed ones.
-_CHECKED_POINTS = (
-    "pre_enqueue",
-    "queue_sort",
-    "pre_filter",
-    "filter",
-    "post_filter",
-    "pre_score",
-    "score",
-    "reserve",
-    "permit",
-    "pre_bind",
-    "bind",
-    "post_bind",
-)
+_UNCHECKED_POINTS = ("multi_point", "placement_generate", "placement_score")
+_CHECKED_POINTS = tuple(point for point in Plugins.__struct_fields__ if point not in _UNCHECKED_POINTS)
 
 
 def validate(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> None:
     """Raise ConfigError with every fault of the configuration, if there are any."""
-    faults = [*_client_faults(config), *_leader_election_faults(config.leader_election)]
-    if config.parallelism <= 0:
-        faults.append(invalid("parallelism", config.parallelism, "should be an integer value greater than zero"))
-    faults += _profiles_faults(config.profiles, gates)
-    faults += _percentage_faults("percentageOfNodesToScore", config.percentage_of_nodes_to_score)
-    faults += _backoff_faults(config)
-    faults += _extenders_faults(config.extenders)
+    faults = tuple(_faults(config, gates))
     if faults:
-        raise ConfigError("validate", aggregate(tuple(faults)), remedy="; ".join(_remedies(config)))
+        raise ConfigError("validate", aggregate(faults), remedy="; ".join(_remedies(config)))
+
+
+def _faults(config: Configuration, gates: FeatureGates) -> Iterator[str]:
+    if config.client_connection.burst < 0:
+        yield invalid("clientConnection.burst", config.client_connection.burst, "must be non-negative")
+    yield from _leader_election_faults(config.leader_election)
+    if config.parallelism <= 0:
+        yield invalid("parallelism", config.parallelism, "should be an integer value greater than zero")
+    yield from _profiles_faults(config.profiles, gates)
+    yield from _percentage_faults("percentageOfNodesToScore", config.percentage_of_nodes_to_score)
+    yield from _backoff_faults(config)
+    yield from _extenders_faults(config.extenders)
 
 
 def _remedies(config: Configuration) -> list[str]:
@@ -66,15 +60,9 @@ def _listed(profile: KubeSchedulerProfile) -> Iterator[ListedPlugin]:
         yield from profile.plugins.at(point).enabled
 
 
-def _client_faults(config: Configuration) -> list[str]:
-    burst = config.client_connection.burst
-    return [invalid("clientConnection.burst", burst, "must be non-negative")] if burst < 0 else []
-
-
-def _leader_election_faults(election: LeaderElection) -> list[str]:
+def _leader_election_faults(election: LeaderElection) -> Iterator[str]:
     if not election.leader_elect:
-        return []
-    faults: list[str] = []
+        return
     spans = {
         "leaseDuration": election.lease_duration,
         "renewDeadline": election.renew_deadline,
@@ -82,121 +70,109 @@ def _leader_election_faults(election: LeaderElection) -> list[str]:
     }
     for name, span in spans.items():
         if span <= of_seconds(0):
-            faults.append(invalid(f"leaderElection.{name}", span, "must be greater than zero"))
+            yield invalid(f"leaderElection.{name}", span, "must be greater than zero")
     if election.lease_duration <= election.renew_deadline:
         why = "must be greater than `RenewDeadline`"
         # Upstream shows the deadline here, not the lease.
-        faults.append(invalid("leaderElection.leaseDuration", election.renew_deadline, why))
+        yield invalid("leaderElection.leaseDuration", election.renew_deadline, why)
     if election.resource_lock != "leases":
         why = 'resourceLock value must be "leases"'
-        faults.append(invalid("leaderElection.resourceLock", election.resource_lock, why))
-    return faults
+        yield invalid("leaderElection.resourceLock", election.resource_lock, why)
 
 
-def _percentage_faults(path: str, percentage: int | None) -> list[str]:
-    if percentage is None or 0 <= percentage <= 100:
-        return []
-    return [invalid(path, percentage, "not in valid range [0-100]")]
+def _percentage_faults(path: str, percentage: int | None) -> Iterator[str]:
+    if percentage is not None and not 0 <= percentage <= 100:
+        yield invalid(path, percentage, "not in valid range [0-100]")
 
 
-def _backoff_faults(config: Configuration) -> list[str]:
+def _backoff_faults(config: Configuration) -> Iterator[str]:
     initial, most = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
-    faults: list[str] = []
     if initial <= 0:
-        faults.append(invalid("podInitialBackoffSeconds", initial, "must be greater than 0"))
+        yield invalid("podInitialBackoffSeconds", initial, "must be greater than 0")
     if most < initial:
         why = "must be greater than or equal to PodInitialBackoffSeconds"
-        faults.append(invalid("podMaxBackoffSeconds", most, why))
-    return faults
+        yield invalid("podMaxBackoffSeconds", most, why)
 
 
-def _profiles_faults(profiles: tuple[KubeSchedulerProfile, ...], gates: FeatureGates) -> list[str]:
-    faults: list[str] = []
+def _profiles_faults(profiles: tuple[KubeSchedulerProfile, ...], gates: FeatureGates) -> Iterator[str]:
     seen: set[str] = set()
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
-        faults += _profile_faults(path, profile, gates)
+        yield from _profile_faults(path, profile, gates)
         if profile.scheduler_name in seen:
             # Upstream shows an empty object instead of the name.
-            faults.append(duplicate(f"{path}.schedulerName", {}))
+            yield duplicate(f"{path}.schedulerName", {})
         seen.add(profile.scheduler_name)
-    return faults + _queue_sort_faults(profiles)
+    yield from _queue_sort_faults(profiles)
 
 
-def _profile_faults(path: str, profile: KubeSchedulerProfile, gates: FeatureGates) -> list[str]:
-    faults = [] if profile.scheduler_name else [required(f"{path}.schedulerName")]
-    faults += _percentage_faults(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
+def _profile_faults(path: str, profile: KubeSchedulerProfile, gates: FeatureGates) -> Iterator[str]:
+    if not profile.scheduler_name:
+        yield required(f"{path}.schedulerName")
+    yield from _percentage_faults(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
     for point in _CHECKED_POINTS:
         for index, plugin in enumerate(profile.plugins.at(point).enabled):
             if plugin.name in REFUSED_BY_V1:
-                faults.append(invalid(f"{path}.plugins.{camel(point)}.enabled[{index}]", plugin.name, _REMOVED))
-    return faults + _arguments_faults(path, profile, gates)
+                yield invalid(f"{path}.plugins.{camel(point)}.enabled[{index}]", plugin.name, _REMOVED)
+    yield from _arguments_faults(path, profile, gates)
 
 
-def _arguments_faults(path: str, profile: KubeSchedulerProfile, gates: FeatureGates) -> list[str]:
-    faults: list[str] = []
+def _arguments_faults(path: str, profile: KubeSchedulerProfile, gates: FeatureGates) -> Iterator[str]:
     seen: set[str] = set()
     for index, given in enumerate(profile.arguments):
         where = f"{path}.pluginConfig[{index}]"
         if given.name in seen:
-            faults.append(duplicate(where, given.name))
+            yield duplicate(where, given.name)
         seen.add(given.name)
         if given.name in REFUSED_BY_V1:
-            faults.append(invalid(where, given.name, _REMOVED))
+            yield invalid(where, given.name, _REMOVED)
         elif isinstance(given.args, PluginArgs) and not given.args.is_checked_when_made:
-            faults += given.args.faults(f"{where}.args", gates)
-    return faults
+            yield from given.args.faults(f"{where}.args", gates)
 
 
-def _queue_sort_faults(profiles: tuple[KubeSchedulerProfile, ...]) -> list[str]:
+def _queue_sort_faults(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[str]:
     """Check that one queue can serve all profiles: they must sort it by the same plugin with the same arguments."""
-    faults: list[str] = []
     canon = profiles[0].plugins.queue_sort
     if len(canon.enabled) > 1:
         why = "only one queue sort plugin can be enabled"
-        faults.append(invalid("profiles[0].plugins.queueSort.Enabled", len(canon.enabled), why))
+        yield invalid("profiles[0].plugins.queueSort.Enabled", len(canon.enabled), why)
     sorter = canon.enabled[0].name if canon.enabled else ""
     sorter_args = profiles[0].plugin_config.get(sorter)
     for index, profile in enumerate(profiles[1:], start=1):
         if profile.plugins.queue_sort != canon:
-            shown = _nulls_for_empty(profile.plugins.queue_sort)
+            own = profile.plugins.queue_sort
+            shown = {"Enabled": own.enabled or None, "Disabled": own.disabled or None}
             why = "must be the same for all profiles"
-            faults.append(invalid(f"profiles[{index}].plugins.queueSort", shown, why))
+            yield invalid(f"profiles[{index}].plugins.queueSort", shown, why)
         for given in profile.arguments:
             if given.name == sorter and given.args != sorter_args:
                 why = "queueSort must be the same for all profiles"
-                faults.append(invalid(f"profiles[{index}].pluginConfig.args", given.args, why))
-    return faults
+                yield invalid(f"profiles[{index}].pluginConfig.args", given.args, why)
 
 
-def _nulls_for_empty(plugins: PluginSet) -> dict[str, object]:
-    return {"Enabled": plugins.enabled or None, "Disabled": plugins.disabled or None}
-
-
-def _extenders_faults(extenders: tuple[ExtenderConfig, ...]) -> list[str]:
-    faults: list[str] = []
+def _extenders_faults(extenders: tuple[ExtenderConfig, ...]) -> Iterator[str]:
     seen: set[str] = set()
     for index, extender in enumerate(extenders):
         path = f"extenders[{index}]"
         if extender.prioritize_verb and extender.weight <= 0:
-            faults.append(invalid(f"{path}.weight", extender.weight, "must have a positive weight applied to it"))
+            yield invalid(f"{path}.weight", extender.weight, "must have a positive weight applied to it")
         for place, resource in enumerate(extender.managed_resources):
             where = f"{path}.managedResources[{place}].name"
-            faults += _resource_faults(where, resource.name)
+            yield from _resource_faults(where, resource.name)
             if resource.name in seen:
-                faults.append(invalid(where, resource.name, "duplicate extender managed resource name"))
+                yield invalid(where, resource.name, "duplicate extender managed resource name")
             seen.add(resource.name)
     binders = sum(1 for extender in extenders if extender.bind_verb)
     if binders > 1:
         found = f"found {binders} extenders implementing bind"
-        faults.append(invalid("extenders", found, "only one extender can implement bind"))
-    return faults
+        yield invalid("extenders", found, "only one extender can implement bind")
 
 
-def _resource_faults(path: str, name: str) -> list[str]:
-    if faults := label_key_faults(path, name):
-        return faults
-    return [] if _is_extended_resource(name) else [invalid(path, name, "is an invalid extended resource name")]
+def _resource_faults(path: str, name: str) -> Iterator[str]:
+    problems = label_key_faults(path, name)
+    yield from problems
+    if not problems and not _is_extended_resource(name):
+        yield invalid(path, name, "is an invalid extended resource name")
 
 
 def _is_extended_resource(name: str) -> bool:

@@ -64,11 +64,8 @@ class EventHandlers:
             case Node():
                 self.cache.add_node(found)
                 self.queue.on_change(ObjectChange(changes.NODE_ADD, None, found), now_ns)
-            case PodGroup() | CommunityPodGroup():
-                self.cache.groups.put(found)
-                self._tell(found.kind, Action.ADD, (None, found), now_ns)
             case _:
-                self.cache.objects.put(found)
+                self._put(found)
                 self._tell(found.kind, Action.ADD, (None, found), now_ns)
 
     def update(self, old: Any, new: Any, now_ns: int) -> None:
@@ -80,11 +77,8 @@ class EventHandlers:
                 self.cache.add_node(new)
                 for change in changes.of_node(old, new):
                     self.queue.on_change(ObjectChange(change, old, new), now_ns)
-            case PodGroup() | CommunityPodGroup():
-                self.cache.groups.put(new)
-                self._tell(new.kind, Action.UPDATE, (old, new), now_ns)
             case _:
-                self.cache.objects.put(new)
+                self._put(new)
                 self._tell(new.kind, Action.UPDATE, (old, new), now_ns)
 
     def delete(self, found: Any, now_ns: int) -> None:
@@ -120,7 +114,7 @@ class EventHandlers:
             self._delete_pod(old, now_ns)
             self._add_pod(new, now_ns)
         elif old.node_name:
-            self.cache.update_pod(new)
+            self.cache.add_pod(new)
             for change in changes.of_pod(old, new):
                 self.queue.on_change(ObjectChange(change, old, new), now_ns)
         elif new.node_name:
@@ -203,6 +197,12 @@ class EventHandlers:
         return waiting is not None
 
     # Other objects
+
+    def _put(self, found: Any) -> None:
+        if isinstance(found, PodGroup | CommunityPodGroup):
+            self.cache.groups.put(found)
+        else:
+            self.cache.objects.put(found)
 
     def _tell(self, kind: str, action: Action, versions: tuple[Any, Any], now_ns: int) -> None:
         if kind == TAINT_RULE:

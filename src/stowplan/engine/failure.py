@@ -1,7 +1,8 @@
-"""What happens to a pod that found no node, or lost it: back to the queue, with a condition and an event that say why.
+"""What an attempt ends in: a node, a refusal, a failure. A pod that found no node, or lost it, goes back to the queue.
 
-Upstream's words: a refusal is `Unschedulable`, anything else a `SchedulerError`. A pod that was refused up to Permit
-waits for an event that the plugins which refused it await; one that failed later, or for another reason, only waits.
+A condition and an event say why, in upstream's words: a refusal is `Unschedulable`, anything else a `SchedulerError`. A
+pod that was refused up to Permit waits for an event that the plugins which refused it await; one that failed later, or
+for another reason, only waits.
 """
 
 from __future__ import annotations
@@ -10,20 +11,67 @@ from collections.abc import Collection
 
 import msgspec
 
-from stowplan.engine import scheduling_cycle
 from stowplan.engine.background_tasks import BackgroundTasks
 from stowplan.engine.ports import Dropped, Environment, GivenBack, Note
-from stowplan.engine.results import Failed, Refused
 from stowplan.framework.post_filter import PostFiltered
-from stowplan.framework.verdict import Code, Rejection
+from stowplan.framework.verdict import Code, Rejection, Verdict
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import Place, QueuedPod
 from stowplan.queue.queue import SchedulingQueue
 
+NO_NODES = "no nodes available to schedule pods"
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
 MAX_NOTE = 1024
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """A node was found. `total` is None where scores played no part: one feasible node, or a nominated one."""
+
+    pod: Pod
+    node_name: str
+    row: int
+    feasible_count: int
+    total: int | None = None
+
+    def __repr__(self) -> str:
+        return f"Chosen(pod={self.pod.key!r}, node_name={self.node_name!r}, total={self.total})"
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """No node will do. `message` is upstream's sentence; `verdict` has every node's first reason."""
+
+    pod: Pod
+    message: str
+    verdict: Verdict
+
+    @property
+    def node_name(self) -> None:
+        """There is none; asked for by those who only want to know where the pod goes."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"Refused(pod={self.pod.key!r}, message={self.message!r})"
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """The attempt could not be made or finished: no nodes at all, or a plugin that failed."""
+
+    pod: Pod
+    message: str
+    plugin: str = ""
+
+    @property
+    def node_name(self) -> None:
+        """There is none."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"Failed(pod={self.pod.key!r}, message={self.message!r}, plugin={self.plugin!r})"
+
+
+Result = Chosen | Refused | Failed
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -51,7 +99,7 @@ def of_error(message: str) -> Failure:
 
 def of_failed(failed: Failed) -> Failure:
     """Return the failure of an attempt that could not be made; that there are no nodes is no fault of ours."""
-    reason = UNSCHEDULABLE if failed.message == scheduling_cycle.NO_NODES else SCHEDULER_ERROR
+    reason = UNSCHEDULABLE if failed.message == NO_NODES else SCHEDULER_ERROR
     return Failure(failed.message, nominated_node_name="", reason=reason)
 
 

@@ -24,11 +24,10 @@ import numpy as np
 from stowplan.cache.cache import CachedPod
 from stowplan.engine import failure, scheduling_cycle
 from stowplan.engine.binding_cycle import place
-from stowplan.engine.failure import Failure
+from stowplan.engine.failure import Chosen, Failed, Failure
 from stowplan.engine.gang_barrier import GangBarriers
 from stowplan.engine.parts import ActivePolicy, SchedulerState
 from stowplan.engine.ports import Environment, GangTried, Placed
-from stowplan.engine.results import Chosen, Failed
 from stowplan.framework import placing
 from stowplan.framework.gangs import Gang, gang_of
 from stowplan.framework.post_filter import PostFiltered

@@ -41,15 +41,12 @@ class GangBarrier:
         self.objection = ""
         # Whether plugins brought it about, so that the gang may wait for events.
         self._is_refusal = False
-        self._arrived: dict[Point, set[str]] = {point: set() for point in Point}
-        self._opened = {point: asyncio.Event() for point in Point}
-
-    def arrive(self, member: str, point: Point) -> None:
-        self._arrived[point].add(member)
+        self.arrived: dict[Point, set[str]] = {point: set() for point in Point}
+        self.opened = {point: asyncio.Event() for point in Point}
 
     async def wait(self, point: Point) -> Failure | None:
         """Wait for the others; return why to turn back, None to go on."""
-        await self._opened[point].wait()
+        await self.opened[point].wait()
         if not self.objection:
             return None
         # Events are kept for a pod only until all are permitted; later it can but wait a while.
@@ -57,19 +54,13 @@ class GangBarrier:
         return Failure(self.objection, plugins, nominated_node_name="", reason=UNSCHEDULABLE)
 
     def is_complete_at(self, point: Point) -> bool:
-        arrived = self._arrived[point]
+        arrived = self.arrived[point]
         return len(self.members) <= len(arrived) and self.members.keys() <= arrived
-
-    def is_open(self, point: Point) -> bool:
-        return self._opened[point].is_set()
-
-    def open(self, *points: Point) -> None:
-        for point in points:
-            self._opened[point].set()
 
     def turn_back(self, objection: str, *, is_refusal: bool) -> None:
         self.objection, self._is_refusal = objection, is_refusal
-        self.open(*Point)
+        for opened in self.opened.values():
+            opened.set()
 
 
 class GangBarriers:
@@ -107,7 +98,7 @@ class GangBarriers:
         barrier = self._by_pod.get(pod_id(pod))
         if barrier is None:
             return None
-        barrier.arrive(pod_id(pod), point)
+        barrier.arrived[point].add(pod_id(pod))
         self._look_around(barrier)
         return await barrier.wait(point)
 
@@ -149,14 +140,14 @@ class GangBarriers:
     def _look_around(self, barrier: GangBarrier) -> None:
         """Let the barrier go on where it is complete, unless members were deleted meanwhile and too few are left."""
         for point in Point:
-            if barrier.is_open(point) or not barrier.is_complete_at(point):
+            if barrier.opened[point].is_set() or not barrier.is_complete_at(point):
                 continue
             left, needed = self.placed(barrier.gang), barrier.gang.min_member
             if not barrier.has_bound and left < needed:
                 objection = f"{barrier.gang.key}: {left} of {needed} needed members are left"
                 self._turn_back(barrier, objection, is_refusal=True)
             else:
-                barrier.open(point)
+                barrier.opened[point].set()
 
     def _turn_back(self, barrier: GangBarrier, objection: str, *, is_refusal: bool) -> None:
         barrier.turn_back(objection, is_refusal=is_refusal)

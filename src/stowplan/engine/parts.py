@@ -12,7 +12,7 @@ from stowplan.cache.cache import Cache
 from stowplan.engine.background_tasks import ClusterChanges
 from stowplan.engine.extenders import Extenders
 from stowplan.engine.post_filter import Evictions
-from stowplan.engine.scheduling_cycle import Field
+from stowplan.engine.scheduling_cycle import ChoiceInputs
 from stowplan.framework.profile import Profile
 from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.queue.queue import SchedulingQueue
@@ -37,7 +37,7 @@ class ActivePolicy:
     """What decides, replaced between two cycles when the configuration is read again."""
 
     profiles: Mapping[str, Profile]
-    field: Field
+    field: ChoiceInputs
     #: The extenders, if any have a say.
     extenders: Extenders | None = None
     #: The profiles under which pods may belong to gangs.

@@ -136,22 +136,10 @@ class ExtenderSaid(msgspec.Struct, frozen=True):
 Report = Placed | Bound | GivenBack | Dropped | Permitted | GangTried | Evicted | Trouble | ExtenderSaid
 
 
-class Listener(Protocol):
-    """Hears what became of pods; metrics, logs and the decision log are listeners."""
-
-    def __call__(self, report: Report) -> None: ...
-
-
+#: Hears what became of pods; metrics, logs and the decision log are listeners.
+Listener = Callable[[Report], None]
 #: Told an extension point that waits for the cluster, how it ended, for which profile, and the nanoseconds it took.
 PointNote = Callable[[str, str, str, int], None]
-
-
-def _nobody(report: Report) -> None:
-    """Listen to nothing."""
-
-
-def _unnoted(point: str, status: str, profile: str, took_ns: int) -> None:
-    """Note nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,5 +168,5 @@ class Environment:
     writer: Writer
     now_ns: Callable[[], int]
     timeouts: Timeouts = field(default_factory=Timeouts)
-    tell: Listener = _nobody
-    note_point: PointNote = _unnoted
+    tell: Listener = lambda report: None
+    note_point: PointNote = lambda point, status, profile, took_ns: None

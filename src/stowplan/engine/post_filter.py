@@ -15,9 +15,9 @@ from typing import Any, Final
 from stowplan.cache.cache import Cache
 from stowplan.engine.background_tasks import BackgroundTasks
 from stowplan.engine.extenders import Extenders
+from stowplan.engine.failure import Refused
 from stowplan.engine.ports import Environment, Evicted, Note, Trouble
-from stowplan.engine.results import Refused
-from stowplan.engine.scheduling_cycle import Field
+from stowplan.engine.scheduling_cycle import ChoiceInputs
 from stowplan.framework.contract import Preemption
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.plugin_faults import PluginError
@@ -32,7 +32,9 @@ from stowplan.queue.queue import SchedulingQueue
 PLUGIN: Final = "DefaultPreemption"
 
 
-async def find_room(field: Field, extenders: Extenders | None, profile: Profile, refused: Refused) -> PostFiltered:
+async def find_room(
+    field: ChoiceInputs, extenders: Extenders | None, profile: Profile, refused: Refused
+) -> PostFiltered:
     """Return the node on which room can be made for a refused pod, or what is to be said about that."""
     pod = refused.pod
     kept = field.memo.find(profile, pod, field.table.shape_of(pod))

@@ -23,13 +23,12 @@ from stowplan.engine import binding_cycle, failure, scheduling_cycle
 from stowplan.engine.background_tasks import BackgroundTasks, Change, flush_regularly
 from stowplan.engine.binding_cycle import BindingCycle
 from stowplan.engine.event_handlers import EventHandlers, placed_on
-from stowplan.engine.failure import Failure
+from stowplan.engine.failure import Chosen, Failed, Failure, Refused
 from stowplan.engine.gang import GangCycle
 from stowplan.engine.gang_barrier import GangBarriers
 from stowplan.engine.parts import ActivePolicy, SchedulerState
 from stowplan.engine.ports import Dropped, Environment, Note, Placed, Trouble
 from stowplan.engine.post_filter import Evictor, find_room
-from stowplan.engine.results import Chosen, Failed, Refused
 from stowplan.framework import changes
 from stowplan.framework.changes import ObjectChange
 from stowplan.framework.placing import run_permit

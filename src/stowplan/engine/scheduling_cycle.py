@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from stowplan.engine.extenders import Extenders
-from stowplan.engine.results import Chosen, Failed, Refused, Result
+from stowplan.engine.failure import NO_NODES, Chosen, Failed, Refused, Result
 from stowplan.framework.extender import unseen, wants_every_node, with_rejections
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.kept.memo import Kept, Memo
@@ -31,13 +31,12 @@ from stowplan.table.nodes import EmptyNodes, Nodes
 from stowplan.table.shape import PodShape
 from stowplan.table.table import Table
 
-NO_NODES = "no nodes available to schedule pods"
 ALL_NODES = 100
 _AT_LEAST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ChoiceInputs:
     """What a choice is made from: the table as it stands, the answers kept about it, and the rules for a draw."""
 
     table: Table
@@ -69,7 +68,7 @@ class LeftByExtenders(msgspec.Struct, frozen=True):
 
 
 async def choose(
-    field: Field, profile: Profile, pod: Pod, shape: PodShape, extenders: Extenders | None = None
+    field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodShape, extenders: Extenders | None = None
 ) -> Result:
     """Choose a node for `pod`, or say why there is none."""
     # Settles the order for this attempt, and for those that follow until nodes come or go.
@@ -93,7 +92,7 @@ async def choose(
         return Failed(pod, str(error))
 
 
-def choose_at_once(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> Result:
+def choose_at_once(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodShape) -> Result:
     """Choose without extenders: nothing is waited for, so no event loop is needed."""
     choice = choose(field, profile, pod, shape)
     try:
@@ -105,7 +104,7 @@ def choose_at_once(field: Field, profile: Profile, pod: Pod, shape: PodShape) ->
 
 
 async def _choose_among(
-    field: Field, profile: Profile, pod: Pod, found: Found, extenders: Extenders | None
+    field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, extenders: Extenders | None
 ) -> Chosen | Refused:
     table = field.table
     nodes, nominated = table.nodes, table.row_of.get(pod.status.nominated_node_name)
@@ -138,7 +137,7 @@ async def _choose_among(
     return Chosen(pod, nodes[row].metadata.name, row, found.count, int(total[row]))
 
 
-def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> Found:
+def find_feasible(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodShape) -> Found:
     """Run the filters, with and without the pods that are nominated to nodes."""
     kept = field.memo.find(profile, pod, shape)
     filtering = kept.filtering
@@ -155,7 +154,7 @@ def find_feasible(field: Field, profile: Profile, pod: Pod, shape: PodShape) -> 
     return Found(kept, verdict, feasible, int(np.count_nonzero(feasible)), is_kept=False)
 
 
-def _words_with_nominated(field: Field, kept: Kept, pod: Pod) -> Words | None:
+def _words_with_nominated(field: ChoiceInputs, kept: Kept, pod: Pod) -> Words | None:
     """Return the words of rows that must leave room for nominated pods, 0 elsewhere; None if there are no such rows."""
     nodes = Nodes(field.table)
     nominated = {
@@ -172,7 +171,7 @@ def _words_with_nominated(field: Field, kept: Kept, pod: Pod) -> Words | None:
     return words
 
 
-def rank(field: Field, profile: Profile, pod: Pod, found: Found, *, as_empty: bool = False) -> Ranking:
+def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_empty: bool = False) -> Ranking:
     """Score the feasible rows; `as_empty`, as if there were nothing on them."""
     if as_empty:
         ranking = Ranking(profile, field.table, Journal(), EmptyNodes(field.table))
@@ -187,7 +186,7 @@ def rank(field: Field, profile: Profile, pod: Pod, found: Found, *, as_empty: bo
     return ranking
 
 
-def pick(field: Field, total: Scores, found: Found) -> int:
+def pick(field: ChoiceInputs, total: Scores, found: Found) -> int:
     """Return the row with the highest total; the tie rule decides between equals."""
     best = (total == total[total.argmax()]).nonzero()[0]
     if len(best) == 1:
@@ -195,7 +194,7 @@ def pick(field: Field, total: Scores, found: Found) -> int:
     return field.ties.pick(best, lambda: in_order(field, found))
 
 
-def in_order(field: Field, found: Found) -> Rows:
+def in_order(field: ChoiceInputs, found: Found) -> Rows:
     """Return the feasible rows in the order in which they are found."""
     order = field.sampler.order(field.table.order())
     return order[found.feasible[order]]
@@ -205,7 +204,7 @@ def in_order(field: Field, found: Found) -> Rows:
 
 
 async def _narrow(
-    field: Field, profile: Profile, pod: Pod, found: Found, extenders: Extenders
+    field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, extenders: Extenders
 ) -> LeftByExtenders | Refused:
     """Take a sample, and leave what no extender refuses."""
     table = field.table
@@ -227,7 +226,7 @@ async def _narrow(
 
 
 async def _prioritize(
-    field: Field, pod: Pod, left: LeftByExtenders, total: Scores, extenders: Extenders
+    field: ChoiceInputs, pod: Pod, left: LeftByExtenders, total: Scores, extenders: Extenders
 ) -> tuple[Scores, int]:
     """Add what extenders give to a total; return it, and the best row: of equals one that they have scored, if any."""
     table, feasible = field.table, left.found.feasible
@@ -251,7 +250,7 @@ async def _prioritize(
 # for every row; a sample only decides which of the feasible rows count.
 
 
-def sampled(field: Field, found: Found, enough: int) -> Found:
+def sampled(field: ChoiceInputs, found: Found, enough: int) -> Found:
     """Keep only as many feasible rows as are to be found."""
     feasible = field.sampler.sample(field.table.order(), found.feasible, enough)
     if np.array_equal(feasible, found.feasible):
@@ -259,7 +258,7 @@ def sampled(field: Field, found: Found, enough: int) -> Found:
     return Found(found.kept, found.verdict, feasible, int(np.count_nonzero(feasible)), is_kept=False)
 
 
-def _beyond_sample(field: Field, found: Found, enough: int) -> Mask | None:
+def _beyond_sample(field: ChoiceInputs, found: Found, enough: int) -> Mask | None:
     """Return the rows that the next sample does not get to; None if it gets to all."""
     walked = field.sampler.order(field.table.order())
     positions = np.flatnonzero(found.feasible[walked])
@@ -270,7 +269,7 @@ def _beyond_sample(field: Field, found: Found, enough: int) -> Mask | None:
     return beyond
 
 
-def _enough(field: Field, profile: Profile, extenders: Extenders | None) -> int:
+def _enough(field: ChoiceInputs, profile: Profile, extenders: Extenders | None) -> int:
     """Return how many feasible rows are to be found; one is enough if nobody scores."""
     percentage = profile.percentage_of_nodes_to_score
     if percentage is None:
@@ -281,7 +280,7 @@ def _enough(field: Field, profile: Profile, extenders: Extenders | None) -> int:
     return nodes if percentage >= ALL_NODES else nodes_to_find(nodes, percentage)
 
 
-def pass_by_narrowed(field: Field, found: Found) -> None:
+def pass_by_narrowed(field: ChoiceInputs, found: Found) -> None:
     """Let the next search start after the nodes that this one was narrowed to, as upstream does."""
     narrowed = found.kept.filtering.pre.narrowed
     if narrowed is not None and found.kept.filtering.pre.rejection is None:

@@ -7,7 +7,7 @@ bytes, `messages.py` knows their meaning. What several extenders come to togethe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from stowplan.config import types as config
 from stowplan.extender import messages
@@ -35,52 +35,16 @@ def connect(extenders: Iterable[config.ExtenderConfig]) -> tuple[HttpExtender, .
     return tuple(sorted(made, key=lambda extender: extender.is_ignorable))
 
 
-class ExtenderTransport(Protocol):
-    """The way to one extender."""
-
-    async def post(self, verb: str, body: bytes) -> bytes:
-        """Ask, and return the body of a reply that says OK; raise ExtenderError if there is none."""
-
-    async def retire(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-
 class HttpExtender:
     """An extender as the configuration describes it. Close it when the scheduler stops, or uses others."""
 
-    def __init__(self, settings: config.ExtenderConfig, transport: ExtenderTransport) -> None:
+    def __init__(self, settings: config.ExtenderConfig, transport: HttpTransport) -> None:
         self._settings = settings
         self._transport = transport
         self._managed = frozenset(resource.name for resource in settings.managed_resources)
-
-    @property
-    def name(self) -> str:
-        return self._settings.url_prefix
-
-    @property
-    def weight(self) -> int:
-        return self._settings.weight
-
-    @property
-    def is_ignorable(self) -> bool:
-        return self._settings.ignorable
-
-    @property
-    def is_filter(self) -> bool:
-        return bool(self._settings.filter_verb)
-
-    @property
-    def is_prioritizer(self) -> bool:
-        return bool(self._settings.prioritize_verb)
-
-    @property
-    def is_binder(self) -> bool:
-        return bool(self._settings.bind_verb)
-
-    @property
-    def is_preemptor(self) -> bool:
-        return bool(self._settings.preempt_verb)
+        self.name, self.weight, self.is_ignorable = settings.url_prefix, settings.weight, settings.ignorable
+        self.is_filter, self.is_prioritizer = bool(settings.filter_verb), bool(settings.prioritize_verb)
+        self.is_binder, self.is_preemptor = bool(settings.bind_verb), bool(settings.preempt_verb)
 
     def is_interested(self, pod: Pod) -> bool:
         """Say whether the pod asks for a resource that this extender manages; one that manages none hears of all."""

@@ -42,7 +42,7 @@ class HttpTransport:
         self._rested = asyncio.Event()
 
     async def post(self, verb: str, body: bytes) -> bytes:
-        """Ask, and return the body of a reply that says OK."""
+        """Ask, and return the body of a reply that says OK; raise ExtenderError if there is none."""
         url = f"{self._prefix}/{verb}"
         self._under_way += 1
         try:

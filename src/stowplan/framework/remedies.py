@@ -1,7 +1,7 @@
 """What would help a pod that a filter rejected: the words in which plugins say it.
 
 A plugin's `remedies` (see `contract.Plugin`) is given the rows that it rejected and answers with needs.
-`observe/nearest.py` puts the needs of a row together and lets the filters check the claim.
+`observe/opinions.py` puts the needs of a row together and lets the filters check the claim.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     standing by --(lease free, or unchanged for its duration by our own clock)--> leading
     leading --(not renewed within the renew deadline, or somebody else holds it)--> told at once, lease given back, end
 
-`lease_lock.py` reads and writes the lease. Time is the event loop's; the wall clock is only written into the lease.
+`LeaseLock` reads and writes the lease. Time is the event loop's; the wall clock is only written into the lease.
 """
 
 from __future__ import annotations
@@ -12,12 +12,18 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 import msgspec
 
 from stowplan.kube.backoff import Draw
-from stowplan.kube.errors import RequestError
+from stowplan.kube.client import Client
+from stowplan.kube.errors import ApiError, RequestError
+from stowplan.kube.resources import ApiResource
+from stowplan.kube.transport import ApiRequest
+from stowplan.model import decode
+from stowplan.model.kinds import Lease, LeaseSpec
+from stowplan.model.meta import NamespacedMeta
+from stowplan.model.timestamps import format_micro_time, format_time, parse_time
 
 JITTER = 1.2
 
@@ -30,21 +36,6 @@ class Tenure(msgspec.Struct, frozen=True, kw_only=True):
     acquired_at: datetime | None = None
     renewed_at: datetime | None = None
     transitions: int = 0
-
-
-class Lock(Protocol):
-    """The lease; every method raises RequestError if it cannot be read or written."""
-
-    async def get(self) -> Tenure | None:
-        """Read it; None if it does not exist."""
-
-    async def create(self, tenure: Tenure) -> None: ...
-
-    async def update(self, tenure: Tenure) -> None:
-        """Replace what was last read or written, and nothing newer."""
-
-    async def record(self, text: str) -> None:
-        """Tell the user, best effort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +81,7 @@ class Candidate:
 class Elector:
     """Stands for election once: `run` ends when the lead is lost."""
 
-    def __init__(self, lock: Lock, candidate: Candidate, timing: Timing, callbacks: Callbacks) -> None:
+    def __init__(self, lock: LeaseLock, candidate: Candidate, timing: Timing, callbacks: Callbacks) -> None:
         self._lock, self._timing, self._callbacks = lock, timing, callbacks
         self._identity, self._now, self._draw = candidate.identity, candidate.now, candidate.draw
         self._is_leading = False
@@ -240,3 +231,100 @@ class Elector:
                     await self._lock.record(f"{self._identity} stopped leading")
         except (RequestError, TimeoutError):
             return
+
+
+LEASES = ApiResource("Lease", "/apis/coordination.k8s.io/v1", "leases", Lease)
+_CORE_EVENTS = ApiResource("Event", "/api/v1", "events")
+
+
+class LeaseLock:
+    """A lease by namespace and name; `component` is who reports events about it.
+
+    Every method but `record` raises RequestError if the lease cannot be read or written.
+    """
+
+    def __init__(self, client: Client, namespace: str, name: str, component: str, now: Callable[[], datetime]) -> None:
+        self._client, self._component, self._now = client, component, now
+        self._namespace, self._name = namespace, name
+        self._lease: Lease | None = None
+
+    async def get(self) -> Tenure | None:
+        """Read it; None if it does not exist."""
+        try:
+            self._lease = await self._client.get(Lease, LEASES.path_of(self._namespace, self._name))
+        except ApiError as error:
+            if error.is_not_found:
+                return None
+            raise
+        return _tenure_of(self._lease.spec)
+
+    async def create(self, tenure: Tenure) -> None:
+        metadata = NamespacedMeta(name=self._name, namespace=self._namespace)
+        lease = Lease(metadata=metadata, spec=_spec_of(tenure))
+        request = ApiRequest("POST", LEASES.path_in(self._namespace), body=decode.encode(lease))
+        self._lease = await self._client.send_for(Lease, request)
+
+    async def update(self, tenure: Tenure) -> None:
+        """Replace what was last read or written, and nothing newer."""
+        if self._lease is None:
+            raise RuntimeError("a lease is read or created before it is updated")
+        # The resourceVersion that was read makes the server refuse if somebody was faster.
+        lease = msgspec.structs.replace(self._lease, spec=_spec_of(tenure))
+        request = ApiRequest("PUT", LEASES.path_of(self._namespace, self._name), body=decode.encode(lease))
+        self._lease = await self._client.send_for(Lease, request)
+
+    async def record(self, text: str) -> None:
+        """Tell the user, best effort."""
+        if self._lease is None:
+            return
+        metadata = self._lease.metadata
+        moment = self._now()
+        time, nanoseconds = format_time(moment), round(moment.timestamp() * 1_000_000) * 1000
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{self._name}.{nanoseconds:x}", "namespace": self._namespace},
+            "involvedObject": {
+                "apiVersion": self._lease.api_version,
+                "kind": self._lease.kind,
+                "namespace": self._namespace,
+                "name": self._name,
+                "uid": metadata.uid,
+                "resourceVersion": metadata.resource_version,
+            },
+            "reason": "LeaderElection",
+            "message": text,
+            "type": "Normal",
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+            "firstTimestamp": time,
+            "lastTimestamp": time,
+            "count": 1,
+        }
+        try:
+            await self._client.send(
+                ApiRequest("POST", _CORE_EVENTS.path_in(self._namespace), body=msgspec.json.encode(event))
+            )
+        except RequestError:
+            # Nothing depends on the user reading this.
+            return
+
+
+def _tenure_of(spec: LeaseSpec) -> Tenure:
+    return Tenure(
+        holder=spec.holder_identity or "",
+        duration_seconds=spec.lease_duration_seconds or 0,
+        acquired_at=parse_time(spec.acquire_time) if spec.acquire_time else None,
+        renewed_at=parse_time(spec.renew_time) if spec.renew_time else None,
+        transitions=spec.lease_transitions or 0,
+    )
+
+
+def _spec_of(tenure: Tenure) -> LeaseSpec:
+    return LeaseSpec(
+        holder_identity=tenure.holder,
+        lease_duration_seconds=tenure.duration_seconds,
+        acquire_time=format_micro_time(tenure.acquired_at) if tenure.acquired_at else None,
+        renew_time=format_micro_time(tenure.renewed_at) if tenure.renewed_at else None,
+        lease_transitions=tenure.transitions,
+    )

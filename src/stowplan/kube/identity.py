@@ -1,7 +1,7 @@
 """What a client needs to know before it may speak to a server: the address, whom to trust, how to say who is asking.
 
-Certificates and tokens come from files that may be replaced while the process runs. `credentials.py` finds them; a
-plugin that is run for its token is in `kubeconfig.py`, where the library that runs it is.
+Certificates and tokens come from files that may be replaced while the process runs. `credentials.py` finds them,
+and runs a plugin for its token.
 """
 
 from __future__ import annotations

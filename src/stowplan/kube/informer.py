@@ -16,7 +16,7 @@ from contextlib import suppress
 from stowplan.kube import listing
 from stowplan.kube.backoff import Draw, RetryDelays
 from stowplan.kube.client import Client
-from stowplan.kube.errors import ApiError, RequestError, TransportError
+from stowplan.kube.errors import ApiError, ApiStatus, RequestError, TransportError
 from stowplan.kube.listing import BrokenText, Handler, Lines, Listed, ResourceReader, WatchedObjects, WatchEvent
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.transport import ApiRequest, IncomingAnswer
@@ -137,7 +137,7 @@ class Informer:
 
     def _take(self, event: WatchEvent) -> None:
         if event.type == "ERROR":
-            raise ApiError("WATCH", self.resource.path, listing.read_status(bytes(event.object)))
+            raise ApiError("WATCH", self.resource.path, listing.read_as(ApiStatus, bytes(event.object), "status"))
         # The version moves only after the change was told, so what was not told comes again.
         self._version = self._reader.apply(event) or self._version
         self._fruitless = self._breaks = 0
@@ -229,7 +229,7 @@ async def _events(stream: IncomingAnswer) -> AsyncIterator[WatchEvent]:
     lines = Lines()
     async for piece in stream.pieces():
         for line in lines.feed(piece):
-            yield listing.read_event(line)
+            yield listing.read_as(WatchEvent, line, "watch event")
 
 
 async def _resetting(patience: asyncio.Timeout, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,12 +19,13 @@ from stowplan.kube.resources import ApiResource
 from stowplan.kube.transport import ApiRequest
 from stowplan.model.json_values import MalformedObject
 
+T = TypeVar("T")
+
 _PAGE_SIZE = 500
 _SILENCE_SECONDS = 60.0
 
 #: Told (None, new) for an object that appeared, (old, new) for one that changed, (old, None) for one that is gone.
 Handler = Callable[[Any | None, Any | None], None]
-_FAULTS = (msgspec.DecodeError, UnicodeError, RecursionError)
 _SHOWN_BYTES = 120
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -103,7 +104,7 @@ async def in_pages(client: Client, reader: ResourceReader, version: str, *, is_p
 
 
 async def _take_page(reader: ResourceReader, found: Listed, body: bytes) -> str:
-    page = read_page(body)
+    page = read_as(ListPage, body, "list")
     found.version, found.pages = page.metadata.resource_version, found.pages + 1
     for number, item in enumerate(page.items or ()):
         if number % _PAGE_SIZE == _PAGE_SIZE - 1:
@@ -139,7 +140,7 @@ async def from_stream(reader: ResourceReader, events: AsyncIterator[WatchEvent])
                     found.version = bookmark.resource_version
                     return found
             case "ERROR":
-                raise ApiError("WATCH", reader.resource.path, read_status(data))
+                raise ApiError("WATCH", reader.resource.path, read_as(ApiStatus, data, "status"))
             case _:
                 raise BrokenText(f"no watch event of a known type but {event.type!r}")
     raise BrokenText("the streamed list ended before its last bookmark")
@@ -159,26 +160,22 @@ class WatchedObjects:
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
-        self._objects: dict[str, Any] = {}
-
-    @property
-    def objects(self) -> Mapping[str, Any]:
-        """What was last seen, by key."""
-        return self._objects
+        #: Read by others, changed here.
+        self.objects: dict[str, Any] = {}
 
     def put(self, new: Any) -> None:
         """Take in an object that was added or changed; the same version again is nothing new."""
         key = key_of(new.metadata)
-        old = self._objects.get(key)
+        old = self.objects.get(key)
         version = new.metadata.resource_version
         if old is not None and version and old.metadata.resource_version == version:
             return
-        self._objects[key] = new
+        self.objects[key] = new
         self._handler(old, new)
 
     def remove(self, gone: Any) -> None:
         """Drop an object; nothing happens if it is not known."""
-        old = self._objects.pop(key_of(gone.metadata), None)
+        old = self.objects.pop(key_of(gone.metadata), None)
         if old is not None:
             self._handler(old, None)
 
@@ -186,8 +183,8 @@ class WatchedObjects:
         """Take over a whole list: what is new or changed first, then what is not there any more."""
         for new in found.values():
             self.put(new)
-        for key in [key for key in self._objects if key not in found]:
-            self._handler(self._objects.pop(key), None)
+        for key in [key for key in self.objects if key not in found]:
+            self._handler(self.objects.pop(key), None)
 
 
 class BrokenText(Exception):  # noqa: N818 - it reads as what it is: "except BrokenText"
@@ -242,33 +239,14 @@ class Lines:
         return [line for line in lines if line.strip()]
 
 
-def read_event(line: bytes) -> WatchEvent:
+def read_as(kind: type[T], data: bytes, what: str) -> T:
+    """Read what the server sent; raise BrokenText that names `what` it should have been."""
     try:
-        return msgspec.json.decode(line, type=WatchEvent)
-    except _FAULTS as fault:
-        raise BrokenText(f"no watch event but {_shown(line)} ({fault})") from None
-
-
-def read_page(body: bytes) -> ListPage:
-    try:
-        return msgspec.json.decode(body, type=ListPage)
-    except _FAULTS as fault:
-        raise BrokenText(f"no list but {_shown(body)} ({fault})") from None
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
+        shown = data[:_SHOWN_BYTES].decode(errors="replace")
+        raise BrokenText(f"no {what} but {shown!r} ({fault})") from None
 
 
 def read_outline(data: bytes) -> Metadata:
-    try:
-        return msgspec.json.decode(data, type=Outline).metadata
-    except _FAULTS as fault:
-        raise BrokenText(f"no object but {_shown(data)} ({fault})") from None
-
-
-def read_status(data: bytes) -> ApiStatus:
-    try:
-        return msgspec.json.decode(data, type=ApiStatus)
-    except _FAULTS as fault:
-        raise BrokenText(f"no status but {_shown(data)} ({fault})") from None
-
-
-def _shown(data: bytes) -> str:
-    return repr(data[:_SHOWN_BYTES].decode(errors="replace"))
+    return read_as(Outline, data, "object").metadata

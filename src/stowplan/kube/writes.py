@@ -1,4 +1,5 @@
-"""What the scheduler changes in a cluster: bindings, the status of pods, and the end of victims.
+"""What the scheduler changes in a cluster: bindings, the status of pods, the end of victims; and for plugins, volumes
+and claims.
 
 A pod is bound exactly once: a binding whose answer was lost is looked up before anybody decides what became of it.
 
@@ -8,24 +9,22 @@ A pod is bound exactly once: a binding whose answer was lost is looked up before
     conflict                                          the same look: it may be our own binding that landed
     anything else (quota, webhook, missing node)      raised with the server's message
 
-`object_writes.py` writes whatever is no pod, `events.py` tells the user. Every write is refused once somebody else
-leads.
+`events.py` tells the user. Every write is refused once somebody else leads.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from stowplan.kube.backoff import Draw, RetryDelays, WriteRetries
-from stowplan.kube.client import STRATEGIC_MERGE_PATCH, Client
+from stowplan.kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 from stowplan.kube.errors import UNSUPPORTED_MEDIA_TYPE, ApiError, RequestError, TransportError
-from stowplan.kube.object_writes import ObjectWrites
-from stowplan.kube.resources import PODS
+from stowplan.kube.resources import PODS, RESOURCES, ApiResource
 from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
 from stowplan.model.kinds import Binding
@@ -80,8 +79,6 @@ class Writes:
         self._client, self._now, self._draw, self._may_write = client, now, draw, may_write
         #: Turned off by a server that reads nothing but JSON.
         self._is_binary = client.writes_binary
-        #: For what is no pod.
-        self.objects = ObjectWrites(client, draw, self._check)
 
     async def bind(self, binding: Binding) -> None:
         """Return once the pod is bound to the node; raise if it is not, or if nobody can tell."""
@@ -166,13 +163,9 @@ class Writes:
 
     async def evict(self, victim: Pod, condition: Condition) -> None:
         """Say on the victim why it has to go, then delete it; one that is gone already is what was wanted."""
-        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        if victim.uid:
-            options["preconditions"] = {"uid": victim.uid}
         try:
             await self.update_status(victim, condition, None)
-            path = PODS.path_of(victim.namespace, victim.name)
-            await self._persist(victim, ApiRequest("DELETE", path, body=msgspec.json.encode(options)))
+            await self._persist(victim, _deletion(PODS, victim))
         except PodGoneError:
             return
         except ApiError as error:
@@ -261,3 +254,62 @@ def _message(*fields: tuple[int, bytes | str]) -> bytes:
 
 
 _BINDING_TYPE: Final = _message((_TYPE_VERSION, "v1"), (_TYPE_KIND, "Binding"))
+
+
+class ObjectWrites:
+    """Write access to objects of the kinds in `resources`, but pods. `check` raises if we may not write any more.
+
+    A patch names the version that it was made for: it lands on that one or not at all, however often it is sent.
+    """
+
+    def __init__(self, client: Client, draw: Draw, check: Callable[[], None]) -> None:
+        self._client, self._draw, self._check = client, draw, check
+
+    async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
+        """Merge a patch into an object that is still the version we know; return the new version."""
+        resource, meta = RESOURCES[found.kind], found.metadata
+        path = resource.path_of(meta.namespace, meta.name) + (f"/{subresource}" if subresource else "")
+        known = {"resourceVersion": meta.resource_version, "uid": meta.uid}
+        named = {name: value for name, value in known.items() if value}
+        body = msgspec.json.encode({**patch, "metadata": {**patch.get("metadata", {}), **named}})
+        return resource.decode(await self._persist(ApiRequest("PATCH", path, body=body, content_type=MERGE_PATCH)))
+
+    async def create(self, found: Any) -> Any:
+        """Create an object. Sent once: if the answer is lost, nobody can tell the object from another's."""
+        resource = RESOURCES[found.kind]
+        namespace = found.metadata.namespace
+        path = resource.path_in(namespace) if namespace else resource.path
+        return resource.decode(
+            await self._client.send(ApiRequest("POST", path, body=decode.encode(found)), self._check)
+        )
+
+    async def delete(self, found: Any) -> None:
+        """Delete an object; one that is gone, or whose name another has now, is what was wanted."""
+        try:
+            await self._persist(_deletion(RESOURCES[found.kind], found))
+        except ApiError as error:
+            if not (error.is_not_found or error.is_conflict):
+                raise
+
+    async def _persist(self, request: ApiRequest) -> bytes:
+        """Send a request that may be sent twice, and do so on faults that may pass; a conflict does not."""
+        tries = WriteRetries(self._draw)
+        while True:
+            try:
+                return await self._client.send(request, self._check)
+            except RequestError as error:
+                if isinstance(error, ApiError) and error.is_conflict:
+                    raise
+                pause = tries.pause_after(error, asyncio.get_running_loop().time())
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+
+
+def _deletion(resource: ApiResource, found: Any) -> ApiRequest:
+    """Ask for the end of this very object, not of another that has its name by now."""
+    meta = found.metadata
+    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if meta.uid:
+        options["preconditions"] = {"uid": meta.uid}
+    return ApiRequest("DELETE", resource.path_of(meta.namespace, meta.name), body=msgspec.json.encode(options))

@@ -13,7 +13,7 @@ import msgspec
 
 from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.registry.api import Api
-from stowplan.engine.scheduling_cycle import NO_NODES
+from stowplan.engine.failure import NO_NODES
 
 Object = dict[str, Any]
 

@@ -1,7 +1,7 @@
 """Why a pod goes where it goes, or nowhere: a read that asks everybody about everything and changes nothing.
 
 The scheduler's own answer (`engine.scheduling_cycle`, with upstream's short circuit) comes from kept answers of its
-own that are thrown away; `opinions` asks the filters without the short circuit, `nearest` finds what would have helped.
+own that are thrown away; `opinions` asks the filters without the short circuit, and finds what would have helped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.engine.scheduling_cycle import NO_NODES, Field, Found, find_feasible, in_order, rank
+from stowplan.engine.failure import NO_NODES
+from stowplan.engine.scheduling_cycle import ChoiceInputs, Found, find_feasible, in_order, rank
 from stowplan.extender.client import MAX_EXTENDER_PRIORITY
 from stowplan.framework.contract import MAX_SCORE
 from stowplan.framework.extender import with_rejections
@@ -26,13 +27,12 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.observe.explanation import Explanation, NodeReport, PluginScore, ReasonCount
 from stowplan.observe.extender_reports import ExtenderReport, ExtenderReports
-from stowplan.observe.nearest import nearest
-from stowplan.observe.opinions import Opinions, panel
+from stowplan.observe.opinions import Opinions, nearest, panel
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.shape import PodShape
 
 
-def feasible_nodes(field: Field, profile: Profile, pod: Pod) -> dict[str, Node]:
+def feasible_nodes(field: ChoiceInputs, profile: Profile, pod: Pod) -> dict[str, Node]:
     """Return the nodes that plugins let through, which extenders are to be asked about."""
     if not len(field.table):
         return {}
@@ -45,7 +45,7 @@ def feasible_nodes(field: Field, profile: Profile, pod: Pod) -> dict[str, Node]:
     return {nodes[row].name: nodes[row] for row in in_order(field, found).tolist()}
 
 
-def explain(field: Field, profile: Profile, pod: Pod, heard: ExtenderReports | None = None) -> Explanation:
+def explain(field: ChoiceInputs, profile: Profile, pod: Pod, heard: ExtenderReports | None = None) -> Explanation:
     """Say what every plugin thinks of every node for `pod`; `heard` is what extenders said of the feasible ones."""
     field = replace(field, memo=Memo(field.table, is_on=False))
     outcome = _outcome(field, profile, pod, heard)
@@ -160,7 +160,7 @@ class NodeReports(Mapping[str, NodeReport]):
         return scores
 
 
-def _outcome(field: Field, profile: Profile, pod: Pod, heard: ExtenderReports | None) -> AttemptResult:
+def _outcome(field: ChoiceInputs, profile: Profile, pod: Pod, heard: ExtenderReports | None) -> AttemptResult:
     nobody: Mask = np.zeros(len(field.table), dtype=bool)
     if not len(field.table):
         return AttemptResult(NO_NODES, None, nobody, heard=heard, is_failed=True)
@@ -177,7 +177,7 @@ def _outcome(field: Field, profile: Profile, pod: Pod, heard: ExtenderReports | 
         return AttemptResult(str(error), None, nobody, heard=heard, is_failed=True)
 
 
-def _extended(field: Field, profile: Profile, pod: Pod, found: Found, heard: ExtenderReports) -> AttemptResult:
+def _extended(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, heard: ExtenderReports) -> AttemptResult:
     """Return the outcome with what extenders said."""
     table, narrowed = field.table, heard.narrowed
     verdict = found.verdict or found.kept.filtering.verdict()
@@ -204,7 +204,7 @@ def _is_up_to_others(outcome: AttemptResult) -> bool:
     return outcome.is_failed or (outcome.let_through > 0 and not outcome.feasible.any())
 
 
-def _unasked(field: Field, outcome: AttemptResult) -> tuple[str, ...]:
+def _unasked(field: ChoiceInputs, outcome: AttemptResult) -> tuple[str, ...]:
     """Say if nodes have become feasible since extenders were asked: they are left out."""
     if outcome.heard is None or outcome.fitting is None:
         return ()
@@ -220,7 +220,7 @@ def _best_first(outcome: AttemptResult) -> Rows:
     return rows[np.argsort(-outcome.total[rows], kind="stable")]
 
 
-def _winners(field: Field, pod: Pod, outcome: AttemptResult, order: Rows) -> tuple[Rows, int | None]:
+def _winners(field: ChoiceInputs, pod: Pod, outcome: AttemptResult, order: Rows) -> tuple[Rows, int | None]:
     """Return the rows of which one is chosen, and the first of the others; a node nominated for the pod comes first."""
     if outcome.total is None or not order.size:
         return order[:0], None

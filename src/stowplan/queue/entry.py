@@ -182,7 +182,8 @@ class InFlightPods:
     def __init__(self) -> None:
         #: By the ids of the pods; read by others, changed here.
         self.flights: dict[str, Flight] = {}
-        self._events: deque[ObjectChange] = deque()
+        #: What happened since the first of them was taken, oldest first; read by others, changed here.
+        self.events: deque[ObjectChange] = deque()
         # How many events have been recorded, and how many of them forgotten.
         self._recorded = 0
         self._forgotten = 0
@@ -192,19 +193,6 @@ class InFlightPods:
 
     def __iter__(self) -> Iterator[Flight]:
         return iter(self.flights.values())
-
-    @property
-    def event_count(self) -> int:
-        """How many events are remembered."""
-        return len(self._events)
-
-    @property
-    def events(self) -> Iterator[ObjectChange]:
-        """The events that are remembered, oldest first."""
-        return iter(self._events)
-
-    def get(self, pod_id: str) -> Flight | None:
-        return self.flights.get(pod_id)
 
     def start(self, entry: QueuedPod, now_ns: int) -> None:
         """Note that a pod is being tried, from now on."""
@@ -217,13 +205,13 @@ class InFlightPods:
     def record(self, events: Iterable[ObjectChange]) -> None:
         """Remember what happened, if anybody is under way who may want to know."""
         if self.flights:
-            before = len(self._events)
-            self._events.extend(events)
-            self._recorded += len(self._events) - before
+            before = len(self.events)
+            self.events.extend(events)
+            self._recorded += len(self.events) - before
 
     def since(self, flight: Flight) -> Iterator[ObjectChange]:
         """Go through what happened since a pod was taken."""
-        return islice(self._events, flight.start - self._forgotten, None)
+        return islice(self.events, flight.start - self._forgotten, None)
 
     def finish(self, flight: Flight) -> None:
         """Note that a pod is no longer being tried, and forget what only it wanted to know."""
@@ -232,5 +220,5 @@ class InFlightPods:
         oldest = next(iter(self.flights.values()), None)
         keep_from = self._recorded if oldest is None else oldest.start
         while self._forgotten < keep_from:
-            self._events.popleft()
+            self.events.popleft()
             self._forgotten += 1

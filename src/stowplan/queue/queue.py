@@ -24,11 +24,10 @@ import msgspec
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, ObjectChange
 from stowplan.model.pod import Pod, pod_id
-from stowplan.queue.backoff import SECOND, QueueLimits
 from stowplan.queue.entry import BACKING_OFF, POOLED, InFlightPods, Place, QueuedPod
 from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, QueueingStrategy
 from stowplan.queue.nominations import Nominations
-from stowplan.queue.places import Places, QueueRules, note_ready
+from stowplan.queue.places import SECOND, Places, QueueLimits, QueueRules, note_ready
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
@@ -102,7 +101,7 @@ class SchedulingQueue:
     def update(self, old: Pod, new: Pod, now_ns: int) -> None:
         """Take in a new version of a pod; where it is refused, the change may bring it back."""
         events = [ObjectChange(change, old, new) for change in changes.of_pod(old, new)]
-        flight = self.in_flight.get(pod_id(new))
+        flight = self.in_flight.flights.get(pod_id(new))
         if flight is not None:
             flight.update, flight.is_gone = new, False
             self.in_flight.record(events)
@@ -123,7 +122,7 @@ class SchedulingQueue:
 
         A mere change of its status is our own doing and helps nobody. Nothing happens if the pod is not being tried.
         """
-        flight = self.in_flight.get(pod_id(new))
+        flight = self.in_flight.flights.get(pod_id(new))
         if flight is not None:
             flight.update = new
             found = changes.of_pod(old, new)
@@ -134,7 +133,7 @@ class SchedulingQueue:
     def delete(self, pod: Pod) -> None:
         """Drop a pod, wherever it is; one that is being tried will not come back."""
         self.nominations.remove(pod)
-        flight = self.in_flight.get(pod_id(pod))
+        flight = self.in_flight.flights.get(pod_id(pod))
         if flight is not None:
             flight.is_gone = True
         entry = self.places.get(pod)
@@ -197,7 +196,7 @@ class SchedulingQueue:
 
     def _land(self, entry: QueuedPod) -> list[ObjectChange] | None:
         """End a pod's flight; return what happened meanwhile, None if it is gone or came back by another way."""
-        flight = self.in_flight.get(entry.id)
+        flight = self.in_flight.flights.get(entry.id)
         if self.places.get(entry.pod) is not None or (flight is not None and flight.entry is not entry):
             return None
         if flight is None:
@@ -234,7 +233,7 @@ class SchedulingQueue:
         for pod in pods:
             entry = self.places.get(pod)
             if entry is None:
-                if self.in_flight.get(pod_id(pod)) is not None:
+                if self.in_flight.flights.get(pod_id(pod)) is not None:
                     self.in_flight.record([ObjectChange(changes.FORCE_ACTIVATE, None, pod)])
             elif entry.place is not Place.ACTIVE:
                 enter = self.places.leave_backoff if entry.place in BACKING_OFF else self.places.to_active

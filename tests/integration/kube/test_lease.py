@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from stowplan.kube.client import Client, ClientSettings
-from stowplan.kube.election import Callbacks, Candidate, Elector, Timing
+from stowplan.kube.election import Callbacks, Candidate, Elector, LeaseLock, Timing
 from stowplan.kube.errors import ApiError
-from stowplan.kube.lease_lock import LeaseLock
 from tests.integration.kube import hurry
 from tests.integration.kube.fake_api import FakeApi, serving
 

@@ -11,8 +11,7 @@ from aiohttp import web
 
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.errors import ApiError
-from stowplan.kube.object_writes import ObjectWrites
-from stowplan.kube.writes import NotLeadingError
+from stowplan.kube.writes import NotLeadingError, ObjectWrites
 from stowplan.model import decode
 from stowplan.model.meta import NamespacedMeta
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim

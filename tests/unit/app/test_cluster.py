@@ -17,14 +17,14 @@ import stowplan
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.app.configuration import read_configuration
 from stowplan.app.objects import read_yaml
-from stowplan.cache.validate import validate
 from stowplan.config import feature_gates
 from stowplan.config.errors import ConfigError
-from stowplan.engine.results import Chosen, Failed, Refused
+from stowplan.engine.failure import Chosen, Failed, Refused
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod, PodResourceClaim
+from stowplan.observe.dump import validate_cache
 from stowplan.table import columns as columns_module
 from stowplan.testing import make_node, make_pod
 
@@ -404,7 +404,7 @@ def test_a_pod_that_only_asks_for_resources_adds_nothing_to_the_table() -> None:
     assert isinstance(cluster.schedule(make_pod("strange").requests(strange, cpu="1").build()), Refused)
     assert cluster.cache.table.resources.index_of == known
     assert isinstance(cluster.schedule(make_pod("usual").requests({"example.com/gpu": 1}).build()), Chosen)
-    validate(cluster.cache)
+    validate_cache(cluster.cache)
 
 
 def test_what_a_placed_pod_takes_counts_though_no_node_had_it_then() -> None:
@@ -419,7 +419,7 @@ def test_what_a_placed_pod_takes_counts_though_no_node_had_it_then() -> None:
     assert isinstance(cluster.schedule(asking), Chosen)
     row = cluster.cache.table.resources.find("example.com/new")
     assert cluster.cache.table.resources.requested[row].tolist() == [2]
-    validate(cluster.cache)
+    validate_cache(cluster.cache)
 
 
 def test_requests_that_add_up_to_more_than_there_are_numbers_for_fail_no_other_pod() -> None:

@@ -13,7 +13,7 @@ from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Re
 from stowplan.config.feature_gates import parse
 from stowplan.config.types import Configuration
 from stowplan.model.pod import Pod
-from stowplan.queue.backoff import QueueLimits
+from stowplan.queue.places import QueueLimits
 from stowplan.testing import make_node, make_pod
 from tests.known_plugins import default_configuration
 from tests.limits import LIMIT_SECONDS

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.cache.cache import Cache, CacheError
-from stowplan.cache.validate import validate
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import ResourceRequirements
+from stowplan.observe.dump import validate_cache
 from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node, make_pod
 
@@ -24,7 +24,7 @@ def cache_of(*names: str) -> Cache:
 
 
 def millicores(cache: Cache) -> dict[str, int]:
-    validate(cache)
+    validate_cache(cache)
     requested = Nodes(cache.table).requested[0].tolist()
     return dict(zip(cache.table.names(), requested, strict=True))
 
@@ -66,7 +66,7 @@ def test_a_bound_pod_comes_changes_and_goes() -> None:
     cache = cache_of("a")
     cache.add_pod(WEB.on("a").build())
     assert state(cache, WEB.build()) == ("a", False)
-    cache.update_pod(WEB.requests(cpu="3").on("a").build())
+    cache.add_pod(WEB.requests(cpu="3").on("a").build())
     assert millicores(cache) == {"a": 3000}
     cache.remove_pod(WEB.build())
     assert millicores(cache) == {"a": 0}
@@ -80,7 +80,7 @@ def test_a_resize_under_way_holds_the_larger_amount() -> None:
     from stowplan.model.pod import ContainerStatus, PodStatus
 
     status = PodStatus(container_statuses=(ContainerStatus(name="main", resources=resources),))
-    cache.update_pod(replace(pod, status=status))
+    cache.add_pod(replace(pod, status=status))
     assert millicores(cache) == {"a": 5000}
 
 

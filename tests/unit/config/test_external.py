@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.config.external import to_external, to_yaml
+from stowplan.config.load import to_external, to_yaml
 from tests.known_plugins import default_configuration, from_mapping, load
 from tests.unit.config.writing import document, with_args, with_plugins
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stowplan.config import schema
 from stowplan.config.errors import ConfigError
-from stowplan.config.external import to_external
+from stowplan.config.load import to_external
 from stowplan.config.types import Configuration
 from tests.known_plugins import KNOWN, default_configuration, from_mapping, load
 from tests.unit.config.writing import HEADER, document
@@ -32,9 +32,9 @@ def values_of(kind: schema.FieldType) -> st.SearchStrategy[Any]:
             return st.fixed_dictionaries({}, optional={name: values_of(each) for name, each in kind.fields.items()})
         case schema.Items():
             return st.lists(values_of(kind.of), max_size=2)
-        case schema.Boolean():
+        case schema.Scalar("truth"):
             return st.booleans()
-        case schema.Whole() | schema.Real():
+        case schema.Scalar("whole" | "real"):
             return NUMBERS
         case schema.TextMap():
             return st.dictionaries(TEXTS, TEXTS, max_size=2)

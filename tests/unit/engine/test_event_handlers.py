@@ -310,7 +310,7 @@ def test_what_changes_about_a_pod_that_permit_holds_is_kept_for_its_way_back() -
     announced = make_pod("p").label("a", "b").nominated_to("n").build()
     desk.update(relabelled, announced)
     assert flight.update is announced
-    assert desk.queue.in_flight.event_count == 1
+    assert len(desk.queue.in_flight.events) == 1
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.engine import scheduling_cycle
 from stowplan.engine.extenders import Extenders
+from stowplan.engine.failure import Chosen, Failed, Refused, Result
 from stowplan.engine.ports import ExtenderSaid
-from stowplan.engine.results import Chosen, Failed, Refused, Result
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.contract import Filter, Normalize, Preemption, Reject, Score, reject
 from stowplan.framework.extender import Filtered, NodesByName

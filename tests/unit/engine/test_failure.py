@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from stowplan.engine import failure
-from stowplan.engine.failure import Failure
+from stowplan.engine.failure import Failed, Failure, Refused
 from stowplan.engine.ports import Dropped, GivenBack
-from stowplan.engine.results import Failed, Refused
 from stowplan.framework.contract import Nominated
 from stowplan.framework.post_filter import PostFiltered
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary

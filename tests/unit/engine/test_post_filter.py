@@ -8,8 +8,8 @@ import pytest
 
 from stowplan.app.cluster import Cluster
 from stowplan.engine import scheduling_cycle
+from stowplan.engine.failure import Refused
 from stowplan.engine.post_filter import find_room
-from stowplan.engine.results import Refused
 from stowplan.framework.contract import Preemption
 from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.pod import Pod

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.engine.results import Chosen, Failed, Refused, Result
-from stowplan.engine.scheduling_cycle import NO_NODES, RandomTie, Sampler, UpstreamOrder, nodes_to_find
+from stowplan.engine.failure import NO_NODES, Chosen, Failed, Refused, Result
+from stowplan.engine.scheduling_cycle import RandomTie, Sampler, UpstreamOrder, nodes_to_find
 from stowplan.framework.contract import Filter, Reject, Score, reject
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.node import Node

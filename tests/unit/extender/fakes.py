@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from stowplan.extender.transport import HttpTransport
 from stowplan.framework.contract import Preemption
 from stowplan.framework.extender import Filtered, NodesByName, PodsOn
 from stowplan.framework.handle import ExtenderError
@@ -22,7 +23,7 @@ def nodes(*names: str) -> dict[str, Node]:
     return {name: make_node(name).build() for name in names}
 
 
-class FakeTransport:
+class FakeTransport(HttpTransport):
     """Replies with one body, and keeps what it was asked."""
 
     def __init__(self, reply: str) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from stowplan.cache.cache import Cache
 from stowplan.engine import scheduling_cycle
-from stowplan.engine.results import Result
-from stowplan.engine.scheduling_cycle import Field, Sampler, UpstreamOrder
+from stowplan.engine.failure import Result
+from stowplan.engine.scheduling_cycle import ChoiceInputs, Sampler, UpstreamOrder
 from stowplan.framework.contract import Filter, FilterNode, Plugin, PreFilter, PreScore, Score, ScoreNode
 from stowplan.framework.kept.memo import Memo
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
@@ -61,7 +61,7 @@ class Stand:
         self.profile = profile_of(*plugins, **fields)
         table = self.cache.table
         memo = Memo(table, is_on=keep_answers)
-        self.field = Field(table, memo, Nominations(), UpstreamOrder(), Sampler())
+        self.field = ChoiceInputs(table, memo, Nominations(), UpstreamOrder(), Sampler())
 
     def choose(self, pod: Pod) -> Result:
         return scheduling_cycle.choose_at_once(self.field, self.profile, pod, self.cache.table.shape_of(pod))

@@ -9,8 +9,8 @@ import pytest
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.app.configuration import read_configuration
+from stowplan.engine.failure import Failed
 from stowplan.engine.ports import Report, Trouble
-from stowplan.engine.results import Failed
 from stowplan.framework import plugin_faults
 from stowplan.framework.registry import RegistryError
 from stowplan.simulate import Notebook

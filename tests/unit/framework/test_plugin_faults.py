@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from stowplan.engine.results import Chosen, Failed
+from stowplan.engine.failure import Chosen, Failed
 from stowplan.framework.contract import (
     Filter,
     FilterNode,

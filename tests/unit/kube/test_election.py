@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.kube.election import Callbacks, Candidate, Elector, Tenure, Timing
+from stowplan.kube.election import Callbacks, Candidate, Elector, LeaseLock, Tenure, Timing
 from stowplan.kube.errors import ApiError, ApiStatus, RequestError, TransportError
 from stowplan.simulate import virtual_time
 
@@ -40,7 +40,7 @@ class Server:
         self.events: list[str] = []
 
 
-class FakeLock:
+class FakeLock(LeaseLock):
     """One candidate's way to the lease; `fault` is raised by every request, `delay` is how long one takes."""
 
     def __init__(self, server: Server) -> None:

@@ -38,18 +38,20 @@ def test_lines_are_the_same_wherever_they_are_cut() -> None:
 
 
 def test_an_event_keeps_its_object_unread() -> None:
-    event = listing.read_event(b'{"type":"ADDED","object":{"kind":7},"other":1}')
+    event = listing.read_as(listing.WatchEvent, b'{"type":"ADDED","object":{"kind":7},"other":1}', "watch event")
     assert (event.type, bytes(event.object)) == ("ADDED", b'{"kind":7}')
 
 
 def test_a_page_says_where_the_next_begins() -> None:
-    page = listing.read_page(b'{"metadata":{"resourceVersion":"9","continue":"tok"},"items":[{"a":1},{"b":2}]}')
+    page = listing.read_as(
+        listing.ListPage, b'{"metadata":{"resourceVersion":"9","continue":"tok"},"items":[{"a":1},{"b":2}]}', "list"
+    )
     assert (page.metadata.resource_version, page.metadata.next_page) == ("9", "tok")
     assert [bytes(item) for item in page.items or ()] == [b'{"a":1}', b'{"b":2}']
 
 
 def test_a_list_of_nothing_may_be_null() -> None:
-    assert listing.read_page(b'{"metadata":{"resourceVersion":"9"},"items":null}').items is None
+    assert listing.read_as(listing.ListPage, b'{"metadata":{"resourceVersion":"9"},"items":null}', "list").items is None
 
 
 @pytest.mark.parametrize(
@@ -63,13 +65,13 @@ def test_a_list_of_nothing_may_be_null() -> None:
 )
 def test_what_is_no_event_is_shown(text: bytes, message: str) -> None:
     with pytest.raises(BrokenText) as caught:
-        listing.read_event(text)
+        listing.read_as(listing.WatchEvent, text, "watch event")
     assert str(caught.value).startswith(message)
 
 
 def test_long_garbage_is_not_shown_whole() -> None:
     with pytest.raises(BrokenText) as caught:
-        listing.read_page(b"x" * 100_000)
+        listing.read_as(listing.ListPage, b"x" * 100_000, "list")
     assert len(str(caught.value)) < 250
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from stowplan.app.cluster import Cluster
-from stowplan.engine.results import Chosen, Failed, Refused
+from stowplan.engine.failure import Chosen, Failed, Refused
 from stowplan.framework.contract import Filter, PreFilter, refuse
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection

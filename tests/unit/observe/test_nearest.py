@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stowplan.app.cluster import Cluster
-from stowplan.engine.results import Chosen
+from stowplan.engine.failure import Chosen
 from stowplan.framework.contract import FilterNode
 from stowplan.framework.remedies import Need, RejectedRows, Remedy
 from stowplan.model.pod import Pod

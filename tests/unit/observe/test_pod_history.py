@@ -4,12 +4,12 @@ import pytest
 
 from stowplan.framework.changes import ANYTHING, NODE, POD, Action
 from stowplan.framework.contract import Awaited
-from stowplan.observe.pod_history import SECOND_NS, PodHistory, render_history, span
-from stowplan.observe.queue_state import Waiting, spell
+from stowplan.observe.queue_state import PodHistory, Waiting, render_history, span, spell
 from stowplan.observe.timeline import Try
+from stowplan.queue.places import SECOND
 
 #: 2026-01-01 12:00:00 UTC
-NOON_NS = 1_767_268_800 * SECOND_NS
+NOON_NS = 1_767_268_800 * SECOND
 
 
 @pytest.mark.parametrize(
@@ -60,14 +60,14 @@ def test_a_story_says_where_a_pod_waits_and_what_became_of_its_attempts() -> Non
         message="no room",
         nominated_node="",
         next_try="when something it waits for happens",
-        next_try_at_ns=NOON_NS + 300 * SECOND_NS,
+        next_try_at_ns=NOON_NS + 300 * SECOND,
         woken_by={"Fit": ("Node: added",)},
     )
     tries = (
-        Try("refused", NOON_NS - 5 * SECOND_NS, NOON_NS - 5 * SECOND_NS + 2_000_000, "no room", ("Fit",), "n7"),
-        Try("error", NOON_NS - SECOND_NS, NOON_NS, "it broke"),
+        Try("refused", NOON_NS - 5 * SECOND, NOON_NS - 5 * SECOND + 2_000_000, "no room", ("Fit",), "n7"),
+        Try("error", NOON_NS - SECOND, NOON_NS, "it broke"),
     )
-    assert render_history(PodHistory("", waiting, tries, NOON_NS + 60 * SECOND_NS), 100).splitlines() == [
+    assert render_history(PodHistory("", waiting, tries, NOON_NS + 60 * SECOND), 100).splitlines() == [
         "In the queue",
         "  place     unschedulable since 12:00:00, 1 min 0 s ago, after 2 attempts; rejected by Fit",
         "  next try  when something it waits for happens, at the latest at 12:05:00, in 4 min 0 s",

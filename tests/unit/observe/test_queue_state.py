@@ -1,10 +1,10 @@
 """Who waits in the queue, why, and when each is tried again."""
 
 from stowplan.framework.waiting_pods import WaitingPod, WaitingPods
+from stowplan.observe.dump import validate_queue
 from stowplan.observe.queue_state import QueueView, Waiting, counts
 from stowplan.observe.timeline import Timeline
-from stowplan.queue.backoff import QueueLimits
-from stowplan.queue.validate import validate
+from stowplan.queue.places import QueueLimits
 from tests.unit.queue.waiting_room import AWAITED, WaitingRoom, ns, pod
 
 LIMITS = QueueLimits(initial_backoff_seconds=2, max_unschedulable_seconds=60)
@@ -92,7 +92,7 @@ def test_all_are_shown_those_first_that_are_tried_soonest_and_nothing_is_changed
         "gated": 1,
     }
     assert room.places == {"first": "active", "second": "active", "refused": "unschedulable", "gated": "gated"}
-    validate(room.queue)
+    validate_queue(room.queue)
 
 
 def test_a_pod_that_does_not_wait_is_not_described() -> None:

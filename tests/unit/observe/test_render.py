@@ -3,8 +3,7 @@
 import pytest
 
 from stowplan.app.cluster import Cluster
-from stowplan.observe.explanation import Explanation, columns, render, some, wrapped
-from stowplan.observe.summary import summary
+from stowplan.observe.explanation import Explanation, columns, render, some, summary, wrapped
 from stowplan.testing import make_node, make_pod
 
 REFUSED = """\

@@ -9,7 +9,7 @@ import pytest
 
 from stowplan.config.construct import resolve
 from stowplan.config.declarations import POINTS, Declarations
-from stowplan.config.external import to_external
+from stowplan.config.load import to_external
 from stowplan.framework.registry import Registry
 from stowplan.plugins import NOT_BUILT, in_tree
 from tests.known_plugins import IN_TREE, KNOWN, default_configuration

@@ -7,8 +7,8 @@ from itertools import count
 import pytest
 
 from stowplan.plugins.queuesort import PrioritySort
-from stowplan.queue.backoff import SECOND, BackoffQueue, QueueLimits, delay_seconds
 from stowplan.queue.entry import QueuedPod
+from stowplan.queue.places import SECOND, BackoffQueue, QueueLimits, delay_seconds
 from tests.unit.queue.waiting_room import pod
 
 

@@ -70,7 +70,7 @@ def test_what_is_dead_is_swept_before_it_outgrows_the_living() -> None:
 def start(in_flight: InFlightPods, name: str) -> Flight:
     entry = QueuedPod(pod(name), 0)
     in_flight.start(entry, 0)
-    flight = in_flight.get(entry.id)
+    flight = in_flight.flights.get(entry.id)
     assert flight is not None
     return flight
 
@@ -100,10 +100,10 @@ def test_events_are_kept_only_while_the_oldest_pod_may_ask() -> None:
     second = start(in_flight, "second")
     record(in_flight, 2)
     in_flight.finish(first)
-    assert in_flight.event_count == 1
+    assert len(in_flight.events) == 1
     assert seen(in_flight, second) == [2]
     in_flight.finish(second)
-    assert in_flight.event_count == 0
+    assert len(in_flight.events) == 0
 
 
 def test_a_younger_pod_that_ends_first_frees_nothing() -> None:
@@ -118,5 +118,5 @@ def test_a_younger_pod_that_ends_first_frees_nothing() -> None:
 def test_nothing_is_kept_while_nobody_is_under_way() -> None:
     in_flight = InFlightPods()
     record(in_flight, 1)
-    assert in_flight.event_count == 0
+    assert len(in_flight.events) == 0
     assert seen(in_flight, start(in_flight, "late")) == []

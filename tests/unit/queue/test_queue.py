@@ -6,7 +6,7 @@ import pytest
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, ObjectChange
-from stowplan.queue.backoff import QueueLimits
+from stowplan.queue.places import QueueLimits
 from stowplan.queue.queue import QueueError
 from stowplan.testing import make_node, make_pod
 from tests.unit.queue.waiting_room import NODE_ADDED, WaitingRoom, ns, pod, relabelled
@@ -243,7 +243,7 @@ def test_a_placed_pod_is_forgotten() -> None:
     room.happens()
     room.done("p")
     assert room.places == {}
-    assert room.queue.in_flight.event_count == 0
+    assert len(room.queue.in_flight.events) == 0
 
 
 def test_only_a_pod_that_was_taken_can_be_given_back() -> None:

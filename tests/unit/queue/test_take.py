@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from stowplan.observe.dump import contents, validate_queue
 from stowplan.queue.entry import Place
-from stowplan.queue.validate import contents, validate
 from stowplan.testing import make_pod
 from tests.unit.queue.waiting_room import NODE_ADDED, WaitingRoom, ns
 
@@ -36,7 +36,7 @@ def test_a_pod_is_taken_from_where_it_waits(place: Place) -> None:
     room = waiting_in(place)
     attempts = room.queue.places.entries[POD.uid].attempts
     (taken,) = room.queue.take([POD], ns(5))
-    validate(room.queue)
+    validate_queue(room.queue)
     assert (taken.pod, taken.place, taken.attempts) == (POD, Place.IN_FLIGHT, attempts + 1)
     assert (taken.rejected_by, taken.taken_at_ns) == (frozenset(), ns(5))
     assert room.pop(60) is None
@@ -45,7 +45,7 @@ def test_a_pod_is_taken_from_where_it_waits(place: Place) -> None:
 def test_a_pod_whose_gate_is_shut_stays_there() -> None:
     room = waiting_in(Place.GATED)
     assert room.queue.take([POD], ns(5)) == []
-    validate(room.queue)
+    validate_queue(room.queue)
     assert room.queue.places.entries[POD.uid].place is Place.GATED
 
 
@@ -53,7 +53,7 @@ def test_a_pod_whose_gate_has_opened_is_taken() -> None:
     room = waiting_in(Place.GATED)
     room.shut.clear()
     (taken,) = room.queue.take([POD], ns(5))
-    validate(room.queue)
+    validate_queue(room.queue)
     assert (taken.place, taken.gated_by, taken.ready_at_ns) == (Place.IN_FLIGHT, "", ns(5))
 
 

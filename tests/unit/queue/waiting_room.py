@@ -12,12 +12,11 @@ from stowplan.framework.changes import Action, ObjectChange
 from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
+from stowplan.observe.dump import contents, validate_queue
 from stowplan.plugins.queuesort import PrioritySort
-from stowplan.queue.backoff import SECOND, QueueLimits
 from stowplan.queue.entry import Place, QueuedPod
-from stowplan.queue.places import QueueRules
+from stowplan.queue.places import SECOND, QueueLimits, QueueRules
 from stowplan.queue.queue import SchedulingQueue
-from stowplan.queue.validate import contents, validate
 from stowplan.testing import make_node, make_pod
 
 NODE_ADDED = ObjectChange(changes.NODE_ADD, None, make_node("new").build())
@@ -51,7 +50,7 @@ class WaitingRoom:
 
     def pop(self, at: float = 0) -> str | None:
         entry = self.queue.try_pop(ns(at))
-        validate(self.queue)
+        validate_queue(self.queue)
         if entry is None:
             return None
         self.taken[entry.pod.name] = entry
@@ -106,7 +105,7 @@ class WaitingRoom:
 
     def _step(self, act: Callable[[], Any]) -> None:
         act()
-        validate(self.queue)
+        validate_queue(self.queue)
 
 
 def ns(seconds: float) -> int:

@@ -16,7 +16,7 @@ from stowplan.embedded.storage.collection import Collection
 from stowplan.embedded.storage.persistence import Database
 from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Stored, StoredChange
 
-__all__ = ["StoredChange", "Feed", "Store", "Stored", "renumbered"]
+__all__ = ["Feed", "Store", "Stored", "StoredChange", "renumbered"]
 
 _log = logging.getLogger(__name__)
 

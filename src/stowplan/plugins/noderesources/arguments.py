@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from stowplan.config.declarations import PluginArgs
 from stowplan.config.errors import child, duplicate, forbidden, invalid, label_key_faults, required
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.schema import Text
+from stowplan.config.schema import text
 from stowplan.model.label_syntax import unsupported
 from stowplan.plugins.shape_score import UtilizationShapePoint, shape_faults
 
@@ -36,7 +36,7 @@ class RequestedToCapacityRatioParam(msgspec.Struct, frozen=True, rename="camel")
 
 
 class ScoringStrategy(msgspec.Struct, frozen=True, rename="camel"):
-    type: Annotated[str, Text("v1.ScoringStrategyType")] = ""
+    type: Annotated[str, text("v1.ScoringStrategyType")] = ""
     resources: tuple[ResourceSpec, ...] = ()
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from stowplan.config.declarations import PluginArgs
 from stowplan.config.errors import duplicate, forbidden, invalid, label_key_faults, required
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.schema import Text
+from stowplan.config.schema import text
 from stowplan.framework import changes
 from stowplan.framework.handle import Listers
 from stowplan.model import selectors
@@ -43,7 +43,7 @@ class PodTopologySpreadArgs(PluginArgs, frozen=True):
     """`defaulting_type` is `System` (the built-in constraints) or `List` (those of `default_constraints`)."""
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    defaulting_type: Annotated[str, Text("v1.PodTopologySpreadConstraintsDefaulting")] = SYSTEM
+    defaulting_type: Annotated[str, text("v1.PodTopologySpreadConstraintsDefaulting")] = SYSTEM
 
     def defaulted(self, gates: FeatureGates) -> Self:
         return replace(self, defaulting_type=self.defaulting_type or SYSTEM)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.engine.results import Chosen, Refused
+from stowplan.engine.failure import Chosen, Refused
 from stowplan.framework.contract import SKIP, Filter, Narrowed, PreFilter, Reject, refuse, reject
 from stowplan.framework.kept.pre_filtering import PreFiltering
 from stowplan.framework.verdict import Code, Rejection

@@ -10,7 +10,7 @@ import pytest
 
 from stowplan.app.cluster import Cluster
 from stowplan.config import feature_gates
-from stowplan.engine.results import Chosen, Refused
+from stowplan.engine.failure import Chosen, Refused
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model import decode
 from stowplan.model.node import Node

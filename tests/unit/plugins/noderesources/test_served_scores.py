@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.app.cluster import Cluster
 from stowplan.config import feature_gates
-from stowplan.engine.results import Chosen
+from stowplan.engine.failure import Chosen
 from stowplan.framework.contract import SKIP
 from stowplan.model import decode
 from stowplan.model.device_pool import ResourceSlice

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from stowplan.observe.dump import validate_queue
 from stowplan.queue.entry import Place, QueuedPod
-from stowplan.queue.validate import validate
 from tests.unit.queue.waiting_room import NODE_ADDED, WaitingRoom, pod
 
 
@@ -36,7 +36,7 @@ def take_without_an_attempt(room: WaitingRoom) -> None:
 
 
 def leak(room: WaitingRoom) -> None:
-    room.queue.in_flight._events.append(NODE_ADDED)
+    room.queue.in_flight.events.append(NODE_ADDED)
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_harm_is_found(harm: Callable[[WaitingRoom], None], complaint: str) -> N
     room.refuse(pod("refused"), "Roomy")
     harm(room)
     with pytest.raises(AssertionError, match=complaint):
-        validate(room.queue)
+        validate_queue(room.queue)

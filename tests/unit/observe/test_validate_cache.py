@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from stowplan.cache.cache import Cache
-from stowplan.cache.validate import validate
 from stowplan.model.pod import Pod
+from stowplan.observe.dump import validate_cache
 from stowplan.plugins.noderesources.fit import FreeRoom
 from stowplan.table.nodes import Nodes
 from stowplan.table.resources import CPU
@@ -85,7 +85,7 @@ def misplace_a_pod(cache: Cache) -> None:
 
 
 def test_a_cache_that_was_only_changed_by_its_methods_is_sound() -> None:
-    validate(make_cache())
+    validate_cache(make_cache())
 
 
 @pytest.mark.parametrize(
@@ -107,4 +107,4 @@ def test_what_is_wrong_is_named(spoil: Callable[[Cache], None], message: str) ->
     cache = make_cache()
     spoil(cache)
     with pytest.raises(AssertionError, match=message):
-        validate(cache)
+        validate_cache(cache)
