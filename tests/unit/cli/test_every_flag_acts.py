@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from stowplan.app.configuration import SourceError
+from stowplan.app.options import FLAGS
 from stowplan.cli.flag_parser import parse
-from stowplan.cli.flag_table import FLAGS
 from stowplan.cli.run import flag_warnings
 from stowplan.config.errors import ConfigError
 from stowplan.serving.certificates import self_signed
