@@ -190,7 +190,7 @@ def pages_of(options: RunOptions, replica: Replica, health: Health, logging: Log
         now=time.time,
         has_status=gates.enabled("ComponentStatusz"),
         set_verbosity=_verbosity_setter(logging) if replica.reloader.configuration.enable_profiling else None,
-        inspector=Inspection(replica),
+        more=Inspection(replica).pages(),
     )
 
 

@@ -24,7 +24,7 @@ from stowplan.embedded.objects.errors import StatusError
 from stowplan.serving.authentication import MASTERS, AccessDecision, AccessRequest, DelegatedAuthenticator, UserInfo
 from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
 from stowplan.serving.responses import Handler
-from stowplan.serving.routes import Pages, routes_of
+from stowplan.serving.routes import Pages
 from stowplan.serving.server import connection_log
 
 #: Where kube-scheduler once served without TLS.
@@ -64,7 +64,7 @@ async def serve_pages(pages: Pages, options: PagesOptions) -> PagesServer:
     """Serve on the usual port, or on a free one if that is taken."""
     door = _OriginCheck(OwnOrigin("https" if options.tls else "http", options.host, options.names))
     app = web.Application(middlewares=[count_as_busy, door.admit, make_guard(options.token).admit])
-    app.add_routes(routes_of(pages))
+    app.add_routes(pages.routes())
     runner = web.AppRunner(
         app,
         access_log=None,

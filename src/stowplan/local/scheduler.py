@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from stowplan.app.clients import USER_AGENT, told_to
 from stowplan.app.endpoints import Health, pages_of
-from stowplan.app.inspection import Inspection
 from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS
 from stowplan.app.options import RunOptions
 from stowplan.app.process import settle_down, steady_clock
@@ -77,7 +76,6 @@ class LocalScheduler:
         if self._shortcut is not None:
             settings = replace(settings, writer=self._shortcut.before)
         self.replica = Replica(settings, self._connections, lambda: True)
-        self.inspection = Inspection(self.replica)
         self._tasks: set[asyncio.Task[None]] = set()
         self._cycles: asyncio.Task[None] | None = None
         self._is_ending = False

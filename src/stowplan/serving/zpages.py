@@ -10,7 +10,7 @@ import datetime
 import platform
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from stowplan.observe.component_metrics import KUBERNETES
 
@@ -98,9 +98,11 @@ class StatuszPage:
     version: str
     started_at: float
     paths: tuple[str, ...]
+    now: Callable[[], float]
+    kind: ClassVar = "Statusz"
 
-    def text(self, now: float) -> str:
-        up = int(now - self.started_at)
+    def text(self) -> str:
+        up = int(self.now() - self.started_at)
         started = datetime.datetime.fromtimestamp(self.started_at, datetime.UTC)
         lines = [
             "",
@@ -116,11 +118,11 @@ class StatuszPage:
         ]
         return "\n".join(lines) + "\n"
 
-    def as_object(self, now: float, version: str) -> dict[str, Any]:
+    def as_object(self, version: str) -> dict[str, Any]:
         started = datetime.datetime.fromtimestamp(int(self.started_at), datetime.UTC)
-        return _object("Statusz", version) | {
+        return _object(self.kind, version) | {
             "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "uptimeSeconds": max(0, int(now - self.started_at)),
+            "uptimeSeconds": max(0, int(self.now() - self.started_at)),
             # The field is upstream's; what runs here is not Go.
             "goVersion": f"none (Python {platform.python_version()})",
             "binaryVersion": self.version.removeprefix("v"),
@@ -133,13 +135,19 @@ class StatuszPage:
         return tuple(sorted({f"/{path.split('/')[1]}" for path in self.paths}))
 
 
-def flags_text(flags: Mapping[str, str]) -> str:
-    lines = ["", f"{COMPONENT} flagz", _WARNING, *(f"{name}={value}" for name, value in sorted(flags.items()))]
-    return "\n".join(lines) + "\n"
+@dataclass(frozen=True, slots=True)
+class FlagzPage:
+    """What `/flagz` tells: every flag by name."""
 
+    flags: Mapping[str, str]
+    kind: ClassVar = "Flagz"
 
-def flags_object(flags: Mapping[str, str], version: str) -> dict[str, Any]:
-    return _object("Flagz", version) | {"flags": dict(sorted(flags.items()))}
+    def text(self) -> str:
+        lines = ["", f"{COMPONENT} flagz", _WARNING, *(f"{name}={value}" for name, value in sorted(self.flags.items()))]
+        return "\n".join(lines) + "\n"
+
+    def as_object(self, version: str) -> dict[str, Any]:
+        return _object(self.kind, version) | {"flags": dict(sorted(self.flags.items()))}
 
 
 def wanted_version(accept: str, kind: str) -> str | None:
