@@ -196,7 +196,7 @@ def pages_of(options: RunOptions, replica: Replica, health: Health, logging: Log
 
 def _resources_of(replica: Replica) -> Callable[[], Awaitable[bytes | None]]:
     async def text() -> bytes | None:
-        if not replica.is_scheduling:
+        if not replica.watching.is_scheduling:
             # Another one leads, and tells.
             return None
         # It takes long on a large cluster, and the loop has pods to schedule.

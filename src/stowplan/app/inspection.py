@@ -101,7 +101,7 @@ class Inspection:
             except Exception as error:
                 told.set_exception(error)
 
-        self._replica.submit(ask)
+        self._replica.watching.submit(ask)
         return await told
 
     def _question(self, key: str) -> tuple[Pod, dict[str, Node]]:

@@ -23,8 +23,8 @@ from stowplan.cli.output import counted, shown
 from stowplan.kube.local_kubeconfig import DEFAULT_PATH
 
 if TYPE_CHECKING:
-    from stowplan.local.activity import Activity
     from stowplan.local.cluster import LocalCluster
+    from stowplan.local.up import Activity
 
 _GATES = b'"schedulingGates"'
 SECOND_NS = 1_000_000_000

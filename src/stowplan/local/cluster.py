@@ -126,7 +126,7 @@ class LocalCluster:
         self.has_data = bool(self.api.store.list(self._resource("Namespace")))
         self._precedence = Precedence()
         authority = api_endpoint.authority_of(options.endpoint)
-        self._components = Components(self.api, self._precedence, options.without, authority=authority)
+        self.components = Components(self.api, self._precedence, options.without, authority=authority)
         self._source = FileSource(options.config) if options.config else None
         self._serving: Serving | None = None
         self._pages: PagesServer | None = None
@@ -136,11 +136,11 @@ class LocalCluster:
     async def start(self) -> None:
         """Let controllers work, and serve the API; the scheduler is made, but does nothing yet."""
         options = await self._scheduler_options()
-        self._components.start(self.broken)
+        self.components.start(self.broken)
         endpoint = self._entrance
         api_endpoint.publish_authority(self.api, endpoint)
         self._serving = await api_endpoint.open_to_clients(self.api, endpoint, self._server_options())
-        self._components.announce(self._serving.host, self._serving.port, self.broken)
+        self.components.announce(self._serving.host, self._serving.port, self.broken)
         self.access = api_endpoint.access_to(self._serving.url, endpoint)
         credentials = api_endpoint.credentials_for(self.access, endpoint)
         shortcut = InProcessWriter(self.api) if self._audit is None else None
@@ -161,7 +161,7 @@ class LocalCluster:
         if self.broken.done():
             # Looked at, whoever else did.
             self.broken.exception()
-        await self._components.stop()
+        await self.components.stop()
         if self._pages is not None:
             await self._pages.close()
         if self._serving is not None:
@@ -188,14 +188,6 @@ class LocalCluster:
         if answer.needs_restart:
             told.append(f"what needs a restart: {', '.join(answer.needs_restart)}")
         return "; ".join(told)
-
-    def is_quiet(self) -> bool:
-        """Look whether controllers and kubelets have had nothing to do for a while."""
-        return self._components.is_quiet()
-
-    async def quiet(self) -> None:
-        """Wait until controllers and kubelets have done what there is to do without a scheduler."""
-        await self._components.quiet()
 
     async def _show_pages(self, scheduler: LocalScheduler, endpoint: ApiEndpoint) -> None:
         options = PagesOptions(

@@ -69,7 +69,7 @@ async def settled(cluster: LocalCluster) -> None:
 
 def _is_settled(cluster: LocalCluster) -> bool:
     # Asked at every look: it counts them.
-    is_quiet = cluster.is_quiet()
+    is_quiet = cluster.components.is_quiet()
     return is_quiet and cluster.scheduler.is_idle and _is_running(cluster) and _is_seen(cluster)
 
 

@@ -83,7 +83,7 @@ class LocalScheduler:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way; see `Scheduler.is_idle`."""
-        return self.replica.is_scheduling and self.replica.scheduler.is_idle
+        return self.replica.watching.is_scheduling and self.replica.scheduler.is_idle
 
     def listen(self, listener: Callable[[Report], None]) -> None:
         """Let somebody else hear, too, what becomes of pods."""
@@ -104,7 +104,7 @@ class LocalScheduler:
         self._begin(replica.watching.run())
         await replica.watching.settled()
         settle_down()
-        replica.is_scheduling = True
+        replica.watching.is_scheduling = True
         self._cycles = self._begin(replica.scheduler.run())
         self._begin(replica.scheduler.run_timers())
 
@@ -120,7 +120,7 @@ class LocalScheduler:
                     if self._shortcut is not None:
                         await self._shortcut.drain()
                     await replica.recorder.drain()
-        replica.is_scheduling = False
+        replica.watching.is_scheduling = False
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
