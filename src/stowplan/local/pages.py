@@ -21,7 +21,7 @@ from aiohttp import HttpVersion10, web
 from stowplan.embedded.http.connections import Connections, Limits
 from stowplan.embedded.http.origin import HEADERS, OwnOrigin
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.serving.authentication import MASTERS, AccessDecision, AccessRequest, DelegatedAuthenticator, UserInfo
+from stowplan.serving.authentication import MASTERS, AccessRequest, AccessReview, DelegatedAuthenticator, UserInfo
 from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
 from stowplan.serving.responses import Handler
 from stowplan.serving.routes import Pages
@@ -137,8 +137,8 @@ class TokenHolder:
         is_ours = not self._token or hmac.compare_digest(token.encode(), self._token)
         return _ADMIN if is_ours else None
 
-    async def review_access(self, request: AccessRequest) -> AccessDecision:
-        return AccessDecision(False)
+    async def review_access(self, request: AccessRequest) -> AccessReview:
+        return AccessReview(False)
 
     async def authentication_config(self) -> Mapping[str, str]:
         return {}

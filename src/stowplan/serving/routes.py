@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
@@ -14,7 +14,7 @@ from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import CONTENT_TYPE
 from stowplan.serving import debug_pages, responses, zpages
 from stowplan.serving.responses import Handler
-from stowplan.serving.zpages import Endpoint, FlagzPage, HealthAnswer, NamedCheck, StatuszPage
+from stowplan.serving.zpages import Checks, Endpoint, FlagzPage, HealthAnswer, StatuszPage
 
 _ACCEPTED: Final = "only the following media types are accepted: text/plain, application/json"
 
@@ -31,8 +31,8 @@ class MetricsPage(Protocol):
 class Pages:
     """What the pages show. Everything that changes is asked for when a page is."""
 
-    healthz: Sequence[NamedCheck]
-    readyz: Sequence[NamedCheck]
+    healthz: Checks
+    readyz: Checks
     metrics: MetricsPage
     health_metrics: HealthMetrics
     #: Pods with what they ask for, while this replica leads; None while another does.

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from stowplan.serving.authentication import ANONYMOUS, AccessDecision, AccessRequest, UserInfo
+from stowplan.serving.authentication import ANONYMOUS, AccessRequest, AccessReview, UserInfo
 from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, is_listed
 from tests.unit.serving.fake_reviewer import FakeReviewer
 
@@ -21,28 +21,24 @@ def make_reviewer() -> FakeReviewer:
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [
-        pytest.param(AccessRequest(ANONYMOUS, "get", "/healthz"), AccessDecision(True), id="everybody: health"),
+        pytest.param(AccessRequest(ANONYMOUS, "get", "/healthz"), AccessReview(True), id="everybody: health"),
         pytest.param(
-            AccessRequest(ANONYMOUS, "get", "/healthz/ping"), AccessDecision(False, "no rule"), id="not a single check"
+            AccessRequest(ANONYMOUS, "get", "/healthz/ping"), AccessReview(False, "no rule"), id="not a single check"
         ),
-        pytest.param(
-            AccessRequest(ANONYMOUS, "get", "/metrics"), AccessDecision(False, "no rule"), id="nobody: metrics"
-        ),
-        pytest.param(AccessRequest(ALICE, "get", "/metrics"), AccessDecision(True), id="who has a rule for it"),
-        pytest.param(
-            AccessRequest(ALICE, "delete", "/metrics"), AccessDecision(False, "no rule"), id="but only to read"
-        ),
-        pytest.param(AccessRequest(MASTER, "put", "/debug/flags/v"), AccessDecision(True), id="a master"),
+        pytest.param(AccessRequest(ANONYMOUS, "get", "/metrics"), AccessReview(False, "no rule"), id="nobody: metrics"),
+        pytest.param(AccessRequest(ALICE, "get", "/metrics"), AccessReview(True), id="who has a rule for it"),
+        pytest.param(AccessRequest(ALICE, "delete", "/metrics"), AccessReview(False, "no rule"), id="but only to read"),
+        pytest.param(AccessRequest(MASTER, "put", "/debug/flags/v"), AccessReview(True), id="a master"),
     ],
 )
-def test_a_request_is_decided(request_: AccessRequest, expected: AccessDecision) -> None:
+def test_a_request_is_decided(request_: AccessRequest, expected: AccessReview) -> None:
     authorizer = DelegatedAuthorizer(lambda: 0.0, reviewer=make_reviewer())
     assert asyncio.run(authorizer.decide(request_)) == expected
 
 
 def test_without_anybody_to_ask_nothing_else_is_allowed() -> None:
     decision = asyncio.run(DelegatedAuthorizer(lambda: 0.0).decide(AccessRequest(ALICE, "get", "/metrics")))
-    assert decision == AccessDecision(False)
+    assert decision == AccessReview(False)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from stowplan.serving.authorization import DelegatedAuthorizer, Guard
 from stowplan.serving.certificates import ServerCertificate, TlsSettings
 from stowplan.serving.routes import Pages
 from stowplan.serving.server import Address, ServingError, connection_log, serve
-from stowplan.serving.zpages import NamedCheck
 from tests.unit.serving.certificate_authority import Authority
 from tests.unit.serving.fake_reviewer import FakeReviewer
 
@@ -42,8 +41,8 @@ Get = Callable[..., Awaitable[Answer]]
 
 def make_pages(problems: dict[str, str], **changes: Any) -> Pages:
     values: dict[str, Any] = {
-        "healthz": [],
-        "readyz": [NamedCheck("sched-handler-sync", lambda: problems.get("sync", ""))],
+        "healthz": {},
+        "readyz": {"sched-handler-sync": lambda: problems.get("sync", "")},
         "metrics": Metrics(lambda: 0),
         "health_metrics": HealthMetrics(1000.0),
         "pod_resources": resources,
