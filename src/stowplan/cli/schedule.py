@@ -56,9 +56,7 @@ class Results:
 @click.option("--explain", "explained", multiple=True, metavar="NS/NAME", help="Explain this pod when its turn comes.")
 @options.top
 @click.option("--allow-refused", is_flag=True, help="Exit with 0 even if a pod was refused or its attempt failed.")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
-)
+@options.form
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> None:
     """Schedule the pending pods found in FILEs on the nodes found in them, in queue order.

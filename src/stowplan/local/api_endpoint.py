@@ -66,7 +66,7 @@ def check_endpoint(endpoint: ApiEndpoint) -> None:
             remedy = "give a name or an address alone, without scheme, port and wildcard, such as host.docker.internal"
             raise ApiEndpointError(f"--allow-host {name!r} is not a host: {remedy}")
     try:
-        check_address(_server_options(endpoint, endpoint.port or 0, ServerOptions()))
+        check_address(server_options(endpoint, endpoint.port or 0, ServerOptions()))
     except UnsafeAddressError as error:
         raise ApiEndpointError(f"--bind-address: {error}; --token and --cert give both") from None
 
@@ -78,25 +78,26 @@ async def open_to_clients(api: Api, endpoint: ApiEndpoint, beyond: ServerOptions
     """
     for port in (endpoint.port,) if endpoint.port is not None else (USUAL_PORT, 0):
         try:
-            return await serve(api, _server_options(endpoint, port, beyond))
+            return await serve(api, server_options(endpoint, port, beyond))
         except OSError as error:
             problem = f"--bind-address {endpoint.host} --port {port}: {error.strerror or error}"
     raise ApiEndpointError(f"{problem}; choose another port, or 0 for a free one")
 
 
-def _server_options(endpoint: ApiEndpoint, port: int, beyond: ServerOptions) -> ServerOptions:
+def server_options(endpoint: ApiEndpoint, port: int, beyond: ServerOptions) -> ServerOptions:
+    """Say how a server is reached at the endpoint; `beyond` says what the endpoint does not."""
     return replace(
         beyond,
         host=endpoint.host,
         port=port,
         token=endpoint.token,
         admin_token=endpoint.admin_token,
-        tls=tls_of(endpoint),
-        names=names_of(endpoint),
+        tls=_tls_of(endpoint),
+        names=_names_of(endpoint),
     )
 
 
-def names_of(endpoint: ApiEndpoint) -> tuple[str, ...]:
+def _names_of(endpoint: ApiEndpoint) -> tuple[str, ...]:
     """Return what clients call the server by beside its address; a certificate is for names that are its owner's."""
     if not endpoint.certificate:
         return endpoint.allowed_hosts
@@ -104,7 +105,7 @@ def names_of(endpoint: ApiEndpoint) -> tuple[str, ...]:
     return (*endpoint.allowed_hosts, *certified)
 
 
-def tls_of(endpoint: ApiEndpoint) -> ssl.SSLContext | None:
+def _tls_of(endpoint: ApiEndpoint) -> ssl.SSLContext | None:
     """Return what TLS needs; None without TLS. Raise EntranceError if files cannot be used."""
     if not endpoint.certificate:
         for option, given in (("--key", endpoint.key), ("--client-ca", endpoint.client_authority)):

@@ -15,10 +15,8 @@ from typing import Any, Final
 from stowplan.app.clients import USER_AGENT, told_to
 from stowplan.app.endpoints import Health, pages_of
 from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS
-from stowplan.app.options import RunOptions
-from stowplan.app.process import settle_down, steady_clock
+from stowplan.app.process import settle_down
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
-from stowplan.config.types import Configuration
 from stowplan.embedded.http.answers import Respond
 from stowplan.embedded.registry.precedence import Precedence
 from stowplan.engine.ports import Report
@@ -32,17 +30,6 @@ from stowplan.serving.routes import Pages
 
 #: Below zero there is no limit: the server is nobody else's.
 UNLIMITED: Final = -1.0
-
-
-@dataclass(frozen=True, slots=True)
-class LocalSchedulerOptions:
-    """How to schedule."""
-
-    flags: RunOptions
-    configuration: Configuration
-    logging: Logging
-    #: Where draws start; None for somewhere else every time.
-    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +47,15 @@ class LocalScheduler:
 
     def __init__(
         self,
-        options: LocalSchedulerOptions,
+        settings: ReplicaSettings,
         server: ApiServerAccess,
         precedence: Precedence,
         broken: asyncio.Future[None],
     ) -> None:
         """Make it; `broken` is told if something ends that should go on."""
-        self._options, self._broken = options, broken
-        self._precedence = precedence
+        self._options, self._precedence, self._broken = settings.options, precedence, broken
         self._shortcut = server.shortcut
-        now_ns = steady_clock()
-        self.metrics = Metrics(now_ns, options.flags.feature_gates)
-        self._connections = KubeClients(*(_client(server, name, self.metrics) for name in ("scheduler", "", "")))
-        settings = ReplicaSettings(options.flags, options.configuration, self.metrics, now_ns, options.seed)
+        self._connections = KubeClients(*(_client(server, name, settings.metrics) for name in ("scheduler", "", "")))
         if self._shortcut is not None:
             settings = replace(settings, writer=self._shortcut.before)
         self.replica = Replica(settings, self._connections, lambda: True)
@@ -127,10 +110,10 @@ class LocalScheduler:
         await replica.close()
         await self._connections.close()
 
-    def pages(self) -> Pages:
+    def pages(self, logging: Logging) -> Pages:
         """Return what can be read of the scheduler over HTTP."""
         health = Health(lambda: self._is_ending, self.replica.watching.problem)
-        return pages_of(self._options.flags, self.replica, health, self._options.logging)
+        return pages_of(self._options, self.replica, health, logging)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(self._precedence.behind(work))

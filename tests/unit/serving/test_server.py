@@ -14,7 +14,8 @@ import pytest
 from multidict import CIMultiDict
 
 from stowplan.app.clients import VERSION
-from stowplan.local.pages import PagesOptions, serve_pages
+from stowplan.embedded.http.server import ServerOptions
+from stowplan.local.pages import serve_pages
 from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import Metrics
 from stowplan.serving.authentication import Authorities, DelegatedAuthenticator, UserInfo
@@ -334,7 +335,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 async def answered(sent: bytes) -> bytes:
     """Send bytes to the pages; return what comes back until the connection is closed."""
-    server = await serve_pages(make_pages({}), PagesOptions("127.0.0.1", "", None))
+    server = await serve_pages(make_pages({}), ServerOptions())
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(sent)
