@@ -62,7 +62,8 @@ async def open_endpoints(options: RunOptions, pages: Pages, requests: RequestMet
     authenticator = await make_authenticator(options, KubeReviewer(asks) if asks is not None else None)
     reviewer = KubeReviewer(judges) if judges is not None else None
     authorizer = DelegatedAuthorizer(time.monotonic, access_settings(options), reviewer)
-    trusted = [known.pem for known in (authenticator.clients, _authorities(authenticator.proxies)) if known is not None]
+    proxies = authenticator.proxies.authorities if authenticator.proxies is not None else None
+    trusted = [known.pem for known in (authenticator.clients, proxies) if known is not None]
     certificate = ServerCertificate(tls_settings(options), "\n".join(trusted))
     if certificate.is_self_signed:
         _log.info("Generated self-signed cert", directory=options.cert_dir or "in-memory")
@@ -102,10 +103,6 @@ async def _look_up(options: RunOptions, reviewer: Reviewer) -> Mapping[str, str]
         _log.warning(f"Error looking up in-cluster authentication configuration: {error}")
         _log.warning("Continuing without authentication configuration. This may treat all requests as anonymous.")
         return {}
-
-
-def _authorities(proxies: TrustedProxies | None) -> Authorities | None:
-    return proxies.authorities if proxies is not None else None
 
 
 def _read(path: str, flag: str) -> str:

@@ -143,7 +143,7 @@ class Replica:
     def _listen(self) -> None:
         metrics, log, timeline = self.metrics, ReportLog(), self.timeline
         metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
-        self.cluster.stopwatch.have_noted(metrics.plugins.note, metrics.plugins.note_awaited)
+        self.cluster.handle.stopwatch.have_noted(metrics.plugins.note, metrics.plugins.note_awaited)
         self.cluster.handle.measures = metrics.plugins
 
         self.scheduler.environment.tell = tell_all(metrics, log, timeline)

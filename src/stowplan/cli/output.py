@@ -64,9 +64,9 @@ def shown(path: Path) -> str:
     return str(path) if here.startswith("..") else here
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
+def counted(count: int, noun: str) -> str:
     """Write how many there are: 1 pod, 2 pods."""
-    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+    return f"{count} {noun if count == 1 else f'{noun}s'}"
 
 
 def write_data(data: Any, form: str) -> None:

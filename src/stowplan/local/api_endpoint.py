@@ -92,7 +92,7 @@ def server_options(endpoint: ApiEndpoint, port: int, beyond: ServerOptions) -> S
         port=port,
         token=endpoint.token,
         admin_token=endpoint.admin_token,
-        tls=_tls_of(endpoint),
+        tls=tls_of(endpoint),
         names=_names_of(endpoint),
     )
 
@@ -105,7 +105,7 @@ def _names_of(endpoint: ApiEndpoint) -> tuple[str, ...]:
     return (*endpoint.allowed_hosts, *certified)
 
 
-def _tls_of(endpoint: ApiEndpoint) -> ssl.SSLContext | None:
+def tls_of(endpoint: ApiEndpoint) -> ssl.SSLContext | None:
     """Return what TLS needs; None without TLS. Raise EntranceError if files cannot be used."""
     if not endpoint.certificate:
         for option, given in (("--key", endpoint.key), ("--client-ca", endpoint.client_authority)):
@@ -153,7 +153,9 @@ def access_to(url: str, endpoint: ApiEndpoint) -> Access:
     if not endpoint.certificate:
         return Access(server, endpoint.token)
     authority = authority_of(endpoint)
-    return Access(server, endpoint.token or endpoint.admin_token, authority, _certified_name(authority))
+    # A name that the certificate is for, which may be another than the one that is called.
+    names, addresses = _certified(authority)
+    return Access(server, endpoint.token or endpoint.admin_token, authority, next(iter((*names, *addresses)), ""))
 
 
 def authority_of(endpoint: ApiEndpoint) -> str:
@@ -176,12 +178,6 @@ def notes_on(endpoint: ApiEndpoint) -> list[str]:
     issuer = last.issuer.rfc4514_string()
     remedy = "add its issuer to --cert, or clients may not trust it"
     return [f"--cert {endpoint.certificate}: the certificate of {issuer} is not in it; {remedy}"]
-
-
-def _certified_name(authority: str) -> str:
-    """Return a name that the certificate is for, which may be another than the one that is called."""
-    names, addresses = _certified(authority)
-    return next(iter((*names, *addresses)), "")
 
 
 def _certified(pem: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
