@@ -24,7 +24,6 @@ import msgspec
 from stowplan.kube.backoff import Draw, RetryDelays, WriteRetries
 from stowplan.kube.client import STRATEGIC_MERGE_PATCH, Client
 from stowplan.kube.errors import UNSUPPORTED_MEDIA_TYPE, ApiError, RequestError, TransportError
-from stowplan.kube.object_writes import ObjectWrites
 from stowplan.kube.resources import PODS
 from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
@@ -80,8 +79,6 @@ class Writes:
         self._client, self._now, self._draw, self._may_write = client, now, draw, may_write
         #: Turned off by a server that reads nothing but JSON.
         self._is_binary = client.writes_binary
-        #: For what is no pod.
-        self.objects = ObjectWrites(client, draw, self._check)
 
     async def bind(self, binding: Binding) -> None:
         """Return once the pod is bound to the node; raise if it is not, or if nobody can tell."""

@@ -60,7 +60,7 @@ def with_admin_token(endpoint: ApiEndpoint) -> ApiEndpoint:
 
 
 def check_endpoint(endpoint: ApiEndpoint) -> None:
-    """Refuse an endpoint that is not safe, before anything is started. Raise EntranceError."""
+    """Refuse an endpoint that is not safe, before anything is started. Raise ApiEndpointError."""
     for name in endpoint.allowed_hosts:
         if canonical(name) is None:
             remedy = "give a name or an address alone, without scheme, port and wildcard, such as host.docker.internal"
@@ -106,7 +106,7 @@ def _names_of(endpoint: ApiEndpoint) -> tuple[str, ...]:
 
 
 def tls_of(endpoint: ApiEndpoint) -> ssl.SSLContext | None:
-    """Return what TLS needs; None without TLS. Raise EntranceError if files cannot be used."""
+    """Return what TLS needs; None without TLS. Raise ApiEndpointError if files cannot be used."""
     if not endpoint.certificate:
         for option, given in (("--key", endpoint.key), ("--client-ca", endpoint.client_authority)):
             if given:
@@ -235,11 +235,6 @@ def publish_kubeconfig(path: Path, access: Access) -> int:
     except OSError as error:
         problem = f"{path}: cannot be written: {error.strerror}"
         raise KubeconfigError(f"{problem}; name a file that can be with --kubeconfig") from None
-
-
-def write_kubeconfig(path: Path, access: Access) -> None:
-    """Write the file for a cluster that somebody else looks after."""
-    os.close(_put(path, kubeconfig_text(access)))
 
 
 def kubeconfig_text(access: Access) -> str:
