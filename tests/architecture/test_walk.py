@@ -176,7 +176,7 @@ async def _walk_of_third_pod() -> Walk:
     async with asyncio.timeout(LIMIT_SECONDS), asyncio.TaskGroup() as tasks:
         following = tasks.create_task(replica.watching.run())
         await replica.watching.settled()
-        replica.is_scheduling = True
+        replica.watching.is_scheduling = True
         cycles = tasks.create_task(replica.scheduler.run())
         for name in ("first", "second", "third"):
             server.create(_pod(name))

@@ -82,7 +82,7 @@ def build(case: Case) -> tuple[Cluster, Question]:
     """Build the cluster of a case, and the question about its pod."""
     gates = gates_of(case)
     cluster = Cluster(_configuration(msgspec.json.encode(case["config"]), gates), feature_gates=gates)
-    cluster.stopwatch.wind(lambda: _NOW_NS, _ANY_TIME, print)
+    cluster.handle.stopwatch.wind(lambda: _NOW_NS, _ANY_TIME, print)
     recorded.leave_out_missing(cluster)
     for content in case["objects"]:
         cluster.add(decode.decode_object(content))

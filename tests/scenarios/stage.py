@@ -156,7 +156,7 @@ class Stage:
             "in flight": len(self.scheduler.state.queue.in_flight),
             "assumed": sum(placed.is_assumed for placed in self.scheduler.state.cache.pods()),
             "waiting": len(self.scheduler.state.waiting),
-            "evictions": len(self.cluster.evictions),
+            "evictions": len(self.cluster.handle.evictions),
             "status writes": len(self.scheduler._tasks.status_writes),
         }
 

@@ -39,16 +39,17 @@ def assemble(
     def tell(text: str) -> None:
         environment.tell(Trouble(text))
 
-    cluster.handle.writer = cluster.handle.binder = writer
+    handle = cluster.handle
+    handle.writer = handle.binder = writer
     # Whoever listens may be put there later.
     cluster.heard = lambda said: environment.tell(said)
     queue = _queue(cluster, tell, limits if limits is not None else queue_limits(cluster.config, cluster.feature_gates))
-    state = SchedulerState(cluster.cache, queue, cluster.waiting_pods, cluster.evictions, cluster.cluster_changes)
+    state = SchedulerState(cluster.cache, queue, handle.waiting_pods, handle.evictions, handle.cluster_changes)
     announces_nodes = cluster.feature_gates.enabled("NominatedNodeNameForExpectation")
     policy = ActivePolicy(cluster.profiles, cluster.field, announces_nodes=announces_nodes)
     _use(cluster, policy)
     limits_seconds = (environment.timeouts.slow_seconds, environment.timeouts.late_seconds)
-    cluster.stopwatch.wind(now_ns, limits_seconds, tell)
+    handle.stopwatch.wind(now_ns, limits_seconds, tell)
     return Scheduler(state, policy, environment)
 
 
@@ -80,18 +81,18 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: QueueLimits) -
         try:
             return 0, plugin.sort_key(pod, queued_at_ns)
         except plugin_faults.FAULTS as error:
-            cluster.stopwatch.trace(error, (plugin.name, "QueueSort", pod))
+            cluster.handle.stopwatch.trace(error, (plugin.name, "QueueSort", pod))
             why = plugin_faults.spelled(error)
             tell(f"plugin {plugin.name!r} failed in QueueSort for pod {pod.key!r}, which comes last now: {why}")
             return 1, queued_at_ns
 
-    return SchedulingQueue(QueueRules(gate, sort_key, tell), _awaited(cluster), limits, cluster.nominations)
+    return SchedulingQueue(QueueRules(gate, sort_key, tell), _awaited(cluster), limits, cluster.handle.nominations)
 
 
 def _awaited(cluster: Cluster) -> AwaitedBy:
     return {
         name: {
-            plugin: _told_of(cluster.stopwatch, plugin, awaited) if plugin in profile.foreign_names else awaited
+            plugin: _told_of(cluster.handle.stopwatch, plugin, awaited) if plugin in profile.foreign_names else awaited
             for plugin, awaited in awaited_by(profile).items()
         }
         for name, profile in cluster.profiles.items()

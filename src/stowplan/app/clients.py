@@ -21,7 +21,7 @@ from stowplan.kube.client import ApiRequest, Client, ClientSettings, Exchange
 from stowplan.kube.credentials import CredentialsError
 from stowplan.observe.component_metrics import FOLLOWED, RequestMetrics
 from stowplan.observe.logs import log_for
-from stowplan.serving.authentication import AccessRequest, ReviewDecision, UserInfo
+from stowplan.serving.authentication import AccessRequest, AccessReview, UserInfo
 
 #: What runs: the release of Kubernetes whose decisions are followed, and this program's own.
 VERSION: Final = f"{FOLLOWED}-stowplan.{__version__}"
@@ -98,7 +98,7 @@ class KubeReviewer:
         extra = {key: tuple(values) for key, values in (user.get("extra") or {}).items()}
         return UserInfo(user.get("username", ""), tuple(user.get("groups") or ()), user.get("uid", ""), extra)
 
-    async def review_access(self, request: AccessRequest) -> ReviewDecision:
+    async def review_access(self, request: AccessRequest) -> AccessReview:
         user = request.user
         spec = {
             "user": user.name,
@@ -109,7 +109,7 @@ class KubeReviewer:
         }
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         status = await self._review(_ACCESS, body)
-        return ReviewDecision(bool(status.get("allowed")), status.get("reason", ""))
+        return AccessReview(bool(status.get("allowed")), status.get("reason", ""))
 
     async def authentication_config(self) -> Mapping[str, str]:
         found = msgspec.json.decode(await self._client.send(ApiRequest("GET", _CONFIG)), type=dict[str, Any])

@@ -28,27 +28,22 @@ from stowplan.cache.cache import Cache, CachedPod
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, rules_of
 from stowplan.config.types import Configuration
 from stowplan.engine import binding_cycle, scheduling_cycle
-from stowplan.engine.background_tasks import ClusterChanges
 from stowplan.engine.event_handlers import EventHandlers
 from stowplan.engine.extenders import Extenders
 from stowplan.engine.failure import Chosen, Failed, Refused, Result
 from stowplan.engine.ports import ExtenderSaid
-from stowplan.engine.post_filter import Evictions
 from stowplan.engine.scheduling_cycle import ALL_NODES, ChoiceInputs, RandomTie, Sampler, TieRule, UpstreamOrder
 from stowplan.extender.client import connect
 from stowplan.framework import plugin_faults
 from stowplan.framework.extender import Extender
 from stowplan.framework.kept.memo import Memo
-from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.observe.explain import explain, feasible_nodes
 from stowplan.observe.explanation import Explanation
 from stowplan.observe.extender_reports import ask_extenders
-from stowplan.queue.nominations import Nominations
 from stowplan.table.shape import PodShape
 
 Ties = Literal["random", "upstream"]
@@ -101,26 +96,11 @@ class Cluster:
         self.registry = installed_plugins()
         self.config = as_configuration(config, self.registry, gates)
         self.cache = Cache(rules_of(gates))
-        self.nominations = Nominations()
-        self.waiting_pods = WaitingPods()
-        self.evictions = Evictions(self.cache, self.waiting_pods)
-        #: Measures the plugins of all profiles; runs when a scheduler is put together.
-        self.stopwatch = Stopwatch()
-        self.cluster_changes = ClusterChanges()
-        self.handle = PluginHandle(
-            self.cache,
-            gates,
-            self.nominations,
-            self.waiting_pods,
-            self.evictions,
-            self.stopwatch,
-            self.cluster_changes,
-            random.Random(seed).randrange,
-        )
+        self.handle = PluginHandle(self.cache, gates, random.Random(seed).randrange)
         built = self.build(self.config)
         self.profiles: Mapping[str, Profile] = built.profiles
         self.handle.extenders = built.extenders
-        self._pending = PendingPods(self.nominations, lambda: self.profiles)
+        self._pending = PendingPods(self.handle.nominations, lambda: self.profiles)
         self._handlers = EventHandlers(self.cache, self._pending, self.profiles)
         #: Told what extenders say against pods, and which of them fail.
         self.heard: Callable[[ExtenderSaid], None] = warn_if_ignored
@@ -128,7 +108,7 @@ class Cluster:
         self.field = ChoiceInputs(
             table=self.cache.table,
             memo=Memo(self.cache.table, is_on=keep_answers),
-            nominations=self.nominations,
+            nominations=self.handle.nominations,
             ties=rule,
             sampler=Sampler(),
             percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score or ALL_NODES,
@@ -227,7 +207,7 @@ class Cluster:
 
     def _build_profiles(self, config: Configuration) -> Mapping[str, Profile]:
         built = (self.registry.profile(profile, self.handle) for profile in config.profiles)
-        profiles = [replace(profile, stopwatch=self.stopwatch) for profile in built]
+        profiles = [replace(profile, stopwatch=self.handle.stopwatch) for profile in built]
         for profile in profiles:
             for plugin in profile.foreign:
                 for name, read in plugin.columns.items():
@@ -242,7 +222,7 @@ class Cluster:
             try:
                 return read(node)
             except plugin_faults.FAULTS as error:
-                self.stopwatch.trace_column(error, plugin, column, node.name)
+                self.handle.stopwatch.trace_column(error, plugin, column, node.name)
                 raise
 
         return number

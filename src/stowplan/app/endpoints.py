@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from stowplan.app.clients import VERSION, KubeReviewer, open_reviewing_client
 from stowplan.app.inspection import Inspection
 from stowplan.app.options import OptionError, RunOptions
@@ -32,7 +34,6 @@ from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, 
 from stowplan.serving.certificates import CertificateError, ServerCertificate, TlsSettings
 from stowplan.serving.routes import Pages
 from stowplan.serving.server import Address, Server, ServingError, serve
-from stowplan.serving.zpages import NamedCheck
 
 _log = log_for(__name__)
 
@@ -61,7 +62,8 @@ async def open_endpoints(options: RunOptions, pages: Pages, requests: RequestMet
     authenticator = await make_authenticator(options, KubeReviewer(asks) if asks is not None else None)
     reviewer = KubeReviewer(judges) if judges is not None else None
     authorizer = DelegatedAuthorizer(time.monotonic, access_settings(options), reviewer)
-    trusted = [known.pem for known in (authenticator.clients, _authorities(authenticator.proxies)) if known is not None]
+    proxies = authenticator.proxies.authorities if authenticator.proxies is not None else None
+    trusted = [known.pem for known in (authenticator.clients, proxies) if known is not None]
     certificate = ServerCertificate(tls_settings(options), "\n".join(trusted))
     if certificate.is_self_signed:
         _log.info("Generated self-signed cert", directory=options.cert_dir or "in-memory")
@@ -103,10 +105,6 @@ async def _look_up(options: RunOptions, reviewer: Reviewer) -> Mapping[str, str]
         return {}
 
 
-def _authorities(proxies: TrustedProxies | None) -> Authorities | None:
-    return proxies.authorities if proxies is not None else None
-
-
 def _read(path: str, flag: str) -> str:
     if not path:
         return ""
@@ -127,13 +125,7 @@ def address(options: RunOptions) -> Address:
 
 
 def tls_settings(options: RunOptions) -> TlsSettings:
-    return TlsSettings(
-        options.tls_cert_file,
-        options.tls_private_key_file,
-        options.cert_dir,
-        options.tls_min_version,
-        options.tls_cipher_suites,
-    )
+    return msgspec.convert(options, TlsSettings, from_attributes=True)
 
 
 def access_settings(options: RunOptions) -> AccessSettings:
@@ -148,13 +140,7 @@ def access_settings(options: RunOptions) -> AccessSettings:
 
 
 def proxy_settings(options: RunOptions) -> ProxySettings:
-    return ProxySettings(
-        options.requestheader_allowed_names,
-        options.requestheader_username_headers,
-        options.requestheader_group_headers,
-        options.requestheader_extra_headers_prefix,
-        options.requestheader_uid_headers,
-    )
+    return msgspec.convert(options, ProxySettings, from_attributes=True)
 
 
 # What is served
@@ -174,12 +160,11 @@ class Health:
 def pages_of(options: RunOptions, replica: Replica, health: Health, logging: Logging) -> Pages:
     """Return the pages of a replica."""
     gates, started_at = options.feature_gates, time.time()
-    election = [NamedCheck("leaderElection", health.election_problem)] if health.election_problem is not None else []
-    shutdown = NamedCheck("shutdown", lambda: "process is shutting down" if health.is_ending() else "")
-    sync = NamedCheck("sched-handler-sync", health.sync_problem)
+    election = {"leaderElection": health.election_problem} if health.election_problem is not None else {}
+    shutdown = {"shutdown": lambda: "process is shutting down" if health.is_ending() else ""}
     return Pages(
         healthz=election,
-        readyz=[*election, shutdown, sync],
+        readyz={**election, **shutdown, "sched-handler-sync": health.sync_problem},
         metrics=replica.metrics,
         health_metrics=HealthMetrics(started_at),
         pod_resources=_resources_of(replica),
@@ -190,13 +175,13 @@ def pages_of(options: RunOptions, replica: Replica, health: Health, logging: Log
         now=time.time,
         has_status=gates.enabled("ComponentStatusz"),
         set_verbosity=_verbosity_setter(logging) if replica.reloader.configuration.enable_profiling else None,
-        inspector=Inspection(replica),
+        more=Inspection(replica).pages(),
     )
 
 
 def _resources_of(replica: Replica) -> Callable[[], Awaitable[bytes | None]]:
     async def text() -> bytes | None:
-        if not replica.is_scheduling:
+        if not replica.watching.is_scheduling:
             # Another one leads, and tells.
             return None
         # It takes long on a large cluster, and the loop has pods to schedule.

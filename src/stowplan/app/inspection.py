@@ -3,7 +3,7 @@
 The queue and the nodes are read at once, also while a cycle waits for an extender: reading them changes nothing. An
 explanation asks plugins that remember what they found for the pod under way, so it is made between two cycles.
 
-`serving.debug_pages` is how they are asked over HTTP.
+They are asked over HTTP, at the paths that `serving/debug_pages.py` names.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
+import msgspec
+from aiohttp import web
 from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
@@ -27,15 +29,34 @@ from stowplan.observe.extender_reports import ExtenderReports, ask_extenders
 from stowplan.observe.queue_state import PodHistory, QueueView, counts, render_history, waiting_data
 from stowplan.observe.resource_usage import node_usage
 from stowplan.serving.debug_pages import (
+    EXPLAIN,
+    NODES,
+    QUEUE,
     BadQueryError,
-    ExplainAnswer,
-    ExplainQuery,
-    NodesQuery,
-    QueueQuery,
     UnknownObjectError,
+    answered,
+    number_in,
 )
+from stowplan.serving.responses import Handler
 
 T = TypeVar("T")
+
+_WIDEST: Final = 1000
+
+
+class ExplainQuery(msgspec.Struct, frozen=True):
+    """Which pod is to be explained, and how much is to be said."""
+
+    pod: str
+    #: Nodes to say everything about.
+    nodes: tuple[str, ...] = ()
+    has_every_node: bool = False
+    top: int = 5
+    width: int = 100
+
+
+#: What makes an answer of an explanation and of what became of the pod so far: `as_text` or `as_data`.
+Form: TypeAlias = Callable[[Explanation, PodHistory, ExplainQuery], T]
 
 
 class Inspection:
@@ -44,14 +65,27 @@ class Inspection:
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
 
-    async def explain(self, query: ExplainQuery) -> ExplainAnswer:
+    def pages(self) -> dict[str, Handler]:
+        """Return the pages that answer, by path."""
+        pages: dict[str, Handler] = {EXPLAIN: self._explain_page, QUEUE: self._queue_page, NODES: self._nodes_page}
+        return {path: answered(page) for path, page in pages.items()}
+
+    # Explaining
+
+    async def _explain_page(self, request: web.Request) -> web.Response:
+        query = _explain_query(request)
+        if request.query.get("format") == "text":
+            return web.Response(text=await self.explain(query, as_text))
+        return web.json_response(await self.explain(query, as_data))
+
+    async def explain(self, query: ExplainQuery, form: Form[T]) -> T:
         """Explain a pod, as if it were to be scheduled now, and tell what became of it so far."""
         extenders, hearing = self._replica.cluster.extenders, None
         if extenders:
             # Asked beside the cycles: pods need not wait while somebody is curious.
-            pod, nodes = await self._between_cycles(lambda now_ns: self._question(query))
+            pod, nodes = await self._between_cycles(lambda now_ns: self._question(query.pod))
             hearing = await ask_extenders(extenders, pod, nodes)
-        return await self._between_cycles(lambda now_ns: self._explain(query, now_ns, hearing))
+        return await self._between_cycles(lambda now_ns: form(*self._explain(query.pod, now_ns, hearing), query))
 
     async def _between_cycles(self, answer: Callable[[int], T]) -> T:
         """Ask while no cycle is under way, so that nothing is half done."""
@@ -65,20 +99,18 @@ class Inspection:
             except Exception as error:
                 told.set_exception(error)
 
-        self._replica.submit(ask)
+        self._replica.watching.submit(ask)
         return await told
 
-    # Explaining
-
-    def _question(self, query: ExplainQuery) -> tuple[Pod, dict[str, Node]]:
+    def _question(self, key: str) -> tuple[Pod, dict[str, Node]]:
         """Return what extenders are to be asked about."""
-        pod = self._find(query.pod)
+        pod = self._find(key)
         cluster, pending = self._replica.cluster, _as_pending(pod)
         with _without(cluster.cache, pod):
             return pending, feasible_nodes(cluster.field, _profile(cluster, pending), pending)
 
-    def _explain(self, query: ExplainQuery, now_ns: int, hearing: ExtenderReports | None) -> ExplainAnswer:
-        pod = self._find(query.pod)
+    def _explain(self, key: str, now_ns: int, hearing: ExtenderReports | None) -> tuple[Explanation, PodHistory]:
+        pod = self._find(key)
         cluster, cache = self._replica.cluster, self._replica.scheduler.state.cache
         placed = cache.placed(pod)
         view = self._view()
@@ -88,10 +120,7 @@ class Inspection:
         pending = _as_pending(pod)
         profile = _profile(cluster, pending)
         with _without(cache, pod):
-            explanation = explain(cluster.field, profile, pending, hearing)
-        if query.is_text:
-            return ExplainAnswer(text=_text(explanation, story, query))
-        return ExplainAnswer(data=_data(explanation, story, query))
+            return explain(cluster.field, profile, pending, hearing), story
 
     def _find(self, key: str) -> Pod:
         key = key if "/" in key else f"default/{key}"
@@ -102,16 +131,17 @@ class Inspection:
 
     # Queue and nodes
 
-    async def queue(self, query: QueueQuery) -> dict[str, Any]:
+    async def _queue_page(self, request: web.Request) -> web.Response:
         """Show who waits."""
-        view = self._view()
+        place, namespace = request.query.get("place", ""), request.query.get("namespace", "")
+        limit = number_in(request, "limit", 0)
         waiting = [
             one
-            for one in view.all()
-            if query.place in ("", one.place) and query.namespace in ("", one.pod.partition("/")[0])
+            for one in self._view().all()
+            if place in ("", one.place) and namespace in ("", one.pod.partition("/")[0])
         ]
-        shown = waiting[: query.limit] if query.limit else waiting
-        return {"counts": counts(waiting), "total": len(waiting), "pods": [waiting_data(one) for one in shown]}
+        pods = [waiting_data(one) for one in waiting[: limit or None]]
+        return web.json_response({"counts": counts(waiting), "total": len(waiting), "pods": pods})
 
     def _view(self) -> QueueView:
         replica = self._replica
@@ -120,35 +150,43 @@ class Inspection:
         questions_about = extenders.questions.of if extenders is not None else lambda pod: ()
         return QueueView(state.queue, replica.limits, state.waiting, replica.timeline, awaited, questions_about)
 
-    async def nodes(self, query: NodesQuery) -> dict[str, Any]:
-        """Show what nodes have and what is taken of it."""
-        _check_sort(self._replica.scheduler.state.cache, query.sort)
-        found = node_usage(self._replica.scheduler.state.cache, query.wants)
-        if query.sort == "name":
+    async def _nodes_page(self, request: web.Request) -> web.Response:
+        """Show what nodes have and what is taken of it; `sort` is `name` or the resource that is most taken."""
+        name_part, sort, labels = request.query.get("name", ""), request.query.get("sort", ""), _labels(request)
+        limit, cache = number_in(request, "limit", 0), self._replica.scheduler.state.cache
+        known = ("name", *cache.table.resources.index_of)
+        if sort and sort not in known:
+            raise BadQueryError(f"sort: Invalid value: {sort!r}: write one of: {', '.join(known)}")
+        found = node_usage(cache, lambda node: name_part in node.name and labels <= node.labels.items())
+        if sort == "name":
             found.sort(key=lambda one: one.name)
-        elif query.sort:
-            found.sort(key=lambda one: (-one.share(query.sort), one.name))
-        shown = found[: query.limit] if query.limit else found
-        return {
-            "total": len(found),
-            "nodes": [
-                {
-                    "name": one.name,
-                    "status": one.status,
-                    "labels": dict(one.labels),
-                    "taints": list(one.taints),
-                    "allocatable": dict(one.allocatable),
-                    "requested": dict(one.requested),
-                }
-                for one in shown
-            ],
-        }
+        elif sort:
+            found.sort(key=lambda one: (-one.share(sort), one.name))
+        return web.json_response({"total": len(found), "nodes": msgspec.to_builtins(found[: limit or None])})
 
 
-def _check_sort(cache: Cache, wanted: str) -> None:
-    known = ("name", *cache.table.resources.index_of)
-    if wanted and wanted not in known:
-        raise BadQueryError(f"sort: Invalid value: {wanted!r}: write one of: {', '.join(known)}")
+def _explain_query(request: web.Request) -> ExplainQuery:
+    given = request.query
+    if not given.get("pod"):
+        raise BadQueryError("pod: Required value: write ?pod=NAMESPACE/NAME")
+    return ExplainQuery(
+        pod=given["pod"],
+        nodes=tuple(filter(None, given.get("node", "").split(","))),
+        has_every_node=given.get("nodes", "") == "all",
+        top=number_in(request, "top", 5, least=1),
+        width=min(number_in(request, "width", 100, least=40), _WIDEST),
+    )
+
+
+def _labels(request: web.Request) -> set[tuple[str, str]]:
+    """Read which labels nodes must have to be shown."""
+    labels = set()
+    for piece in filter(None, request.query.get("labels", "").split(",")):
+        key, equals, value = piece.partition("=")
+        if not (key and equals):
+            raise BadQueryError(f"labels: Invalid value: {piece!r}: write key=value,key=value")
+        labels.add((key, value))
+    return labels
 
 
 def _as_pending(pod: Pod) -> Pod:
@@ -179,7 +217,8 @@ def _without(cache: Cache, pod: Pod) -> Iterator[None]:
             cache.add_pod(placed.pod)
 
 
-def _text(explanation: Explanation, story: PodHistory, query: ExplainQuery) -> str:
+def as_text(explanation: Explanation, story: PodHistory, query: ExplainQuery) -> str:
+    """Say it to people."""
     sections = [render(explanation, query.width, query.top)]
     if story.node_name:
         sections.insert(0, f"Pod {explanation.pod.key} is on {story.node_name}. If it were to be scheduled now:")
@@ -190,7 +229,8 @@ def _text(explanation: Explanation, story: PodHistory, query: ExplainQuery) -> s
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _data(explanation: Explanation, story: PodHistory, query: ExplainQuery) -> dict[str, Any]:
+def as_data(explanation: Explanation, story: PodHistory, query: ExplainQuery) -> dict[str, Any]:
+    """Say it to programs."""
     names = list(explanation.nodes) if query.has_every_node else [_known(explanation, name) for name in query.nodes]
     nodes = {name: node_summary(explanation.nodes[name]) for name in names}
     return {**summary(explanation, query.top), "nodes": nodes, "story": story.data()}

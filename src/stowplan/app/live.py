@@ -138,12 +138,12 @@ class Live:
             await self._sync()
             _log.info("Sync completed")
         replica = self._replica
-        replica.is_scheduling = True
+        replica.watching.is_scheduling = True
         timers = asyncio.get_running_loop().create_task(replica.scheduler.run_timers())
         try:
             await replica.scheduler.run()
         finally:
-            replica.is_scheduling = False
+            replica.watching.is_scheduling = False
             timers.cancel()
 
     async def _sync(self) -> None:
@@ -165,7 +165,7 @@ class Live:
         """Take no more pods; if we were asked to end, let bindings and events end; then give back the lease."""
         self._replica.scheduler.stop()
         cycles = self._cycles if self._elector is not None else work
-        if self._is_asked_to_end and self._replica.is_scheduling and cycles is not None:
+        if self._is_asked_to_end and self._replica.watching.is_scheduling and cycles is not None:
             await asyncio.wait({cycles}, timeout=SETTLE_SECONDS)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._replica.recorder.drain(), DRAIN_SECONDS)
@@ -244,7 +244,7 @@ class Live:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._ask_to_end)
         loop.add_signal_handler(signal.SIGHUP, lambda: self._start(self._reload(), "reload"))
-        loop.add_signal_handler(signal.SIGUSR2, self._replica.submit, self._replica.dump)
+        loop.add_signal_handler(signal.SIGUSR2, self._replica.watching.submit, self._replica.dump)
 
     def _ask_to_end(self) -> None:
         if self._is_asked_to_end:

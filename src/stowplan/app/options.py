@@ -1,14 +1,16 @@
-"""What `stowplan run` was told on its command line, and what that makes of a configuration and of logs and metrics.
+"""The flags of `stowplan run`, and what they make of a configuration and of logs and metrics.
 
-`cli/flag_table.py` says how each flag is written; a field of `RunOptions` is the flag of the same name with dashes.
-With `--config` the file counts: deprecated flags are ignored and only those of leader election win over it. Without a
-file the deprecated flags count too. What the flags say about serving is read in `app/endpoints.py`.
+They are kube-scheduler's, in the sections of its help, and a few of our own: a field of `RunOptions` is the flag of the
+same name with dashes, and `cli/flag_parser.py` reads them. With `--config` the file counts: deprecated flags are
+ignored and only those of leader election win over it. Without a file the deprecated flags count too. What the flags say
+about serving is read in `app/endpoints.py`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -20,100 +22,176 @@ from stowplan.observe.logs import LogSettings
 if TYPE_CHECKING:
     from stowplan.observe.series import Shown
 
+T = TypeVar("T")
 
-class RunOptions(msgspec.Struct, frozen=True, rename="kebab"):
+#: How a value is written; the words are those of the help.
+Kind: TypeAlias = Literal[
+    "string", "bool", "int", "float", "duration", "ip", "strings", "metricLabels", "featureGates", "version"
+]
+#: How values of a type are written, unless a flag says otherwise.
+_KINDS: Final[dict[type, Kind]] = {
+    str: "string",
+    bool: "bool",
+    int: "int",
+    float: "float",
+    tuple: "strings",
+    Duration: "duration",
+    FeatureGates: "featureGates",
+}
+_GO_TLS: Final = "TLS is OpenSSL's here, which has no setting for it per server"
+_HTTP2: Final = "only HTTP/1.1 is served"
+_ONE_CERTIFICATE: Final = "one certificate is served under all names; put the names into --tls-cert-file"
+_ONE_VERSION: Final = "decisions are always those of 1.36"
+_UNBUFFERED: Final = "log lines are written at once"
+
+
+def _flag(default: T, help: str, absent: str = "", *, kind: Kind | None = None, shorthand: str = "") -> T:
+    """Declare a flag. One whose subject does not exist here says so in `absent`: it is taken, with a warning."""
+    told = {"kind": kind or _KINDS[type(default)], "help": help, "absent": absent, "shorthand": shorthand}
+    return field(default=default, metadata=told)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
     """All flags, with upstream's defaults. `given` names those that were written out."""
 
     # Misc
-    config: str = ""
-    config_map: str = ""
-    config_text: str = ""
-    legacy_config: bool = False
-    master: str = ""
-    write_config_to: str = ""
+    config: str = _flag("", "File with the KubeSchedulerConfiguration; read again on SIGHUP and when it changes.")
+    config_map: str = _flag("", "NAMESPACE/NAME of a ConfigMap that has the configuration under config.yaml.")
+    config_text: str = _flag("", "The KubeSchedulerConfiguration itself, not a file.")
+    legacy_config: bool = _flag(False, "Take a configuration of an older release, and warn of each thing converted.")
+    master: str = _flag("", "Address of the Kubernetes API server; wins over the one of the kubeconfig.")
+    write_config_to: str = _flag("", "Write the configuration in force to this file and exit.")
 
     # Secure serving
-    bind_address: str = "0.0.0.0"
-    cert_dir: str = ""
-    disable_http2_serving: bool = False
-    http2_max_streams_per_connection: int = 0
-    permit_address_sharing: bool = False
-    permit_port_sharing: bool = False
-    secure_port: int = 10259
-    tls_cert_file: str = ""
-    tls_cipher_suites: tuple[str, ...] = ()
-    tls_curve_preferences: tuple[str, ...] = ()
-    tls_min_version: str = ""
-    tls_private_key_file: str = ""
-    tls_sni_cert_key: tuple[str, ...] = ()
+    bind_address: str = _flag("0.0.0.0", "IP address to listen on; 0.0.0.0 or :: means all interfaces.", kind="ip")
+    cert_dir: str = _flag("", "Directory of kube-scheduler.crt and .key; made there if they are missing.")
+    disable_http2_serving: bool = _flag(False, "Do not serve HTTP/2.", _HTTP2)
+    http2_max_streams_per_connection: int = _flag(0, "Most streams of an HTTP/2 connection.", _HTTP2)
+    permit_address_sharing: bool = _flag(False, "Use SO_REUSEADDR.", "SO_REUSEADDR is always used")
+    permit_port_sharing: bool = _flag(False, "Use SO_REUSEPORT, so that several may listen on the same port.")
+    secure_port: int = _flag(10259, "Port for HTTPS with authentication and authorization; 0 serves nothing.")
+    tls_cert_file: str = _flag("", "File with the certificate for HTTPS, that of its authority after it.")
+    tls_cipher_suites: tuple[str, ...] = _flag((), "Cipher suites of TLS up to 1.2, by Go's or OpenSSL's names.")
+    tls_curve_preferences: tuple[str, ...] = _flag((), "Curves for the exchange of keys, by Go's numbers.", _GO_TLS)
+    tls_min_version: str = _flag("", "Lowest version of TLS: VersionTLS10, 11, 12 or 13.")
+    tls_private_key_file: str = _flag("", "File with the private key of --tls-cert-file.")
+    tls_sni_cert_key: tuple[str, ...] = _flag(
+        (),
+        "Further certificate and key files, by the names that clients ask for.",
+        _ONE_CERTIFICATE,
+    )
 
     # Authentication
-    authentication_kubeconfig: str = ""
-    authentication_skip_lookup: bool = False
-    authentication_token_webhook_cache_ttl: Duration = of_seconds(10)
-    authentication_tolerate_lookup_failure: bool = True
-    client_ca_file: str = ""
-    requestheader_allowed_names: tuple[str, ...] = ()
-    requestheader_client_ca_file: str = ""
-    requestheader_extra_headers_prefix: tuple[str, ...] = ("x-remote-extra-",)
-    requestheader_group_headers: tuple[str, ...] = ("x-remote-group",)
-    requestheader_uid_headers: tuple[str, ...] = ()
-    requestheader_username_headers: tuple[str, ...] = ("x-remote-user",)
+    authentication_kubeconfig: str = _flag("", "Kubeconfig of the API server that is asked about tokens.")
+    authentication_skip_lookup: bool = _flag(False, "Do not look up missing settings in the cluster.")
+    authentication_token_webhook_cache_ttl: Duration = _flag(
+        of_seconds(10), "How long to keep what was said about a token."
+    )
+    authentication_tolerate_lookup_failure: bool = _flag(True, "Go on if settings cannot be looked up.")
+    client_ca_file: str = _flag("", "Authorities of client certificates; the common name is the user.")
+    requestheader_allowed_names: tuple[str, ...] = _flag((), "Common names of proxies that may name users in headers.")
+    requestheader_client_ca_file: str = _flag("", "Authorities of the certificates of such proxies.")
+    requestheader_extra_headers_prefix: tuple[str, ...] = _flag(
+        ("x-remote-extra-",), "How headers begin that say more about a user."
+    )
+    requestheader_group_headers: tuple[str, ...] = _flag(("x-remote-group",), "Headers that name the groups of a user.")
+    requestheader_uid_headers: tuple[str, ...] = _flag((), "Headers that give the UID of a user.")
+    requestheader_username_headers: tuple[str, ...] = _flag(("x-remote-user",), "Headers that name a user.")
 
     # Authorization
-    authorization_always_allow_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
-    authorization_kubeconfig: str = ""
-    authorization_webhook_cache_authorized_ttl: Duration = of_seconds(10)
-    authorization_webhook_cache_unauthorized_ttl: Duration = of_seconds(10)
+    authorization_always_allow_paths: tuple[str, ...] = _flag(
+        ("/healthz", "/readyz", "/livez"), "Paths that everybody may see; * at the end is any rest."
+    )
+    authorization_kubeconfig: str = _flag("", "Kubeconfig of the API server that is asked who may see what.")
+    authorization_webhook_cache_authorized_ttl: Duration = _flag(
+        of_seconds(10), "How long to keep that something is allowed."
+    )
+    authorization_webhook_cache_unauthorized_ttl: Duration = _flag(
+        of_seconds(10), "How long to keep that something is not."
+    )
 
     # Deprecated
-    contention_profiling: bool = True
-    kube_api_burst: int = 100
-    kube_api_content_type: str = "application/vnd.kubernetes.protobuf"
-    kube_api_qps: float = 50
-    kubeconfig: str = ""
-    pod_max_in_unschedulable_pods_duration: Duration = of_seconds(300)
-    profiling: bool = True
+    contention_profiling: bool = _flag(True, "Profile blocking; ignored with --config.", "Python has no such profile")
+    kube_api_burst: int = _flag(100, "Burst of requests to the API server; ignored with --config.")
+    kube_api_content_type: str = _flag(
+        "application/vnd.kubernetes.protobuf", "Content type of bindings; ignored with --config."
+    )
+    kube_api_qps: float = _flag(50.0, "Requests per second to the API server; ignored with --config.")
+    kubeconfig: str = _flag("", "Kubeconfig of the API server; ignored with --config.")
+    pod_max_in_unschedulable_pods_duration: Duration = _flag(
+        of_seconds(300), "After how long a refused pod is tried anyway."
+    )
+    profiling: bool = _flag(True, "Serve /debug; ignored with --config.")
 
     # Leader election
-    leader_elect: bool = True
-    leader_elect_lease_duration: Duration = of_seconds(15)
-    leader_elect_renew_deadline: Duration = of_seconds(10)
-    leader_elect_resource_lock: str = "leases"
-    leader_elect_resource_name: str = "kube-scheduler"
-    leader_elect_resource_namespace: str = "kube-system"
-    leader_elect_retry_period: Duration = of_seconds(2)
+    leader_elect: bool = _flag(True, "Schedule only while holding the lease, so that several replicas can run.")
+    leader_elect_lease_duration: Duration = _flag(
+        of_seconds(15), "How long others wait for a leader that does not renew."
+    )
+    leader_elect_renew_deadline: Duration = _flag(
+        of_seconds(10), "How long the leader tries to renew before it gives up."
+    )
+    leader_elect_resource_lock: str = _flag("leases", "Sort of object used as a lock; only leases.")
+    leader_elect_resource_name: str = _flag("kube-scheduler", "Name of the lease.")
+    leader_elect_resource_namespace: str = _flag("kube-system", "Namespace of the lease.")
+    leader_elect_retry_period: Duration = _flag(of_seconds(2), "Time between two attempts to get or renew the lease.")
 
     # Feature gate
-    emulated_version: tuple[str, ...] = ()
-    feature_gates: FeatureGates = DEFAULT_GATES
-    min_compatibility_version: tuple[str, ...] = ()
+    emulated_version: tuple[str, ...] = _flag((), "Version to behave like.", _ONE_VERSION)
+    feature_gates: FeatureGates = _flag(
+        DEFAULT_GATES, "Gates to switch, such as A=true,B=false; may be given repeatedly."
+    )
+    min_compatibility_version: tuple[str, ...] = _flag((), "Oldest version to go with.", _ONE_VERSION)
 
     # Metrics
-    allow_metric_labels: tuple[str, ...] = ()
-    allow_metric_labels_manifest: str = ""
-    disabled_metrics: tuple[str, ...] = ()
-    show_hidden_metrics_for_version: str = ""
+    allow_metric_labels: tuple[str, ...] = _flag(
+        (), "Values of a label that are shown: metric,label=value,value.", kind="metricLabels"
+    )
+    allow_metric_labels_manifest: str = _flag("", "YAML file of such values: metric,label: value,value.")
+    disabled_metrics: tuple[str, ...] = _flag((), "Full names of metrics to leave out.")
+    show_hidden_metrics_for_version: str = _flag("", "Version whose hidden metrics to show.", "none is hidden")
 
     # Logs
-    log_flush_frequency: Duration = of_seconds(5)
-    log_json_info_buffer_size: str = "0"
-    log_json_split_stream: bool = False
-    log_text_info_buffer_size: str = "0"
-    log_text_split_stream: bool = False
-    logging_format: str = "text"
-    v: int = 0
-    vmodule: tuple[str, ...] = ()
+    log_flush_frequency: Duration = _flag(of_seconds(5), "Most seconds between two flushes.", _UNBUFFERED)
+    log_json_info_buffer_size: str = _flag("0", "Buffer for JSON lines.", _UNBUFFERED)
+    log_json_split_stream: bool = _flag(False, "JSON: errors to the error stream, the rest to the standard output.")
+    log_text_info_buffer_size: str = _flag("0", "Buffer for text lines.", _UNBUFFERED)
+    log_text_split_stream: bool = _flag(False, "Text: errors to the error stream, the rest to the standard output.")
+    logging_format: str = _flag("text", "text or json.")
+    v: int = _flag(0, "Verbosity of the log.", shorthand="v")
+    vmodule: tuple[str, ...] = _flag((), "Verbosity by file, such as queue=5,intake=4.")
 
     # Global
-    help: bool = False
-    version: str = "false"
+    help: bool = _flag(False, "Help for stowplan run.", shorthand="h")
+    version: str = _flag(
+        "false", "Print the version and quit; raw prints more, vX.Y.Z sets the one reported.", kind="version"
+    )
 
     #: The flags that were written out, by name.
     given: frozenset[str] = frozenset()
     #: Every flag as text, for /flagz.
     texts: tuple[tuple[str, str], ...] = ()
 
+
+@dataclass(frozen=True, slots=True)
+class RunFlag:
+    """One flag, as it is read and as the help shows it."""
+
+    name: str
+    default: Any
+    kind: Kind
+    help: str
+    absent: str
+    shorthand: str
+
+
+#: All flags by name, in the order of the help.
+FLAGS: Final = {
+    (name := each.name.replace("_", "-")): RunFlag(name, each.default, **each.metadata)
+    for each in fields(RunOptions)
+    if each.metadata
+}
 
 _ELECTION: Final = {
     "leader-elect": "leader_elect",

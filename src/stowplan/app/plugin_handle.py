@@ -48,14 +48,15 @@ class PluginHandle:
 
     cache: Cache
     feature_gates: FeatureGates
-    nominations: Nominations
-    waiting_pods: WaitingPods
-    evictions: Evictions
-    stopwatch: Stopwatch
-    #: Told when changes were applied.
-    cluster_changes: ClusterChanges
     #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
     draw: Callable[[int], int]
+    nominations: Nominations = field(default_factory=Nominations)
+    waiting_pods: WaitingPods = field(default_factory=WaitingPods)
+    evictions: Evictions = field(init=False)
+    #: Measures the plugins of all profiles; runs when a scheduler is put together.
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
+    #: Told when changes were applied.
+    cluster_changes: ClusterChanges = field(default_factory=ClusterChanges)
     #: The resource claims on their way to the cluster.
     claims: ClaimTracker = field(init=False)
     #: Where plugins count their own work.
@@ -67,6 +68,7 @@ class PluginHandle:
     extenders: tuple[Extender, ...] = ()
 
     def __post_init__(self) -> None:
+        self.evictions = Evictions(self.cache, self.waiting_pods)
         self.claims = ClaimTracker(self.cache.objects, self.cache.table.reads, self.feature_gates)
         self.binder = CacheWriter(self.cache)
 

@@ -8,23 +8,26 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from stowplan.app.assembly import assemble, reassemble
 from stowplan.app.cluster import Built, Cluster, Ties
 from stowplan.app.configuration import queue_limits_of, reading
-from stowplan.app.kube_writer import KubeWriter
 from stowplan.app.options import RunOptions
 from stowplan.app.process import now
 from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader
 from stowplan.app.watching import Watching, watched
 from stowplan.config.types import Configuration
-from stowplan.engine.ports import Timeouts, Writer
+from stowplan.engine.ports import Note, Timeouts, Writer
 from stowplan.framework.extender import Extender
+from stowplan.framework.handle import ConflictError
+from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
-from stowplan.kube.events import Recorder
+from stowplan.kube.errors import ApiError
+from stowplan.kube.events import Occurrence, Recorder, reference_to
+from stowplan.kube.writes import ObjectWrites, Writes
 from stowplan.observe import dump
 from stowplan.observe.logs import log_for
 from stowplan.observe.metrics import Metrics
@@ -67,7 +70,7 @@ class ReplicaSettings:
 
 
 class Replica:
-    """Everything of one scheduler but its life. `is_scheduling` says whether cycles run."""
+    """Everything of one scheduler but its life."""
 
     def __init__(self, settings: ReplicaSettings, connections: KubeClients, may_write: Callable[[], bool]) -> None:
         options, configuration, self.metrics = settings.options, settings.configuration, settings.metrics
@@ -84,9 +87,13 @@ class Replica:
             connections.cluster, watched(self.cluster.profiles.values(), options.feature_gates), draw, _report
         )
         self.reloader = Reloader(
-            configuration, self.cluster.registry, self.cluster.build, self._swap, options.feature_gates
+            configuration,
+            self.cluster.registry,
+            self.cluster.build,
+            self._swap,
+            options.feature_gates,
+            reading(options),
         )
-        self.reloader.reading = reading(options)
         self._retiring: set[asyncio.Task[None]] = set()
         self._listen()
 
@@ -97,19 +104,6 @@ class Replica:
         await asyncio.gather(*self._retiring, return_exceptions=True)
         for extender in self.cluster.extenders:
             await extender.close()
-
-    @property
-    def is_scheduling(self) -> bool:
-        """Whether cycles run."""
-        return self.watching.is_scheduling
-
-    @is_scheduling.setter
-    def is_scheduling(self, value: bool) -> None:
-        self.watching.is_scheduling = value
-
-    def submit(self, change: Callable[[int], None]) -> None:
-        """Have something done between two cycles; at once if none run."""
-        self.watching.submit(change)
 
     def dump(self, now_ns: int) -> None:
         """Write down cache and queue, and where the cluster differs."""
@@ -123,7 +117,7 @@ class Replica:
             _log.error(answer.reason, "Configuration refused; the one in force stays")
             return
         _log.info("Configuration read", changes=answer.changes, needsRestart=answer.needs_restart)
-        self.submit(self._apply)
+        self.watching.submit(self._apply)
 
     def _apply(self, now_ns: int) -> None:
         self.reloader.apply()
@@ -148,7 +142,7 @@ class Replica:
     def _listen(self) -> None:
         metrics, log, timeline = self.metrics, ReportLog(), self.timeline
         metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
-        self.cluster.stopwatch.have_noted(metrics.plugins.note, metrics.plugins.note_awaited)
+        self.cluster.handle.stopwatch.have_noted(metrics.plugins.note, metrics.plugins.note_awaited)
         self.cluster.handle.measures = metrics.plugins
 
         self.scheduler.environment.tell = tell_all(metrics, log, timeline)
@@ -165,3 +159,46 @@ def _make_cluster(settings: ReplicaSettings) -> Cluster:
 
 def _report(text: str) -> None:
     _log.warning(text)
+
+
+# What the flow writes
+
+
+class KubeWriter(Writes):
+    """An `engine.ports.Writer` of a cluster, as long as `may_write` lets it; events are `recorder`'s to write."""
+
+    def __init__(self, client: Client, draw: Draw, may_write: Callable[[], bool], recorder: Recorder) -> None:
+        super().__init__(client, now, draw, may_write)
+        self.object_writer = KubeObjectWriter(client, draw, self._check)
+        self._recorder = recorder
+
+    def record(self, note: Note) -> None:
+        self._recorder.record(occurrence_of(note))
+
+
+def occurrence_of(note: Note) -> Occurrence:
+    """Return what is recorded as an event."""
+    # A victim may belong to another scheduler; who evicts it is the scheduler of the pod it makes room for.
+    whose = note.related if note.related is not None else note.pod
+    return Occurrence(
+        regarding=reference_to(note.pod),
+        related=reference_to(note.related) if note.related is not None else None,
+        type=note.type,
+        reason=note.reason,
+        action=note.action,
+        note=note.text,
+        controller=whose.spec.scheduler_name,
+    )
+
+
+class KubeObjectWriter(ObjectWrites):
+    """Writes what is no pod; implements `framework.handle.ObjectWriter`."""
+
+    async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
+        """Merge a patch; raise ConflictError if somebody else was faster."""
+        try:
+            return await super().patch(found, patch, subresource)
+        except ApiError as error:
+            if error.is_conflict:
+                raise ConflictError(str(error)) from error
+            raise

@@ -21,7 +21,6 @@ SUBCOMMANDS = {
     "queue": "Show who waits to be scheduled, where and why.",
     "nodes": "Show what nodes have left.",
     "config": "Check or show a KubeSchedulerConfiguration.",
-    "version": "Print the version.",
 }
 
 
@@ -53,11 +52,11 @@ class LazyGroup(HelpfulGroup):
     """A group that knows the names and help lines of its subcommands without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(SUBCOMMANDS)
+        return [*SUBCOMMANDS, *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in SUBCOMMANDS:
-            return None
+            return super().get_command(ctx, cmd_name)
         command: click.Command = importlib.import_module(f"stowplan.cli.{cmd_name}").command
         return command
 
@@ -69,7 +68,8 @@ class LazyGroup(HelpfulGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(SUBCOMMANDS.items()))
+            loaded = ((name, found.get_short_help_str()) for name, found in self.commands.items())
+            formatter.write_dl([*SUBCOMMANDS.items(), *loaded])
 
 
 def end_interrupted(arguments: Sequence[str]) -> NoReturn:
@@ -95,3 +95,9 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
 @click.version_option(message=VERSION, help="Print the version.")
 def main() -> None:
     """Stowplan: the Kubernetes scheduler in Python."""
+
+
+@main.command("version")
+def print_version() -> None:
+    """Print the version."""
+    click.echo(VERSION)

@@ -8,12 +8,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-import msgspec
-
-from stowplan.app.options import RunOptions
-from stowplan.cli.flag_table import FLAGS, SHORTHANDS, Kind, RunFlag
+from stowplan.app.options import FLAGS, Kind, RunFlag, RunOptions
 from stowplan.config import feature_gates
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.model import duration
@@ -21,6 +19,7 @@ from stowplan.model.duration import Duration
 
 PROGRAM: Final = "kube-scheduler"
 FOLLOWED: Final = "v1.36.4"
+_SHORTHANDS: Final = {flag.shorthand: flag for flag in FLAGS.values() if flag.shorthand}
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
@@ -37,9 +36,8 @@ def parse(arguments: Sequence[str]) -> RunOptions:
     for flag, text in _pairs(arguments):
         written.setdefault(flag.name, []).append(text)
     values = {name: _value(FLAGS[name], texts) for name, texts in written.items()}
-    fields = {field.encode_name: field for field in msgspec.structs.fields(RunOptions)}
-    options = RunOptions(**{fields[name].name: value for name, value in values.items()})
-    return msgspec.structs.replace(options, given=frozenset(values), texts=_texts(options))
+    options = RunOptions(**{name.replace("-", "_"): value for name, value in values.items()})
+    return replace(options, given=frozenset(values), texts=_texts(options))
 
 
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[RunFlag, str]]:
@@ -73,7 +71,7 @@ def _pair(argument: str, left: list[str]) -> tuple[RunFlag, str]:
 
 def _short(argument: str, left: list[str]) -> tuple[RunFlag, str]:
     letter, rest = argument[1], argument[2:]
-    flag = SHORTHANDS.get(letter)
+    flag = _SHORTHANDS.get(letter)
     if flag is None:
         raise FlagError(f"unknown shorthand flag: '{letter}' in {argument}")
     if flag.kind == "bool":
@@ -166,8 +164,7 @@ _READERS: Final[Mapping[Kind, Callable[[list[str]], Any]]] = {
 
 def _texts(options: RunOptions) -> tuple[tuple[str, str], ...]:
     """Spell every flag, as /flagz shows it."""
-    fields = {field.encode_name: field.name for field in msgspec.structs.fields(RunOptions)}
-    return tuple((name, spelled(getattr(options, fields[name]))) for name in sorted(FLAGS))
+    return tuple((name, spelled(getattr(options, name.replace("-", "_")))) for name in sorted(FLAGS))
 
 
 def spelled(value: object) -> str:

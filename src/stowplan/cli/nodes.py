@@ -19,9 +19,7 @@ _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
     "--sort", default="", metavar="RESOURCE", help="Fullest first, by this resource (cpu, memory, ...); or `name`."
 )
 @click.option("--top", "limit", type=click.IntRange(min=0), default=50, show_default=True, help="Most nodes; 0: all.")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
-)
+@options.form
 @options.finding
 def command(**given: Any) -> None:
     """Show the nodes of a running scheduler: what pods request of them, and what is free.

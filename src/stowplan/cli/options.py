@@ -50,6 +50,11 @@ top = click.option(
 )
 
 
+form = click.option(
+    "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
+)
+
+
 _FINDING = (
     click.option("--server", metavar="URL", default="", help="Address of the scheduler, such as https://HOST:10259."),
     click.option(

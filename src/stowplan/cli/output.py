@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
     from stowplan.local.outcome import Shortfall
 
 WIDEST = 120
@@ -61,9 +64,9 @@ def shown(path: Path) -> str:
     return str(path) if here.startswith("..") else here
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
+def counted(count: int, noun: str) -> str:
     """Write how many there are: 1 pod, 2 pods."""
-    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+    return f"{count} {noun if count == 1 else f'{noun}s'}"
 
 
 def write_data(data: Any, form: str) -> None:
@@ -78,14 +81,20 @@ def write_data(data: Any, form: str) -> None:
 
 def write_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     """Write a table for a terminal."""
-    from rich import box
     from rich.console import Console
+
+    Console(width=width(), highlight=False, markup=False).print(make_table(headings, rows))
+
+
+def make_table(headings: Iterable[str], rows: Iterable[Iterable[str | Text]]) -> Table:
+    """Make a table as all are drawn here."""
+    from rich import box
     from rich.table import Table
 
     table = Table(*headings, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*row)
-    Console(width=width(), highlight=False, markup=False).print(table)
+    return table
 
 
 def write_unmade(unmade: Iterable[Shortfall]) -> None:

@@ -18,9 +18,7 @@ PLACES = ("in flight", "active", "backoff", "error backoff", "unschedulable", "g
 @click.option("--place", type=click.Choice(PLACES), default=None, help="Only pods that wait here.")
 @click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="Most pods; 0 for all.")
 @click.option("--messages", is_flag=True, help="Also show the sentence that ended the last attempt of each.")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
-)
+@options.form
 @options.finding
 def command(**given: Any) -> None:
     """Show the pods that wait in the queue of a running scheduler.

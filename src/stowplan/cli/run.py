@@ -1,7 +1,7 @@
 """`stowplan run`: schedule a cluster, in place of kube-scheduler.
 
-Its flags are kube-scheduler's: `cli/flag_table.py` has them, `cli/flag_parser.py` reads them, and what is given in vain
-is told at the start, with the reason. What runs is `app/live.py`.
+Its flags are kube-scheduler's: `app/options.py` has them, `cli/flag_parser.py` reads them, and what is given in vain is
+told at the start, with the reason. What runs is `app/live.py`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from collections.abc import Iterator
 from typing import Final
 
 import click
-import msgspec
 
 from stowplan import __version__
-from stowplan.app.options import OptionError, RunOptions, ignored_flags, log_settings, shown_metrics
+from stowplan.app.options import FLAGS, OptionError, RunFlag, RunOptions, ignored_flags, log_settings, shown_metrics
 from stowplan.cli import flag_parser, output
 from stowplan.cli.flag_parser import FOLLOWED, FlagError, spelled
-from stowplan.cli.flag_table import FLAGS, SECTIONS, RunFlag
 from stowplan.config.feature_gates import without_effect
 from stowplan.observe.logs import Logging, log_for
 
@@ -28,6 +26,19 @@ ABOUT: Final = """\
 Schedule the pods of a cluster, in place of kube-scheduler: the same flags, the same configuration file, the same
 permissions, endpoints, metrics, events and conditions.
 """
+#: The sections of the help, by the flag that each begins with.
+SECTIONS: Final = {
+    "config": "Misc",
+    "bind-address": "Secure serving",
+    "authentication-kubeconfig": "Authentication",
+    "authorization-always-allow-paths": "Authorization",
+    "contention-profiling": "Deprecated",
+    "leader-elect": "Leader election",
+    "emulated-version": "Feature gate",
+    "allow-metric-labels": "Metrics",
+    "log-flush-frequency": "Logs",
+    "help": "Global",
+}
 _PROXIES: Final = "requestheader-"
 _PROXY_AUTHORITY: Final = "requestheader-client-ca-file"
 _CONTENT_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf")
@@ -103,10 +114,10 @@ def help_text(width: int) -> str:
 
 
 def _sections(width: int) -> Iterator[str]:
-    for title, flags in SECTIONS:
-        yield f"\n{title} flags:\n"
-        for flag in flags:
-            yield from _flag(flag, width)
+    for name, flag in FLAGS.items():
+        if name in SECTIONS:
+            yield f"\n{SECTIONS[name]} flags:\n"
+        yield from _flag(flag, width)
 
 
 def _flag(flag: RunFlag, width: int) -> Iterator[str]:
@@ -119,8 +130,7 @@ def _flag(flag: RunFlag, width: int) -> Iterator[str]:
 
 
 def _default(flag: RunFlag) -> str:
-    field = next(one for one in msgspec.structs.fields(RunOptions) if one.encode_name == flag.name)
-    value = spelled(field.default)
+    value = spelled(flag.default)
     if value in ("", "[]", "false", "0"):
         return ""
     return f' (default "{value}")' if flag.kind in ("string", "ip") else f" (default {value})"

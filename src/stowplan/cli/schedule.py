@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -12,13 +12,15 @@ from stowplan.app.cluster import Cluster, Gated
 from stowplan.cli import options, output
 from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, put_in, read_objects, read_settings
 from stowplan.cli.output import BadInputError
-from stowplan.engine.failure import Chosen, Failed, Refused
+from stowplan.engine.failure import Chosen, Failed, Refused, Result
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
 from stowplan.observe.explanation import Explanation, render, summary
 
 if TYPE_CHECKING:
     from stowplan.local.outcome import Shortfall
+
+T = TypeVar("T", bound=Result | Gated)
 
 #: The points of the binding cycle, by their upstream names.
 _POINTS: Final = {"permit": "Permit", "pre_bind": "PreBind", "bind": "Bind", "post_bind": "PostBind"}
@@ -28,14 +30,14 @@ _POINTS: Final = {"permit": "Permit", "pre_bind": "PreBind", "bind": "Bind", "po
 class Results:
     """What became of the pods, in the order in which they had their turn."""
 
-    chosen: list[Chosen] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
-    #: Pods of which it could not be decided whether a node will do.
-    failed: list[Failed] = field(default_factory=list)
-    held: list[Gated] = field(default_factory=list)
     #: Workloads whose pods the API refused.
-    unmade: tuple[Shortfall, ...] = ()
+    unmade: tuple[Shortfall, ...]
+    results: list[Result | Gated] = field(default_factory=list)
     explanations: list[Explanation] = field(default_factory=list)
+
+    def of(self, kind: type[T]) -> list[T]:
+        """Return the results of one kind: Chosen, Gated, Refused, or Failed where nothing could be decided."""
+        return [one for one in self.results if isinstance(one, kind)]
 
 
 @click.command("schedule")
@@ -55,9 +57,7 @@ class Results:
 @click.option("--explain", "explained", multiple=True, metavar="NS/NAME", help="Explain this pod when its turn comes.")
 @options.top
 @click.option("--allow-refused", is_flag=True, help="Exit with 0 even if a pod was refused or its attempt failed.")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
-)
+@options.form
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> None:
     """Schedule the pending pods found in FILEs on the nodes found in them, in queue order.
@@ -78,31 +78,18 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     if inputs.is_about_nothing or not (ours or inputs.unmade):
         left = f"{output.counted(len(inputs.pending), 'pending pod')}, for other schedulers"
         raise BadInputError(f"nothing to schedule: {inputs.is_about_nothing or left}")
-    outcomes = _schedule_all(cluster, ours, wanted)
-    outcomes.unmade = inputs.unmade
+    outcomes = Results(inputs.unmade)
+    for pod in in_queue_order(cluster, ours):
+        if pod.key in wanted:
+            outcomes.explanations.append(cluster.explain(pod))
+        outcomes.results.append(cluster.schedule(pod))
     if given["form"] == "table":
         _write(outcomes, given["top"])
     else:
         output.write_data(_as_data(outcomes, given["top"]), given["form"])
-    if (outcomes.refused or outcomes.failed or outcomes.unmade) and not given["allow_refused"]:
+    is_good = not outcomes.unmade and not any(isinstance(one, Refused | Failed) for one in outcomes.results)
+    if not is_good and not given["allow_refused"]:
         ctx.exit(1)
-
-
-def _schedule_all(cluster: Cluster, pods: list[Pod], explained: set[str]) -> Results:
-    outcomes = Results()
-    for pod in in_queue_order(cluster, pods):
-        if pod.key in explained:
-            outcomes.explanations.append(cluster.explain(pod))
-        match cluster.schedule(pod):
-            case Chosen() as chosen:
-                outcomes.chosen.append(chosen)
-            case Gated() as gated:
-                outcomes.held.append(gated)
-            case Failed() as failed:
-                outcomes.failed.append(failed)
-            case refused:
-                outcomes.refused.append(refused)
-    return outcomes
 
 
 def _ours(cluster: Cluster, inputs: Inputs) -> list[Pod]:
@@ -121,13 +108,11 @@ def _ours(cluster: Cluster, inputs: Inputs) -> list[Pod]:
 def _unasked_plugins(profiles: Iterable[Profile]) -> list[str]:
     """Name the foreign plugins that are not asked at all their points, each once: nothing is bound here."""
     found = (
-        _unasked(plugin.name, _unasked_points(profile, plugin)) for profile in profiles for plugin in profile.foreign
+        _unasked(plugin.name, [word for point, word in _POINTS.items() if plugin in getattr(profile, point)])
+        for profile in profiles
+        for plugin in profile.foreign
     )
     return list(dict.fromkeys(note for note in found if note))
-
-
-def _unasked_points(profile: Profile, plugin: Any) -> list[str]:
-    return [word for point, word in _POINTS.items() if plugin in getattr(profile, point)]
 
 
 def _unasked(plugin: str, points: list[str]) -> str:
@@ -138,17 +123,18 @@ def _unasked(plugin: str, points: list[str]) -> str:
 
 
 def _write(outcomes: Results, top: int) -> None:
-    if outcomes.chosen:
-        output.write_table(("pod", "node", "feasible nodes", "score"), (_row(chosen) for chosen in outcomes.chosen))
-    for gated in outcomes.held:
-        click.echo(f"held back {gated.pod.key}: {', '.join(gated.rejection.reasons)}")
-    for refused in outcomes.refused:
-        click.echo(f"refused {refused.pod.key}: {refused.message}")
-    for failed in outcomes.failed:
-        click.echo(f"failed {failed.pod.key}: {failed.message}")
+    placed = outcomes.of(Chosen)
+    if placed:
+        output.write_table(("pod", "node", "feasible nodes", "score"), map(_row, placed))
+    for word, unplaced in (
+        ("held back", outcomes.of(Gated)),
+        ("refused", outcomes.of(Refused)),
+        ("failed", outcomes.of(Failed)),
+    ):
+        for one in unplaced:
+            click.echo(f"{word} {one.pod.key}: {one.message}")
     output.write_unmade(outcomes.unmade)
-    placed, others = len(outcomes.chosen), len(outcomes.refused) + len(outcomes.failed) + len(outcomes.held)
-    click.echo(f"{placed} of {placed + others} pending pods placed")
+    click.echo(f"{len(placed)} of {len(outcomes.results)} pending pods placed")
     for explanation in outcomes.explanations:
         click.echo(f"\n{render(explanation, output.width(), top)}")
 
@@ -162,13 +148,13 @@ def _as_data(outcomes: Results, top: int) -> dict[str, Any]:
     return {
         "placements": [
             {"pod": c.pod.key, "node": c.node_name, "feasibleNodes": c.feasible_count, "score": c.total}
-            for c in outcomes.chosen
+            for c in outcomes.of(Chosen)
         ],
-        "refused": [{"pod": refused.pod.key, "message": refused.message} for refused in outcomes.refused],
-        "failed": [{"pod": failed.pod.key, "message": failed.message} for failed in outcomes.failed],
+        "refused": [{"pod": refused.pod.key, "message": refused.message} for refused in outcomes.of(Refused)],
+        "failed": [{"pod": failed.pod.key, "message": failed.message} for failed in outcomes.of(Failed)],
         "held": [
             {"pod": gated.pod.key, "plugin": gated.rejection.plugin, "reasons": list(gated.rejection.reasons)}
-            for gated in outcomes.held
+            for gated in outcomes.of(Gated)
         ],
         "unmade": [{"workload": one.workload, "pods": one.pods, "message": one.message} for one in outcomes.unmade],
         "explanations": [summary(explanation, top) for explanation in outcomes.explanations],

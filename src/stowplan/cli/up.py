@@ -73,9 +73,7 @@ _OF_SCHEDULER: Final = {"config_path": "--config", "legacy_config": "--legacy-co
 )
 @click.option("--explain", "explains", is_flag=True, help="With --once: explain refusals and failures.")
 @click.option("--allow-refused", is_flag=True, help="With --once: exit with 0 even if a pod was refused, or failed.")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
-)
+@options.form
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> None:
     """Start a cluster in this process: an API for kubectl, nodes, controllers, and the scheduler.

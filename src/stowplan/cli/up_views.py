@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich import box
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
 from rich.text import Text
 
 from stowplan.cli import output
@@ -23,8 +21,8 @@ from stowplan.cli.output import counted, shown
 from stowplan.kube.local_kubeconfig import DEFAULT_PATH
 
 if TYPE_CHECKING:
-    from stowplan.local.activity import Activity
     from stowplan.local.cluster import LocalCluster
+    from stowplan.local.up import Activity, RecentPlacement
 
 _GATES = b'"schedulingGates"'
 SECOND_NS = 1_000_000_000
@@ -162,26 +160,18 @@ def screen(activity: Activity, height: int) -> Group:
     waiting = ", ".join(f"{count} {place}" for place, count in activity.waiting.items())
     if waiting:
         parts.append(Text(f"in the queue: {waiting}"))
-    parts += [_reasons(activity)] if activity.reasons else []
+    if activity.reasons:
+        rows = [(str(count), Text(message)) for message, count in activity.reasons]
+        parts.append(output.make_table(("pods", "refused because"), rows))
     room = height - 8 - len(activity.reasons) * 2
     if activity.last and room > 0:
-        parts.append(_placements(activity, room))
+        placed = [(Text(one.pod), Text(one.node), _age(activity, one)) for one in activity.last[:room]]
+        parts.append(output.make_table(("last placed", "node", ""), placed))
     return Group(*parts)
 
 
-def _reasons(activity: Activity) -> Table:
-    table = Table("pods", "refused because", box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for message, count in activity.reasons:
-        table.add_row(str(count), Text(message))
-    return table
-
-
-def _placements(activity: Activity, room: int) -> Table:
-    table = Table("last placed", "node", "", box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for placement in activity.last[:room]:
-        ago = max(0, activity.now_ns - placement.at_ns) // SECOND_NS
-        table.add_row(Text(placement.pod), Text(placement.node), f"{ago} s ago")
-    return table
+def _age(activity: Activity, placement: RecentPlacement) -> str:
+    return f"{max(0, activity.now_ns - placement.at_ns) // SECOND_NS} s ago"
 
 
 def is_terminal() -> bool:

@@ -60,13 +60,13 @@ def with_admin_token(endpoint: ApiEndpoint) -> ApiEndpoint:
 
 
 def check_endpoint(endpoint: ApiEndpoint) -> None:
-    """Refuse an endpoint that is not safe, before anything is started. Raise EntranceError."""
+    """Refuse an endpoint that is not safe, before anything is started. Raise ApiEndpointError."""
     for name in endpoint.allowed_hosts:
         if canonical(name) is None:
             remedy = "give a name or an address alone, without scheme, port and wildcard, such as host.docker.internal"
             raise ApiEndpointError(f"--allow-host {name!r} is not a host: {remedy}")
     try:
-        check_address(_server_options(endpoint, endpoint.port or 0, ServerOptions()))
+        check_address(server_options(endpoint, endpoint.port or 0, ServerOptions()))
     except UnsafeAddressError as error:
         raise ApiEndpointError(f"--bind-address: {error}; --token and --cert give both") from None
 
@@ -78,13 +78,14 @@ async def open_to_clients(api: Api, endpoint: ApiEndpoint, beyond: ServerOptions
     """
     for port in (endpoint.port,) if endpoint.port is not None else (USUAL_PORT, 0):
         try:
-            return await serve(api, _server_options(endpoint, port, beyond))
+            return await serve(api, server_options(endpoint, port, beyond))
         except OSError as error:
             problem = f"--bind-address {endpoint.host} --port {port}: {error.strerror or error}"
     raise ApiEndpointError(f"{problem}; choose another port, or 0 for a free one")
 
 
-def _server_options(endpoint: ApiEndpoint, port: int, beyond: ServerOptions) -> ServerOptions:
+def server_options(endpoint: ApiEndpoint, port: int, beyond: ServerOptions) -> ServerOptions:
+    """Say how a server is reached at the endpoint; `beyond` says what the endpoint does not."""
     return replace(
         beyond,
         host=endpoint.host,
@@ -92,11 +93,11 @@ def _server_options(endpoint: ApiEndpoint, port: int, beyond: ServerOptions) -> 
         token=endpoint.token,
         admin_token=endpoint.admin_token,
         tls=tls_of(endpoint),
-        names=names_of(endpoint),
+        names=_names_of(endpoint),
     )
 
 
-def names_of(endpoint: ApiEndpoint) -> tuple[str, ...]:
+def _names_of(endpoint: ApiEndpoint) -> tuple[str, ...]:
     """Return what clients call the server by beside its address; a certificate is for names that are its owner's."""
     if not endpoint.certificate:
         return endpoint.allowed_hosts
@@ -105,7 +106,7 @@ def names_of(endpoint: ApiEndpoint) -> tuple[str, ...]:
 
 
 def tls_of(endpoint: ApiEndpoint) -> ssl.SSLContext | None:
-    """Return what TLS needs; None without TLS. Raise EntranceError if files cannot be used."""
+    """Return what TLS needs; None without TLS. Raise ApiEndpointError if files cannot be used."""
     if not endpoint.certificate:
         for option, given in (("--key", endpoint.key), ("--client-ca", endpoint.client_authority)):
             if given:
@@ -152,7 +153,9 @@ def access_to(url: str, endpoint: ApiEndpoint) -> Access:
     if not endpoint.certificate:
         return Access(server, endpoint.token)
     authority = authority_of(endpoint)
-    return Access(server, endpoint.token or endpoint.admin_token, authority, _certified_name(authority))
+    # A name that the certificate is for, which may be another than the one that is called.
+    names, addresses = _certified(authority)
+    return Access(server, endpoint.token or endpoint.admin_token, authority, next(iter((*names, *addresses)), ""))
 
 
 def authority_of(endpoint: ApiEndpoint) -> str:
@@ -175,12 +178,6 @@ def notes_on(endpoint: ApiEndpoint) -> list[str]:
     issuer = last.issuer.rfc4514_string()
     remedy = "add its issuer to --cert, or clients may not trust it"
     return [f"--cert {endpoint.certificate}: the certificate of {issuer} is not in it; {remedy}"]
-
-
-def _certified_name(authority: str) -> str:
-    """Return a name that the certificate is for, which may be another than the one that is called."""
-    names, addresses = _certified(authority)
-    return next(iter((*names, *addresses)), "")
 
 
 def _certified(pem: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -238,11 +235,6 @@ def publish_kubeconfig(path: Path, access: Access) -> int:
     except OSError as error:
         problem = f"{path}: cannot be written: {error.strerror}"
         raise KubeconfigError(f"{problem}; name a file that can be with --kubeconfig") from None
-
-
-def write_kubeconfig(path: Path, access: Access) -> None:
-    """Write the file for a cluster that somebody else looks after."""
-    os.close(_put(path, kubeconfig_text(access)))
 
 
 def kubeconfig_text(access: Access) -> str:

@@ -52,7 +52,7 @@ class Applier:
         """
         resource, namespace = self._place(manifest)
         metadata = manifest.content.get("metadata") or {}
-        content = {**manifest.content, "metadata": _without(metadata, _LEFT_BEHIND)}
+        content = {**manifest.content, "metadata": _moved(metadata)}
         try:
             return self._apply(resource, namespace, content)
         except StatusError as error:
@@ -74,7 +74,7 @@ class Applier:
         self.unknown_fields(manifest)
         resource, _ = self._place(manifest)
         copied = _copy(manifest.content)
-        copied["metadata"] = _without(copied["metadata"], _LEFT_BEHIND)
+        copied["metadata"] = _moved(copied["metadata"])
         try:
             chain.check_status(resource, copied)
         except StatusError as error:
@@ -89,7 +89,9 @@ class Applier:
             self._api.create(resource, "", {"metadata": {"name": name}})
 
     def _apply(self, resource: Resource, namespace: str, content: Object) -> list[str]:
-        copied, options = _copy(content), _options()
+        # As strict as kubectl: a field that is not there is most likely misspelt.
+        copied = _copy(content)
+        options = Options(field_manager=FIELD_MANAGER, field_validation="Strict")
         name, status = copied["metadata"].get("name", ""), copied.get(STATUS)
         if not name or self._api.store.get(resource, namespace, name) is None:
             created = self._api.insert(Target(resource, namespace), copied, options)
@@ -136,10 +138,5 @@ def _copy(content: Mapping[str, Any]) -> Object:
     return copied
 
 
-def _options() -> Options:
-    """Be as strict as kubectl: a field that is not there is most likely misspelt."""
-    return Options(field_manager=FIELD_MANAGER, field_validation="Strict")
-
-
-def _without(metadata: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    return {key: value for key, value in metadata.items() if key not in keys}
+def _moved(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in metadata.items() if key not in _LEFT_BEHIND}

@@ -15,8 +15,9 @@ import msgspec
 
 from stowplan.app.configuration import FileSource, SourceError, configure
 from stowplan.app.options import RunOptions
-from stowplan.app.process import now
+from stowplan.app.process import now, steady_clock
 from stowplan.app.reload import RejectedConfiguration
+from stowplan.app.replica import ReplicaSettings
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import Configuration
@@ -41,9 +42,10 @@ from stowplan.local.api_endpoint import ApiEndpoint, ApiEndpointError, Kubeconfi
 from stowplan.local.components import Components
 from stowplan.local.in_process_api import InProcessWriter
 from stowplan.local.manifests import ManifestError
-from stowplan.local.pages import PagesOptions, PagesServer, serve_pages
-from stowplan.local.scheduler import ApiServerAccess, LocalScheduler, LocalSchedulerOptions
+from stowplan.local.pages import PAGE_LIMITS, USUAL_PORT, PagesServer, serve_pages
+from stowplan.local.scheduler import ApiServerAccess, LocalScheduler
 from stowplan.observe.logs import Logging, log_for
+from stowplan.observe.metrics import Metrics
 
 _log = log_for(__name__)
 
@@ -126,7 +128,7 @@ class LocalCluster:
         self.has_data = bool(self.api.store.list(self._resource("Namespace")))
         self._precedence = Precedence()
         authority = api_endpoint.authority_of(options.endpoint)
-        self._components = Components(self.api, self._precedence, options.without, authority=authority)
+        self.components = Components(self.api, self._precedence, options.without, authority=authority)
         self._source = FileSource(options.config) if options.config else None
         self._serving: Serving | None = None
         self._pages: PagesServer | None = None
@@ -135,19 +137,19 @@ class LocalCluster:
 
     async def start(self) -> None:
         """Let controllers work, and serve the API; the scheduler is made, but does nothing yet."""
-        options = await self._scheduler_options()
-        self._components.start(self.broken)
+        settings = await self._replica_settings()
+        self.components.start(self.broken)
         endpoint = self._entrance
         api_endpoint.publish_authority(self.api, endpoint)
         self._serving = await api_endpoint.open_to_clients(self.api, endpoint, self._server_options())
-        self._components.announce(self._serving.host, self._serving.port, self.broken)
+        self.components.announce(self._serving.host, self._serving.port, self.broken)
         self.access = api_endpoint.access_to(self._serving.url, endpoint)
         credentials = api_endpoint.credentials_for(self.access, endpoint)
         shortcut = InProcessWriter(self.api) if self._audit is None else None
         server = ApiServerAccess(credentials, self._serving.respond, shortcut)
-        self.scheduler = LocalScheduler(options, server, self._precedence, self.broken)
+        self.scheduler = LocalScheduler(settings, server, self._precedence, self.broken)
         if self.has_scheduler:
-            await self._show_pages(self.scheduler, endpoint)
+            await self._show_pages()
 
     async def schedule(self) -> None:
         """Let the scheduler work, too, if there is to be one."""
@@ -161,7 +163,7 @@ class LocalCluster:
         if self.broken.done():
             # Looked at, whoever else did.
             self.broken.exception()
-        await self._components.stop()
+        await self.components.stop()
         if self._pages is not None:
             await self._pages.close()
         if self._serving is not None:
@@ -189,19 +191,9 @@ class LocalCluster:
             told.append(f"what needs a restart: {', '.join(answer.needs_restart)}")
         return "; ".join(told)
 
-    def is_quiet(self) -> bool:
-        """Look whether controllers and kubelets have had nothing to do for a while."""
-        return self._components.is_quiet()
-
-    async def quiet(self) -> None:
-        """Wait until controllers and kubelets have done what there is to do without a scheduler."""
-        await self._components.quiet()
-
-    async def _show_pages(self, scheduler: LocalScheduler, endpoint: ApiEndpoint) -> None:
-        options = PagesOptions(
-            endpoint.host, endpoint.token, api_endpoint.tls_of(endpoint), api_endpoint.names_of(endpoint)
-        )
-        self._pages = await serve_pages(scheduler.pages(), options)
+    async def _show_pages(self) -> None:
+        options = api_endpoint.server_options(self._entrance, USUAL_PORT, ServerOptions(limits=PAGE_LIMITS))
+        self._pages = await serve_pages(self.scheduler.pages(self._options.logging), options)
         beside = f"{self.access.server.rpartition(':')[0]}:{self._pages.port}"
         self.access = replace(self.access, scheduler=beside)
 
@@ -218,20 +210,20 @@ class LocalCluster:
             has_watch_list=options.gates.enabled("WatchList"),
         )
 
-    async def _scheduler_options(self) -> LocalSchedulerOptions:
+    async def _replica_settings(self) -> ReplicaSettings:
         options = self._options
-        given = frozenset({"config"} if options.config else ())
         flags = RunOptions(
             config=options.config,
             legacy_config=options.legacy_config,
             feature_gates=options.gates,
             secure_port=0,
-            given=given,
+            given=frozenset({"config"} if options.config else ()),
         )
         configuration = await configure(flags, self._source)
         for note in _unused_fields(configuration):
             _log.warning(note)
-        return LocalSchedulerOptions(flags, configuration, options.logging, options.seed)
+        now_ns = steady_clock()
+        return ReplicaSettings(flags, configuration, Metrics(now_ns, options.gates), now_ns, options.seed)
 
     def _resource(self, kind: str) -> Resource:
         found = self.api.catalogue.of_kind("v1", kind)

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
-from stowplan.app.kube_writer import occurrence_of
+from stowplan.app.replica import occurrence_of
 from stowplan.embedded.http.answers import Respond, respond_safely, wait_safely
 from stowplan.embedded.http.requests import Request as Asked
 from stowplan.embedded.informers.metadata import find_resource

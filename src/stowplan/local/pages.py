@@ -10,28 +10,28 @@ from __future__ import annotations
 import asyncio
 import hmac
 import math
-import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, cast
 
 from aiohttp import HttpVersion10, web
 
 from stowplan.embedded.http.connections import Connections, Limits
 from stowplan.embedded.http.origin import HEADERS, OwnOrigin
+from stowplan.embedded.http.server import ServerOptions
 from stowplan.embedded.objects.errors import StatusError
-from stowplan.serving.authentication import MASTERS, AccessRequest, DelegatedAuthenticator, ReviewDecision, UserInfo
+from stowplan.serving.authentication import MASTERS, AccessRequest, AccessReview, DelegatedAuthenticator, UserInfo
 from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
 from stowplan.serving.responses import Handler
-from stowplan.serving.routes import Pages, routes_of
+from stowplan.serving.routes import Pages
 from stowplan.serving.server import connection_log
 
 #: Where kube-scheduler once served without TLS.
 USUAL_PORT: Final = 10251
 _SHUTDOWN_SECONDS: Final = 0.5
 #: Few read the pages: a browser, a collector of metrics.
-_MOST_CONNECTIONS: Final = 500
+PAGE_LIMITS: Final = Limits(connections=500)
 _FOR_NOBODY: Final = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
 _ADMIN: Final = UserInfo("kubernetes-admin", (MASTERS,))
 
@@ -49,22 +49,11 @@ class PagesServer:
         await self._runner.cleanup()
 
 
-@dataclass(frozen=True, slots=True)
-class PagesOptions:
-    """Where the pages are, and who may read them; as `ServerOptions` has it for the API."""
-
-    host: str
-    token: str
-    tls: ssl.SSLContext | None
-    names: tuple[str, ...] = ()
-    limits: Limits = field(default=Limits(connections=_MOST_CONNECTIONS))
-
-
-async def serve_pages(pages: Pages, options: PagesOptions) -> PagesServer:
-    """Serve on the usual port, or on a free one if that is taken."""
-    door = _OriginCheck(OwnOrigin("https" if options.tls else "http", options.host, options.names))
+async def serve_pages(pages: Pages, options: ServerOptions) -> PagesServer:
+    """Serve on the port that is asked for, or on a free one if that is taken."""
+    door = _OriginCheck(OwnOrigin(options.scheme, options.host, options.names))
     app = web.Application(middlewares=[count_as_busy, door.admit, make_guard(options.token).admit])
-    app.add_routes(routes_of(pages))
+    app.add_routes(pages.routes())
     runner = web.AppRunner(
         app,
         access_log=None,
@@ -77,7 +66,7 @@ async def serve_pages(pages: Pages, options: PagesOptions) -> PagesServer:
     return PagesServer(int(listener.sockets[0].getsockname()[1]), runner, listener)
 
 
-async def _listen(runner: web.AppRunner, options: PagesOptions) -> asyncio.Server:
+async def _listen(runner: web.AppRunner, options: ServerOptions) -> asyncio.Server:
     server, connections = runner.server, Connections(options.limits)
     assert server is not None
     loop = asyncio.get_running_loop()
@@ -93,7 +82,7 @@ async def _listen(runner: web.AppRunner, options: PagesOptions) -> asyncio.Serve
         )
 
     try:
-        return await listen(USUAL_PORT)
+        return await listen(options.port)
     except OSError:
         return await listen(0)
 
@@ -137,8 +126,8 @@ class TokenHolder:
         is_ours = not self._token or hmac.compare_digest(token.encode(), self._token)
         return _ADMIN if is_ours else None
 
-    async def review_access(self, request: AccessRequest) -> ReviewDecision:
-        return ReviewDecision(False)
+    async def review_access(self, request: AccessRequest) -> AccessReview:
+        return AccessReview(False)
 
     async def authentication_config(self) -> Mapping[str, str]:
         return {}

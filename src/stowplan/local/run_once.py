@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.app.inspection import ExplainQuery, Inspection, as_text
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 from stowplan.local.cluster import LocalCluster
@@ -21,7 +22,6 @@ from stowplan.local.manifests import ManifestError
 from stowplan.local.outcome import ClusterOutcome, Knowledge, find_shortfalls, key_of, outcome_of
 from stowplan.local.up import UpOptions, View, open_cluster, published, told_to_stop, until_first
 from stowplan.queue.entry import Place
-from stowplan.serving.debug_pages import ExplainQuery
 
 MOST_EXPLAINED: Final = 5
 _LOOK_AGAIN_SECONDS: Final = 0.02
@@ -69,7 +69,7 @@ async def settled(cluster: LocalCluster) -> None:
 
 def _is_settled(cluster: LocalCluster) -> bool:
     # Asked at every look: it counts them.
-    is_quiet = cluster.is_quiet()
+    is_quiet = cluster.components.is_quiet()
     return is_quiet and cluster.scheduler.is_idle and _is_running(cluster) and _is_seen(cluster)
 
 
@@ -121,8 +121,8 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Cluste
 
 
 async def _explain(cluster: LocalCluster, outcome: ClusterOutcome, options: UpOptions) -> dict[str, str]:
-    found = {}
+    found, inspection = {}, Inspection(cluster.scheduler.replica)
     for unplaced in (*outcome.refused, *outcome.failed)[:MOST_EXPLAINED]:
-        query = ExplainQuery(unplaced.pod, is_text=True, width=options.width)
-        found[unplaced.pod] = (await cluster.scheduler.inspection.explain(query)).text
+        query = ExplainQuery(unplaced.pod, width=options.width)
+        found[unplaced.pod] = await inspection.explain(query, as_text)
     return found

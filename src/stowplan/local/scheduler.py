@@ -14,12 +14,9 @@ from typing import Any, Final
 
 from stowplan.app.clients import USER_AGENT, told_to
 from stowplan.app.endpoints import Health, pages_of
-from stowplan.app.inspection import Inspection
 from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS
-from stowplan.app.options import RunOptions
-from stowplan.app.process import settle_down, steady_clock
+from stowplan.app.process import settle_down
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
-from stowplan.config.types import Configuration
 from stowplan.embedded.http.answers import Respond
 from stowplan.embedded.registry.precedence import Precedence
 from stowplan.engine.ports import Report
@@ -33,17 +30,6 @@ from stowplan.serving.routes import Pages
 
 #: Below zero there is no limit: the server is nobody else's.
 UNLIMITED: Final = -1.0
-
-
-@dataclass(frozen=True, slots=True)
-class LocalSchedulerOptions:
-    """How to schedule."""
-
-    flags: RunOptions
-    configuration: Configuration
-    logging: Logging
-    #: Where draws start; None for somewhere else every time.
-    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +47,18 @@ class LocalScheduler:
 
     def __init__(
         self,
-        options: LocalSchedulerOptions,
+        settings: ReplicaSettings,
         server: ApiServerAccess,
         precedence: Precedence,
         broken: asyncio.Future[None],
     ) -> None:
         """Make it; `broken` is told if something ends that should go on."""
-        self._options, self._broken = options, broken
-        self._precedence = precedence
+        self._options, self._precedence, self._broken = settings.options, precedence, broken
         self._shortcut = server.shortcut
-        now_ns = steady_clock()
-        self.metrics = Metrics(now_ns, options.flags.feature_gates)
-        self._connections = KubeClients(*(_client(server, name, self.metrics) for name in ("scheduler", "", "")))
-        settings = ReplicaSettings(options.flags, options.configuration, self.metrics, now_ns, options.seed)
+        self._connections = KubeClients(*(_client(server, name, settings.metrics) for name in ("scheduler", "", "")))
         if self._shortcut is not None:
             settings = replace(settings, writer=self._shortcut.before)
         self.replica = Replica(settings, self._connections, lambda: True)
-        self.inspection = Inspection(self.replica)
         self._tasks: set[asyncio.Task[None]] = set()
         self._cycles: asyncio.Task[None] | None = None
         self._is_ending = False
@@ -85,7 +66,7 @@ class LocalScheduler:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way; see `Scheduler.is_idle`."""
-        return self.replica.is_scheduling and self.replica.scheduler.is_idle
+        return self.replica.watching.is_scheduling and self.replica.scheduler.is_idle
 
     def listen(self, listener: Callable[[Report], None]) -> None:
         """Let somebody else hear, too, what becomes of pods."""
@@ -106,7 +87,7 @@ class LocalScheduler:
         self._begin(replica.watching.run())
         await replica.watching.settled()
         settle_down()
-        replica.is_scheduling = True
+        replica.watching.is_scheduling = True
         self._cycles = self._begin(replica.scheduler.run())
         self._begin(replica.scheduler.run_timers())
 
@@ -122,17 +103,17 @@ class LocalScheduler:
                     if self._shortcut is not None:
                         await self._shortcut.drain()
                     await replica.recorder.drain()
-        replica.is_scheduling = False
+        replica.watching.is_scheduling = False
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await replica.close()
         await self._connections.close()
 
-    def pages(self) -> Pages:
+    def pages(self, logging: Logging) -> Pages:
         """Return what can be read of the scheduler over HTTP."""
         health = Health(lambda: self._is_ending, self.replica.watching.problem)
-        return pages_of(self._options.flags, self.replica, health, self._options.logging)
+        return pages_of(self._options, self.replica, health, logging)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(self._precedence.behind(work))

@@ -3,7 +3,7 @@
 read -> open -> put in -> serve, write the kubeconfig -> schedule -> (until stopped | until all is decided) -> close
 
 `local/cluster.py` has its parts, `local/initial_objects.py` its contents. `local/run_once.py` ends it when every pod is
-decided on.
+decided on. What it is doing meanwhile is told in a few numbers, which `cli/up_views.py` draws.
 """
 
 from __future__ import annotations
@@ -11,19 +11,28 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+import msgspec
+
+from stowplan.engine.ports import Bound, Report
 from stowplan.local import api_endpoint, initial_objects
-from stowplan.local.activity import Activity, ActivityCounter
 from stowplan.local.apply import Applier
 from stowplan.local.cluster import ClusterOptions, LocalCluster
 from stowplan.local.initial_objects import InitialObjects, Progress
+from stowplan.queue.entry import Place
 
-REST_FACTOR = 30
+REST_FACTOR: Final = 30
+SECOND_NS: Final = 1_000_000_000
+#: Pods a second are counted over so many seconds.
+WINDOW_SECONDS: Final = 10
+LAST: Final = 8
+MOST_REASONS: Final = 4
 
 
 class View(Progress, Protocol):
@@ -61,7 +70,7 @@ async def run(options: UpOptions, view: View) -> None:
     try:
         with told_to_stop() as stopped, _told_to_reload(cluster, view), published(options, cluster):
             # It counts from the first pod on.
-            counter = ActivityCounter(cluster.api.store, cluster.pods, cluster.nodes, cluster.scheduler)
+            counter = ActivityCounter(cluster)
             if not await _unless(stopped, cluster.schedule()):
                 return
             view.opened(cluster, options.kubeconfig)
@@ -83,8 +92,8 @@ async def open_cluster(options: UpOptions, view: View) -> LocalCluster:
         initial_objects.define(applier, (*contents.copied, *contents.manifests), view)
         initial_objects.put_copied(applier, contents, view)
         await cluster.start()
-        await initial_objects.put_new(applier, contents, view, cluster.quiet)
-        await cluster.quiet()
+        await initial_objects.put_new(applier, contents, view, cluster.components.quiet)
+        await cluster.components.quiet()
         return cluster
     except BaseException:
         await cluster.close()
@@ -181,3 +190,103 @@ def published(options: UpOptions, cluster: LocalCluster) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+# What it is doing
+
+
+class RecentPlacement(msgspec.Struct, frozen=True):
+    """A pod that was bound."""
+
+    pod: str
+    node: str
+    at_ns: int
+
+
+class Activity(msgspec.Struct, frozen=True):
+    """The cluster at one moment."""
+
+    nodes: int
+    #: How many pods there are of each phase, and how many that are being deleted count as `Terminating`.
+    phases: dict[str, int]
+    #: How many pods wait in each place of the queue.
+    waiting: dict[str, int]
+    #: Why pods were refused, the most frequent sentence first.
+    reasons: list[tuple[str, int]]
+    bound: int
+    bound_per_second: float
+    #: The latest placements, newest first.
+    last: list[RecentPlacement]
+    now_ns: int
+    #: Whether the scheduler of this cluster places pods; if not, others may do that without being counted here.
+    schedules: bool = True
+
+
+class ActivityCounter:
+    """Counts along; `count` is cheap enough to be asked for every second."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._cluster, self._replica = cluster, cluster.scheduler.replica
+        self._now_ns: Callable[[], int] = self._replica.scheduler.environment.now_ns
+        self._phase_at = cluster.pods.fields.index("status.phase")
+        self._bound = 0
+        self._last: deque[RecentPlacement] = deque(maxlen=LAST)
+        #: How many pods were bound in each of the last seconds.
+        self._seconds: deque[tuple[int, int]] = deque()
+        cluster.scheduler.listen(self._hear)
+
+    def count(self) -> Activity:
+        """Say what the cluster is doing now."""
+        now_ns, store = self._now_ns(), self._cluster.api.store
+        pods = store.list(self._cluster.pods)
+        return Activity(
+            nodes=len(store.list(self._cluster.nodes)),
+            phases=dict(Counter(stored.fields[self._phase_at] or "Pending" for stored in pods)),
+            waiting=self._waiting(),
+            reasons=self._reasons(),
+            bound=self._bound,
+            bound_per_second=self._rate(now_ns),
+            last=list(reversed(self._last)),
+            now_ns=now_ns,
+            schedules=self._replica.watching.is_scheduling,
+        )
+
+    def _hear(self, report: Report) -> None:
+        if not isinstance(report, Bound):
+            return
+        now_ns = self._now_ns()
+        self._bound += 1
+        self._last.append(RecentPlacement(report.pod.key, report.node_name, now_ns))
+        second = now_ns // SECOND_NS
+        if self._seconds and self._seconds[-1][0] == second:
+            self._seconds[-1] = (second, self._seconds[-1][1] + 1)
+        else:
+            self._seconds.append((second, 1))
+            self._forget(second)
+
+    def _rate(self, now_ns: int) -> float:
+        """Return pods a second, over the time in which pods were bound at all."""
+        second = now_ns // SECOND_NS
+        self._forget(second)
+        if not self._seconds:
+            return 0.0
+        passed = max(1.0, min(WINDOW_SECONDS, now_ns / SECOND_NS - self._seconds[0][0]))
+        return sum(count for _, count in self._seconds) / passed
+
+    def _forget(self, second: int) -> None:
+        while self._seconds and self._seconds[0][0] <= second - WINDOW_SECONDS:
+            self._seconds.popleft()
+
+    def _waiting(self) -> dict[str, int]:
+        queue = self._replica.scheduler.state.queue
+        found = Counter(entry.place.value for entry in queue.places.entries.values())
+        if len(queue.in_flight):
+            found[Place.IN_FLIGHT.value] = len(queue.in_flight)
+        return dict(found)
+
+    def _reasons(self) -> list[tuple[str, int]]:
+        tries = (
+            self._replica.timeline.tries(entry.pod)
+            for entry in self._replica.scheduler.state.queue.places.unschedulable
+        )
+        return Counter(found[-1].message for found in tries if found).most_common(MOST_REASONS)

@@ -9,15 +9,18 @@ names a user or a proxy that may name users in headers.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 from urllib.parse import unquote
 
 import msgspec
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import NameOID
+
+if TYPE_CHECKING:
+    from multidict import MultiMapping
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -51,7 +54,7 @@ class AccessRequest(msgspec.Struct, frozen=True):
     path: str
 
 
-class ReviewDecision(msgspec.Struct, frozen=True):
+class AccessReview(msgspec.Struct, frozen=True):
     """Whether a request is allowed, and what the API server said about it."""
 
     is_allowed: bool
@@ -64,7 +67,7 @@ class Reviewer(Protocol):
     async def review_token(self, token: str) -> UserInfo | None:
         """Return whose token it is (a TokenReview); None if it is nobody's."""
 
-    async def review_access(self, request: AccessRequest) -> ReviewDecision:
+    async def review_access(self, request: AccessRequest) -> AccessReview:
         """Say whether a request is allowed (a SubjectAccessReview)."""
 
     async def authentication_config(self) -> Mapping[str, str]:
@@ -72,13 +75,16 @@ class Reviewer(Protocol):
 
 
 class ProxySettings(msgspec.Struct, frozen=True):
-    """The headers in which a proxy names users, and the certificates that a proxy may have (none named: any)."""
+    """The headers in which a proxy names users, and the certificates that a proxy may have (none named: any).
 
-    allowed_names: tuple[str, ...] = ()
-    username_headers: tuple[str, ...] = ("x-remote-user",)
-    group_headers: tuple[str, ...] = ("x-remote-group",)
-    extra_prefixes: tuple[str, ...] = ("x-remote-extra-",)
-    uid_headers: tuple[str, ...] = ()
+    The names are those of the flags, and of the ConfigMap `extension-apiserver-authentication`.
+    """
+
+    requestheader_allowed_names: tuple[str, ...] = ()
+    requestheader_username_headers: tuple[str, ...] = ("x-remote-user",)
+    requestheader_group_headers: tuple[str, ...] = ("x-remote-group",)
+    requestheader_extra_headers_prefix: tuple[str, ...] = ("x-remote-extra-",)
+    requestheader_uid_headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +99,9 @@ class TrustedProxies:
 class RequestCredentials:
     """What a request brings along to say who it is from."""
 
-    headers: Mapping[str, list[str]]
+    headers: MultiMapping[str]
     #: In DER, verified by TLS; None if there was none.
     certificate: bytes | None = None
-
-    def first(self, header: str) -> str:
-        return next(iter(self.headers.get(header.lower(), ())), "")
 
 
 class UnknownUserError(Exception):
@@ -133,10 +136,10 @@ class DelegatedAuthenticator:
     def _by_certificate(self, credentials: RequestCredentials) -> UserInfo | None:
         if credentials.certificate is None:
             return None
-        certificate = read_certificate(credentials.certificate)
+        certificate = x509.load_der_x509_certificate(credentials.certificate)
         proxies = self.proxies
         if proxies is not None and proxies.authorities.have_signed(certificate):
-            allowed = proxies.settings.allowed_names
+            allowed = proxies.settings.requestheader_allowed_names
             if not allowed or common_name(certificate) in allowed:
                 user = _by_headers(proxies.settings, credentials)
                 if user is not None:
@@ -146,7 +149,7 @@ class DelegatedAuthenticator:
         return None
 
     async def _by_token(self, credentials: RequestCredentials) -> UserInfo | None:
-        scheme, _, token = credentials.first("authorization").partition(" ")
+        scheme, _, token = credentials.headers.get("Authorization", "").partition(" ")
         token = token.strip()
         if self.reviewer is None or scheme.lower() != "bearer" or not token:
             return None
@@ -166,18 +169,23 @@ class DelegatedAuthenticator:
 
 
 def _by_headers(settings: ProxySettings, credentials: RequestCredentials) -> UserInfo | None:
-    name = next(filter(None, map(credentials.first, settings.username_headers)), "")
+    name = _first(credentials, settings.requestheader_username_headers)
     if not name:
         return None
-    groups = [group for header in settings.group_headers for group in credentials.headers.get(header.lower(), ())]
+    headers = credentials.headers
+    groups = [group for header in settings.requestheader_group_headers for group in headers.getall(header, ())]
     extra = {
-        unquote(header[len(prefix) :]): tuple(values)
-        for prefix in map(str.lower, settings.extra_prefixes)
-        for header, values in credentials.headers.items()
-        if header.startswith(prefix)
+        unquote(header.lower()[len(prefix) :]): tuple(headers.getall(header))
+        for prefix in map(str.lower, settings.requestheader_extra_headers_prefix)
+        for header in headers
+        if header.lower().startswith(prefix)
     }
-    uid = next(filter(None, map(credentials.first, settings.uid_headers)), "")
-    return UserInfo(name, tuple(groups), uid, extra)
+    return UserInfo(name, tuple(groups), _first(credentials, settings.requestheader_uid_headers), extra)
+
+
+def _first(credentials: RequestCredentials, names: Iterable[str]) -> str:
+    """Return what the first of some headers says that is there; "" if none is."""
+    return next(filter(None, (credentials.headers.get(name, "") for name in names)), "")
 
 
 def proxies_of(config: Mapping[str, str]) -> TrustedProxies | None:
@@ -185,18 +193,9 @@ def proxies_of(config: Mapping[str, str]) -> TrustedProxies | None:
     pem = config.get("requestheader-client-ca-file", "")
     if not pem:
         return None
-    settings = ProxySettings(
-        allowed_names=_names(config, "requestheader-allowed-names"),
-        username_headers=_names(config, "requestheader-username-headers"),
-        group_headers=_names(config, "requestheader-group-headers"),
-        extra_prefixes=_names(config, "requestheader-extra-headers-prefix"),
-        uid_headers=_names(config, "requestheader-uid-headers"),
-    )
+    lists = {name: config.get(name.replace("_", "-")) or "[]" for name in ProxySettings.__struct_fields__}
+    settings = ProxySettings(**{name: tuple(json.loads(text)) for name, text in lists.items()})
     return TrustedProxies(Authorities(pem), settings)
-
-
-def _names(config: Mapping[str, str], key: str) -> tuple[str, ...]:
-    return tuple(json.loads(config.get(key) or "[]"))
 
 
 # Client certificates
@@ -212,11 +211,6 @@ class Authorities:
     def have_signed(self, certificate: x509.Certificate) -> bool:
         """Say whether one of these authorities signed a certificate."""
         return any(_is_signed_by(certificate, authority) for authority in self._certificates)
-
-
-def read_certificate(der: bytes) -> x509.Certificate:
-    """Read a certificate as TLS hands it over."""
-    return x509.load_der_x509_certificate(der)
 
 
 def common_name(certificate: x509.Certificate) -> str:

@@ -18,10 +18,10 @@ from stowplan.serving import responses
 from stowplan.serving.authentication import (
     MASTERS,
     AccessRequest,
+    AccessReview,
     DelegatedAuthenticator,
     RequestCredentials,
     ReviewCache,
-    ReviewDecision,
     Reviewer,
     UnknownUserError,
 )
@@ -74,18 +74,14 @@ class Guard:
 
 
 def credentials_of(request: web.Request) -> RequestCredentials:
-    headers: dict[str, list[str]] = {}
-    for name, value in request.headers.items():
-        headers.setdefault(name.lower(), []).append(value)
     tls = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
-    return RequestCredentials(headers, tls.getpeercert(True) if tls is not None else None)
+    return RequestCredentials(request.headers, tls.getpeercert(True) if tls is not None else None)
 
 
 class AccessSettings(msgspec.Struct, frozen=True):
     """A path that ends in `*` stands for all that begin with it."""
 
     always_allowed_paths: tuple[str, ...] = OPEN_PATHS
-    always_allowed_groups: tuple[str, ...] = (MASTERS,)
     allowed_seconds: float = 10.0
     refused_seconds: float = 10.0
 
@@ -97,20 +93,18 @@ class DelegatedAuthorizer:
     now_seconds: Callable[[], float]
     settings: AccessSettings = field(default_factory=AccessSettings)
     reviewer: Reviewer | None = None
-    _decisions: ReviewCache[tuple[object, ...], ReviewDecision] = field(init=False)
+    _decisions: ReviewCache[tuple[object, ...], AccessReview] = field(init=False)
 
     def __post_init__(self) -> None:
         self._decisions = ReviewCache(self.now_seconds)
 
-    async def decide(self, request: AccessRequest) -> ReviewDecision:
+    async def decide(self, request: AccessRequest) -> AccessReview:
         """Decide about a request; raises if the API server cannot be asked."""
         settings = self.settings
-        if not set(settings.always_allowed_groups).isdisjoint(request.user.groups):
-            return ReviewDecision(True)
-        if is_listed(request.path, settings.always_allowed_paths):
-            return ReviewDecision(True)
+        if MASTERS in request.user.groups or is_listed(request.path, settings.always_allowed_paths):
+            return AccessReview(True)
         if self.reviewer is None:
-            return ReviewDecision(False)
+            return AccessReview(False)
         user = request.user
         key = (user.name, user.groups, user.uid, tuple(sorted(user.extra.items())), request.verb, request.path)
         known = self._decisions.get(key)

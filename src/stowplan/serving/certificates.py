@@ -30,15 +30,15 @@ class CertificateError(Exception):
 
 
 class TlsSettings(msgspec.Struct, frozen=True):
-    """What the secure serving flags say about TLS."""
+    """What the secure serving flags of the same names say about TLS."""
 
-    cert_file: str = ""
-    key_file: str = ""
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
     #: Where to find or leave `kube-scheduler.crt` and `.key` if no files are named; empty keeps them in memory.
     cert_dir: str = ""
-    min_version: str = ""
+    tls_min_version: str = ""
     #: Names as Go has them, such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256.
-    cipher_suites: tuple[str, ...] = ()
+    tls_cipher_suites: tuple[str, ...] = ()
 
 
 class ServerCertificate:
@@ -48,9 +48,9 @@ class ServerCertificate:
         self._cert, self._key = _files(settings)
         self._seen: tuple[float, ...] = ()
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = _min_version(settings.min_version)
-        if settings.cipher_suites:
-            _choose_ciphers(self.context, settings.cipher_suites)
+        self.context.minimum_version = _min_version(settings.tls_min_version)
+        if settings.tls_cipher_suites:
+            _choose_ciphers(self.context, settings.tls_cipher_suites)
         if client_authorities:
             # A certificate is welcome, not required: others come with a token, or as nobody.
             self.context.verify_mode = ssl.CERT_OPTIONAL
@@ -135,10 +135,10 @@ def openssl_name(go_name: str) -> str:
 
 
 def _files(settings: TlsSettings) -> tuple[Path | None, Path | None]:
-    if settings.cert_file or settings.key_file:
-        if not (settings.cert_file and settings.key_file):
+    if settings.tls_cert_file or settings.tls_private_key_file:
+        if not (settings.tls_cert_file and settings.tls_private_key_file):
             raise CertificateError("--tls-cert-file and --tls-private-key-file go together; give both or neither")
-        return Path(settings.cert_file), Path(settings.key_file)
+        return Path(settings.tls_cert_file), Path(settings.tls_private_key_file)
     if settings.cert_dir:
         cert, key = (Path(settings.cert_dir) / f"{PAIR_NAME}{suffix}" for suffix in (".crt", ".key"))
         if cert.exists() and key.exists():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Protocol
 
 from aiohttp import web
@@ -13,7 +14,7 @@ from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import CONTENT_TYPE
 from stowplan.serving import debug_pages, responses, zpages
 from stowplan.serving.responses import Handler
-from stowplan.serving.zpages import Endpoint, HealthAnswer, NamedCheck
+from stowplan.serving.zpages import Checks, Endpoint, FlagzPage, HealthAnswer, StatuszPage
 
 _ACCEPTED: Final = "only the following media types are accepted: text/plain, application/json"
 
@@ -30,8 +31,8 @@ class MetricsPage(Protocol):
 class Pages:
     """What the pages show. Everything that changes is asked for when a page is."""
 
-    healthz: Sequence[NamedCheck]
-    readyz: Sequence[NamedCheck]
+    healthz: Checks
+    readyz: Checks
     metrics: MetricsPage
     health_metrics: HealthMetrics
     #: Pods with what they ask for, while this replica leads; None while another does.
@@ -47,79 +48,60 @@ class Pages:
     has_status: bool = True
     #: Sets the verbosity of logs, which returns what to answer; None leaves out /debug.
     set_verbosity: Callable[[str], str] | None = None
-    #: Answers questions about pods, the queue and nodes; None leaves out /debug/stowplan.
-    inspector: debug_pages.Inspector | None = None
+    #: Further pages by path, such as the answers to questions about pods, the queue and nodes.
+    more: Mapping[str, Handler] = field(default_factory=dict)
 
+    def routes(self) -> list[web.RouteDef]:
+        """Return every page with its path."""
+        routes: dict[str, Handler] = {
+            "/metrics": partial(_metrics, self.metrics),
+            "/metrics/resources": self._resources,
+            "/metrics/slis": partial(_metrics, self.health_metrics),
+            "/configz": self._configz,
+        }
+        for endpoint in (Endpoint("healthz", self.healthz), Endpoint("livez"), Endpoint("readyz", self.readyz)):
+            routes[f"/{endpoint.name}"] = partial(self._health, endpoint)
+            routes[f"/{endpoint.name}/{{check}}"] = partial(_single_check, endpoint)
+        if self.flags is not None:
+            routes["/flagz"] = partial(_zpage, FlagzPage(self.flags))
+        if self.set_verbosity is not None:
+            routes |= debug_pages.process_pages(self.set_verbosity)
+        routes |= self.more
+        if self.has_status:
+            listed = tuple(path for path in routes if not path.startswith("/debug"))
+            routes["/statusz"] = partial(_zpage, StatuszPage(self.version, self.started_at, listed, self.now))
+        return [web.route("*", path, handler) for path, handler in routes.items()]
 
-def routes_of(pages: Pages) -> list[web.RouteDef]:
-    """Return every page with its path."""
-    routes = {
-        "/metrics": _metrics(pages.metrics),
-        "/metrics/resources": _resources(pages),
-        "/metrics/slis": _metrics(pages.health_metrics),
-        "/configz": _configz(pages),
-    }
-    for endpoint in (Endpoint("healthz", pages.healthz), Endpoint("livez"), Endpoint("readyz", pages.readyz)):
-        routes[f"/{endpoint.name}"] = _health(pages, endpoint)
-        routes[f"/{endpoint.name}/{{check}}"] = _single_check(endpoint)
-    if pages.flags is not None:
-        routes["/flagz"] = _flagz(pages.flags)
-    if pages.set_verbosity is not None:
-        routes |= debug_pages.process_pages(pages.set_verbosity)
-    if pages.inspector is not None:
-        routes |= debug_pages.inspection_pages(pages.inspector)
-    if pages.has_status:
-        listed = tuple(path for path in routes if not path.startswith("/debug"))
-        routes["/statusz"] = _statusz(pages, zpages.StatuszPage(pages.version, pages.started_at, listed))
-    return [web.route("*", path, handler) for path, handler in routes.items()]
+    async def _resources(self, request: web.Request) -> web.Response:
+        body = await self.pod_resources()
+        return web.Response() if body is None else _metrics_response(body)
 
+    async def _configz(self, request: web.Request) -> web.Response:
+        text = json.dumps({"componentconfig": self.configuration()}, separators=(",", ":"))
+        return web.Response(text=text, content_type="application/json")
 
-# Health
-
-
-def _health(pages: Pages, endpoint: Endpoint) -> Handler:
-    async def handle(request: web.Request) -> web.Response:
+    async def _health(self, endpoint: Endpoint, request: web.Request) -> web.Response:
         excluded = request.query.getall("exclude", [])
-        answer = endpoint.answer(pages.health_metrics.observe, excluded, "verbose" in request.query)
+        answer = endpoint.answer(self.health_metrics.observe, excluded, "verbose" in request.query)
         return _health_response(answer)
 
-    return handle
 
-
-def _single_check(endpoint: Endpoint) -> Handler:
-    async def handle(request: web.Request) -> web.Response:
-        answer = endpoint.answer_one(request.match_info["check"])
-        if answer is None:
-            raise web.HTTPNotFound
-        return _health_response(answer)
-
-    return handle
+async def _single_check(endpoint: Endpoint, request: web.Request) -> web.Response:
+    answer = endpoint.answer_one(request.match_info["check"])
+    if answer is None:
+        raise web.HTTPNotFound
+    return _health_response(answer)
 
 
 def _health_response(answer: HealthAnswer) -> web.Response:
-    headers = {"X-Content-Type-Options": "nosniff"}
-    return web.Response(status=200 if answer.passed else 500, text=answer.text, headers=headers)
+    return responses.text_page(answer.text, 200 if answer.passed else 500)
 
 
-# Metrics and configuration
-
-
-def _metrics(page: MetricsPage) -> Handler:
-    async def handle(request: web.Request) -> web.Response:
-        if request.method == "DELETE":
-            page.reset()
-            return web.Response(text="metrics reset\n")
-        return _metrics_response(page.text())
-
-    return handle
-
-
-def _resources(pages: Pages) -> Handler:
-    async def handle(request: web.Request) -> web.Response:
-        body = await pages.pod_resources()
-        return web.Response() if body is None else _metrics_response(body)
-
-    return handle
+async def _metrics(page: MetricsPage, request: web.Request) -> web.Response:
+    if request.method == "DELETE":
+        page.reset()
+        return web.Response(text="metrics reset\n")
+    return _metrics_response(page.text())
 
 
 def _metrics_response(body: bytes) -> web.Response:
@@ -128,40 +110,9 @@ def _metrics_response(body: bytes) -> web.Response:
     return response
 
 
-def _configz(pages: Pages) -> Handler:
-    async def handle(request: web.Request) -> web.Response:
-        text = json.dumps({"componentconfig": pages.configuration()}, separators=(",", ":"))
-        return web.Response(text=text, content_type="application/json")
-
-    return handle
-
-
-# What runs
-
-
-def _statusz(pages: Pages, status: zpages.StatuszPage) -> Handler:
-    async def handle(request: web.Request) -> web.Response:
-        version = zpages.wanted_version(request.headers.get("Accept", ""), "Statusz")
-        if version is None:
-            return responses.failure(request, 406, "NotAcceptable", _ACCEPTED)
-        return (
-            web.json_response(status.as_object(pages.now(), version))
-            if version
-            else responses.text_page(status.text(pages.now()))
-        )
-
-    return handle
-
-
-def _flagz(flags: Mapping[str, str]) -> Handler:
-    async def handle(request: web.Request) -> web.Response:
-        version = zpages.wanted_version(request.headers.get("Accept", ""), "Flagz")
-        if version is None:
-            return responses.failure(request, 406, "NotAcceptable", _ACCEPTED)
-        return (
-            web.json_response(zpages.flags_object(flags, version))
-            if version
-            else responses.text_page(zpages.flags_text(flags))
-        )
-
-    return handle
+async def _zpage(page: FlagzPage | StatuszPage, request: web.Request) -> web.Response:
+    """Answer with text for people, or with the version of the object that a program asks for."""
+    version = zpages.wanted_version(request.headers.get("Accept", ""), page.kind)
+    if version is None:
+        return responses.failure(request, 406, "NotAcceptable", _ACCEPTED)
+    return web.json_response(page.as_object(version)) if version else responses.text_page(page.text())

@@ -15,7 +15,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from stowplan.observe.logs import log_for
 from stowplan.serving.authorization import Guard
 from stowplan.serving.certificates import CertificateError, ServerCertificate
-from stowplan.serving.routes import Pages, routes_of
+from stowplan.serving.routes import Pages
 
 SHUTDOWN_SECONDS: Final = 5.0
 RENEWAL_SECONDS: Final = 60.0
@@ -52,7 +52,7 @@ class Server:
 async def serve(address: Address, certificate: ServerCertificate, guard: Guard, pages: Pages) -> Server:
     """Start to serve; raise ServingError if the address cannot be had."""
     app = web.Application(middlewares=[guard.admit])
-    app.add_routes(routes_of(pages))
+    app.add_routes(pages.routes())
     runner = web.AppRunner(app, access_log=None, logger=connection_log(), shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import datetime
 import platform
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from stowplan.observe.component_metrics import KUBERNETES
 
@@ -22,24 +22,13 @@ _WARNING: Final = (
     " debugging purposes only."
 )
 
-Check = Callable[[], str]
+#: Checks by name; each returns what is wrong, nothing if all is well.
+Checks = Mapping[str, Callable[[], str]]
 Observe = Callable[[str, str, bool], None]
 
 
-def ping() -> str:
-    """Pass always: whoever can answer is alive."""
-    return ""
-
-
-@dataclass(frozen=True, slots=True)
-class NamedCheck:
-    """A check by its name; it returns what is wrong, nothing if all is well."""
-
-    name: str
-    check: Check
-
-
-PING = NamedCheck("ping", ping)
+#: Passes always: whoever can answer is alive.
+PING: Final[Checks] = {"ping": lambda: ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +44,20 @@ class Endpoint:
     """The checks of one endpoint, such as `readyz`; without any it only says that somebody is there."""
 
     name: str
-    checks: Sequence[NamedCheck] = field(default=(PING,))
+    checks: Checks = field(default_factory=dict)
 
     def answer(self, observe: Observe, excluded: Collection[str] = (), is_verbose: bool = False) -> HealthAnswer:
         """Make all checks but the excluded ones; a failure is always told in full."""
         lines, has_passed = [], True
-        for check in self.checks or (PING,):
-            if check.name in excluded:
-                lines.append(f"[+]{check.name} excluded: ok\n")
+        for name, check in (self.checks or PING).items():
+            if name in excluded:
+                lines.append(f"[+]{name} excluded: ok\n")
                 continue
-            passed = not check.check()
-            observe(check.name, self.name, passed)
-            lines.append(f"[+]{check.name} ok\n" if passed else f"[-]{check.name} failed: reason withheld\n")
+            passed = not check()
+            observe(name, self.name, passed)
+            lines.append(f"[+]{name} ok\n" if passed else f"[-]{name} failed: reason withheld\n")
             has_passed = has_passed and passed
-        unknown = sorted(set(excluded) - {check.name for check in self.checks})
+        unknown = sorted(set(excluded) - self.checks.keys())
         if unknown:
             names = ",".join(f'"{name}"' for name in unknown)
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
@@ -78,13 +67,11 @@ class Endpoint:
 
     def answer_one(self, name: str) -> HealthAnswer | None:
         """Make one check; None if there is none of that name."""
-        for check in self.checks or (PING,):
-            if check.name == name:
-                problem = check.check()
-                return (
-                    HealthAnswer(False, f"internal server error: {problem}\n") if problem else HealthAnswer(True, "ok")
-                )
-        return None
+        check = (self.checks or PING).get(name)
+        if check is None:
+            return None
+        problem = check()
+        return HealthAnswer(False, f"internal server error: {problem}\n") if problem else HealthAnswer(True, "ok")
 
 
 # What runs
@@ -98,9 +85,11 @@ class StatuszPage:
     version: str
     started_at: float
     paths: tuple[str, ...]
+    now: Callable[[], float]
+    kind: ClassVar = "Statusz"
 
-    def text(self, now: float) -> str:
-        up = int(now - self.started_at)
+    def text(self) -> str:
+        up = int(self.now() - self.started_at)
         started = datetime.datetime.fromtimestamp(self.started_at, datetime.UTC)
         lines = [
             "",
@@ -116,11 +105,11 @@ class StatuszPage:
         ]
         return "\n".join(lines) + "\n"
 
-    def as_object(self, now: float, version: str) -> dict[str, Any]:
+    def as_object(self, version: str) -> dict[str, Any]:
         started = datetime.datetime.fromtimestamp(int(self.started_at), datetime.UTC)
-        return _object("Statusz", version) | {
+        return _object(self.kind, version) | {
             "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "uptimeSeconds": max(0, int(now - self.started_at)),
+            "uptimeSeconds": max(0, int(self.now() - self.started_at)),
             # The field is upstream's; what runs here is not Go.
             "goVersion": f"none (Python {platform.python_version()})",
             "binaryVersion": self.version.removeprefix("v"),
@@ -133,13 +122,19 @@ class StatuszPage:
         return tuple(sorted({f"/{path.split('/')[1]}" for path in self.paths}))
 
 
-def flags_text(flags: Mapping[str, str]) -> str:
-    lines = ["", f"{COMPONENT} flagz", _WARNING, *(f"{name}={value}" for name, value in sorted(flags.items()))]
-    return "\n".join(lines) + "\n"
+@dataclass(frozen=True, slots=True)
+class FlagzPage:
+    """What `/flagz` tells: every flag by name."""
 
+    flags: Mapping[str, str]
+    kind: ClassVar = "Flagz"
 
-def flags_object(flags: Mapping[str, str], version: str) -> dict[str, Any]:
-    return _object("Flagz", version) | {"flags": dict(sorted(flags.items()))}
+    def text(self) -> str:
+        lines = ["", f"{COMPONENT} flagz", _WARNING, *(f"{name}={value}" for name, value in sorted(self.flags.items()))]
+        return "\n".join(lines) + "\n"
+
+    def as_object(self, version: str) -> dict[str, Any]:
+        return _object(self.kind, version) | {"flags": dict(sorted(self.flags.items()))}
 
 
 def wanted_version(accept: str, kind: str) -> str | None:

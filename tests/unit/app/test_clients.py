@@ -13,7 +13,7 @@ from stowplan.app.process import now
 from stowplan.kube.client import Client, ClientSettings, Exchange
 from stowplan.kube.credentials import load
 from stowplan.observe.metrics import Metrics
-from stowplan.serving.authentication import AccessRequest, ReviewDecision, UserInfo
+from stowplan.serving.authentication import AccessRequest, AccessReview, UserInfo
 
 HOST = 'host="api.test:6443"'
 
@@ -113,7 +113,7 @@ def test_a_token_is_reviewed(status: dict[str, Any], expected: UserInfo | None) 
 def test_access_is_reviewed_with_all_that_is_known_about_the_user() -> None:
     user = UserInfo("a", ("g",), "1", {"k": ("v",)})
     found, asked = ask({"allowed": False, "reason": "no"}, "review_access", AccessRequest(user, "get", "/metrics"))
-    assert found == ReviewDecision(False, "no")
+    assert found == AccessReview(False, "no")
     assert asked["path"] == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     assert asked["body"]["spec"] == {
         "user": "a",

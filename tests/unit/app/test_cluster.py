@@ -197,7 +197,7 @@ def test_a_nominated_pod_that_was_scheduled_keeps_no_second_room() -> None:
     cluster.add(waiting)
     assert node_chosen(cluster, waiting) == "a"
     cluster.add(ResourceClaim(metadata=NamespacedMeta(name="one")))
-    assert not cluster.nominations
+    assert not cluster.handle.nominations
     assert isinstance(cluster.choose(make_pod("next").requests(cpu="3").build()), Chosen)
 
 

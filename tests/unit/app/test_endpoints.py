@@ -41,7 +41,8 @@ def test_files_win_over_the_cluster_and_it_need_not_be_asked(tmp_path: Path) -> 
     found = make(reviewer, *flags)
     assert found.clients is not None
     assert found.proxies is not None
-    assert (found.clients.pem, found.proxies.settings.allowed_names, reviewer.asked) == (PROXIES.pem, ("x",), 0)
+    allowed = found.proxies.settings.requestheader_allowed_names
+    assert (found.clients.pem, allowed, reviewer.asked) == (PROXIES.pem, ("x",), 0)
 
 
 def test_the_cluster_is_not_asked_if_it_must_not_be() -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from stowplan import __version__
 from stowplan.cli import SUBCOMMANDS, main, output, queue, up_views
-from stowplan.local.activity import Activity
+from stowplan.local.up import Activity
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ["examples/cluster.yaml", "examples/workload.yaml"]
@@ -25,7 +25,7 @@ def run(*arguments: str) -> str:
 
 def test_help_lists_every_subcommand_and_each_has_help() -> None:
     text = run("--help")
-    for name in SUBCOMMANDS:
+    for name in (*SUBCOMMANDS, "version"):
         assert f"  {name} " in text
         assert "Usage:" in run(name, "--help")
 

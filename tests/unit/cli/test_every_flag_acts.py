@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from stowplan.app.configuration import SourceError
+from stowplan.app.options import FLAGS
 from stowplan.cli.flag_parser import parse
-from stowplan.cli.flag_table import FLAGS
 from stowplan.cli.run import flag_warnings
 from stowplan.config.errors import ConfigError
 from stowplan.serving.certificates import self_signed
@@ -128,16 +128,22 @@ ROWS: dict[str, Acts | Said | Shown] = {
         "tests.unit.app.test_endpoints:test_a_lookup_that_fails_is_tolerated_unless_it_must_not_be"
     ),
     "client-ca-file": Acts(("--client-ca-file=CA",), lambda made: made.authenticator.clients is not None, True),
-    "requestheader-allowed-names": of_proxies("--requestheader-allowed-names=front", "allowed_names", ("front",)),
+    "requestheader-allowed-names": of_proxies(
+        "--requestheader-allowed-names=front", "requestheader_allowed_names", ("front",)
+    ),
     "requestheader-client-ca-file": Acts(
         ("--requestheader-client-ca-file=CA",), lambda made: made.authenticator.proxies is not None, True
     ),
     "requestheader-extra-headers-prefix": of_proxies(
-        "--requestheader-extra-headers-prefix=x-more-", "extra_prefixes", ("x-more-",)
+        "--requestheader-extra-headers-prefix=x-more-", "requestheader_extra_headers_prefix", ("x-more-",)
     ),
-    "requestheader-group-headers": of_proxies("--requestheader-group-headers=x-g", "group_headers", ("x-g",)),
-    "requestheader-uid-headers": of_proxies("--requestheader-uid-headers=x-id", "uid_headers", ("x-id",)),
-    "requestheader-username-headers": of_proxies("--requestheader-username-headers=x-u", "username_headers", ("x-u",)),
+    "requestheader-group-headers": of_proxies(
+        "--requestheader-group-headers=x-g", "requestheader_group_headers", ("x-g",)
+    ),
+    "requestheader-uid-headers": of_proxies("--requestheader-uid-headers=x-id", "requestheader_uid_headers", ("x-id",)),
+    "requestheader-username-headers": of_proxies(
+        "--requestheader-username-headers=x-u", "requestheader_username_headers", ("x-u",)
+    ),
     # Authorization
     "authorization-always-allow-paths": Acts(
         ("--authorization-always-allow-paths=/metrics",),

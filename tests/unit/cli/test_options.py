@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -154,7 +155,9 @@ def test_without_a_scheduler_it_says_how_to_get_one(tmp_path: Path, monkeypatch:
 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    api_endpoint.write_kubeconfig(DEFAULT_PATH, Access("http://127.0.0.1:1", scheduler="http://127.0.0.1:1"))
+    os.close(
+        api_endpoint.publish_kubeconfig(DEFAULT_PATH, Access("http://127.0.0.1:1", scheduler="http://127.0.0.1:1"))
+    )
     result = CliRunner().invoke(main, ["nodes"])
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: GET /debug/stowplan/nodes: cannot connect:")

@@ -34,7 +34,7 @@ async def staged(*pods: Pod, grace: float = 0) -> Stage:
 
 
 def held(stage: Stage, pod: Pod = HIGH) -> bool:
-    return stage.cluster.evictions.is_underway(pod)
+    return stage.cluster.handle.evictions.is_underway(pod)
 
 
 def test_the_pod_is_held_until_the_last_victim_is_gone() -> None:
@@ -55,7 +55,7 @@ def test_the_pod_is_held_until_the_last_victim_is_gone() -> None:
             seen.append(held(stage))
         await work
         assert stage.book.evicted == ["default/first", "default/last"]
-        assert len(stage.cluster.evictions) == 0
+        assert len(stage.cluster.handle.evictions) == 0
         return seen
 
     assert virtual_time.run(main()) == [True, True, True, False]
@@ -107,7 +107,7 @@ def test_a_failed_eviction_lets_the_pod_try_again(failing: str, evicted: list[st
         assert stage.book.evicted == evicted
         assert stage.places() == {"default/high": "active"}
         assert stage.troubles() == ["pod 'default/high': making room on node 'n' failed: forbidden"]
-        assert len(stage.cluster.evictions) == 0
+        assert len(stage.cluster.handle.evictions) == 0
 
     virtual_time.run(main())
 
@@ -123,7 +123,7 @@ def test_room_made_twice_for_one_pod_is_kept_apart() -> None:
         assert held(stage)
         await asyncio.sleep(5)
         assert not held(stage)
-        assert len(stage.cluster.evictions) == 0
+        assert len(stage.cluster.handle.evictions) == 0
 
     virtual_time.run(main())
 
@@ -170,7 +170,7 @@ def test_a_victim_on_its_way_is_cancelled_while_that_is_possible(is_bound_now: b
     async def main() -> None:
         victim = make_pod("victim").build()
         stage = await staged(victim)
-        evictions = stage.cluster.evictions
+        evictions = stage.cluster.handle.evictions
         task = asyncio.create_task(asyncio.sleep(60))
         evictions.set_out(victim, task)
         if is_bound_now:

@@ -59,20 +59,20 @@ def test_without_tls_there_is_nothing_to_note() -> None:
 )
 def test_what_is_written_is_read_again(tmp_path: Path, access: Access) -> None:
     path = tmp_path / "deep" / "kubeconfig"
-    api_endpoint.write_kubeconfig(path, access)
+    os.close(api_endpoint.publish_kubeconfig(path, access))
     assert local_kubeconfig.read(path) == access
 
 
 def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
-    api_endpoint.write_kubeconfig(path, Access("http://127.0.0.1:1", "secret"))
+    os.close(api_endpoint.publish_kubeconfig(path, Access("http://127.0.0.1:1", "secret")))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert os.listdir(tmp_path) == ["kubeconfig"]
 
 
 def test_any_client_understands_it(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
-    api_endpoint.write_kubeconfig(path, Access("http://127.0.0.1:6443", "secret"))
+    os.close(api_endpoint.publish_kubeconfig(path, Access("http://127.0.0.1:6443", "secret")))
     found = asyncio.run(credentials.load(str(path), {}, lambda: datetime.now(UTC)))
     assert found.server == "http://127.0.0.1:6443"
     assert asyncio.run(found.authorization.header()) == "Bearer secret"
@@ -80,7 +80,7 @@ def test_any_client_understands_it(tmp_path: Path) -> None:
 
 def test_the_folder_of_the_default_stays_out_of_repositories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    api_endpoint.write_kubeconfig(DEFAULT_PATH, Access("http://127.0.0.1:1"))
+    os.close(api_endpoint.publish_kubeconfig(DEFAULT_PATH, Access("http://127.0.0.1:1")))
     assert (tmp_path / ".stowplan" / ".gitignore").read_text() == "*\n"
 
 
@@ -134,5 +134,5 @@ def test_a_new_folder_of_ours_is_closed_from_the_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    api_endpoint.write_kubeconfig(DEFAULT_PATH, Access("http://127.0.0.1:6443"))
+    os.close(api_endpoint.publish_kubeconfig(DEFAULT_PATH, Access("http://127.0.0.1:6443")))
     assert (stat.S_IMODE(DEFAULT_PATH.parent.stat().st_mode), caplog.messages) == (0o700, [])

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from stowplan.embedded.http.connections import Limits
-from stowplan.local.pages import PagesOptions, serve_pages
+from stowplan.embedded.http.server import ServerOptions
+from stowplan.local.pages import serve_pages
 from tests.unit.serving.test_server import make_pages
 
 HEALTHY = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -37,7 +38,7 @@ def served(limits: Limits, talk: Talk) -> bytes:
     async def run() -> bytes:
         server = await serve_pages(
             make_pages({}, configuration=lambda: {"x": "y" * 2_000_000}),
-            PagesOptions("127.0.0.1", "", None, limits=limits),
+            ServerOptions(limits=limits),
         )
         try:
             return await asyncio.wait_for(talk(server.port), PATIENCE_SECONDS)

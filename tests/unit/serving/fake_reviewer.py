@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from stowplan.serving.authentication import AccessRequest, ReviewDecision, UserInfo
+from stowplan.serving.authentication import AccessRequest, AccessReview, UserInfo
 
 
 class FakeReviewer:
@@ -19,10 +19,10 @@ class FakeReviewer:
         self._count()
         return self.tokens.get(token)
 
-    async def review_access(self, request: AccessRequest) -> ReviewDecision:
+    async def review_access(self, request: AccessRequest) -> AccessReview:
         self._count()
         is_allowed = (request.user.name, request.verb, request.path) in self.allowed
-        return ReviewDecision(is_allowed, "" if is_allowed else "no rule")
+        return AccessReview(is_allowed, "" if is_allowed else "no rule")
 
     async def authentication_config(self) -> Mapping[str, str]:
         self._count()

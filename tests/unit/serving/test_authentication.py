@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from multidict import CIMultiDict
 
 from stowplan.serving.authentication import (
     ANONYMOUS,
@@ -35,7 +36,7 @@ class Clock:
 
 
 def bearer(token: str) -> RequestCredentials:
-    return RequestCredentials({"authorization": [f"Bearer {token}"]})
+    return RequestCredentials(CIMultiDict({"authorization": f"Bearer {token}"}))
 
 
 def make_reviewer() -> FakeReviewer:
@@ -88,11 +89,11 @@ def test_what_was_said_about_a_token_is_kept_for_a_while(token: str, seconds: fl
 @pytest.mark.parametrize(
     "credentials",
     [
-        pytest.param(RequestCredentials({}), id="nothing"),
-        pytest.param(RequestCredentials({"authorization": ["Basic YWxpY2U6c2VjcmV0"]}), id="a password"),
-        pytest.param(RequestCredentials({"x-remote-user": ["root"]}), id="headers without a certificate"),
+        pytest.param(RequestCredentials(CIMultiDict()), id="nothing"),
+        pytest.param(RequestCredentials(CIMultiDict({"authorization": "Basic YWxpY2U6c2VjcmV0"})), id="a password"),
+        pytest.param(RequestCredentials(CIMultiDict({"x-remote-user": "root"})), id="headers without a certificate"),
         pytest.param(
-            RequestCredentials({}, der(Authority("strangers").issue("mallory")[0])),
+            RequestCredentials(CIMultiDict(), der(Authority("strangers").issue("mallory")[0])),
             id="a certificate of another authority",
         ),
     ],
@@ -109,16 +110,19 @@ def test_a_token_without_anybody_to_review_it_is_anonymous() -> None:
 def test_a_certificate_names_the_user_and_the_groups() -> None:
     certificate, _ = CLIENTS.issue("bob", "ops", "system:masters")
     found = identify(
-        DelegatedAuthenticator(Clock(), Authorities(CLIENTS.pem)), RequestCredentials({}, der(certificate))
+        DelegatedAuthenticator(Clock(), Authorities(CLIENTS.pem)), RequestCredentials(CIMultiDict(), der(certificate))
     )
     assert found == UserInfo("bob", ("ops", "system:masters", "system:authenticated"))
 
 
-HEADERS = {
-    "x-remote-user": ["carol"],
-    "x-remote-group": ["a", "b"],
-    "x-remote-extra-scopes%2fread": ["all"],
-}
+HEADERS = CIMultiDict(
+    [
+        ("X-Remote-User", "carol"),
+        ("X-Remote-Group", "a"),
+        ("X-Remote-Group", "b"),
+        ("X-Remote-Extra-Scopes%2fread", "all"),
+    ]
+)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from stowplan.serving.authentication import ANONYMOUS, AccessRequest, ReviewDecision, UserInfo
+from stowplan.serving.authentication import ANONYMOUS, AccessRequest, AccessReview, UserInfo
 from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, is_listed
 from tests.unit.serving.fake_reviewer import FakeReviewer
 
@@ -21,28 +21,24 @@ def make_reviewer() -> FakeReviewer:
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [
-        pytest.param(AccessRequest(ANONYMOUS, "get", "/healthz"), ReviewDecision(True), id="everybody: health"),
+        pytest.param(AccessRequest(ANONYMOUS, "get", "/healthz"), AccessReview(True), id="everybody: health"),
         pytest.param(
-            AccessRequest(ANONYMOUS, "get", "/healthz/ping"), ReviewDecision(False, "no rule"), id="not a single check"
+            AccessRequest(ANONYMOUS, "get", "/healthz/ping"), AccessReview(False, "no rule"), id="not a single check"
         ),
-        pytest.param(
-            AccessRequest(ANONYMOUS, "get", "/metrics"), ReviewDecision(False, "no rule"), id="nobody: metrics"
-        ),
-        pytest.param(AccessRequest(ALICE, "get", "/metrics"), ReviewDecision(True), id="who has a rule for it"),
-        pytest.param(
-            AccessRequest(ALICE, "delete", "/metrics"), ReviewDecision(False, "no rule"), id="but only to read"
-        ),
-        pytest.param(AccessRequest(MASTER, "put", "/debug/flags/v"), ReviewDecision(True), id="a master"),
+        pytest.param(AccessRequest(ANONYMOUS, "get", "/metrics"), AccessReview(False, "no rule"), id="nobody: metrics"),
+        pytest.param(AccessRequest(ALICE, "get", "/metrics"), AccessReview(True), id="who has a rule for it"),
+        pytest.param(AccessRequest(ALICE, "delete", "/metrics"), AccessReview(False, "no rule"), id="but only to read"),
+        pytest.param(AccessRequest(MASTER, "put", "/debug/flags/v"), AccessReview(True), id="a master"),
     ],
 )
-def test_a_request_is_decided(request_: AccessRequest, expected: ReviewDecision) -> None:
+def test_a_request_is_decided(request_: AccessRequest, expected: AccessReview) -> None:
     authorizer = DelegatedAuthorizer(lambda: 0.0, reviewer=make_reviewer())
     assert asyncio.run(authorizer.decide(request_)) == expected
 
 
 def test_without_anybody_to_ask_nothing_else_is_allowed() -> None:
     decision = asyncio.run(DelegatedAuthorizer(lambda: 0.0).decide(AccessRequest(ALICE, "get", "/metrics")))
-    assert decision == ReviewDecision(False)
+    assert decision == AccessReview(False)
 
 
 @pytest.mark.parametrize(

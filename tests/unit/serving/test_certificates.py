@@ -52,10 +52,12 @@ def test_files_are_read_again_when_they_change(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        pytest.param(TlsSettings(cert_file="a.crt"), "go together", id="a certificate without its key"),
+        pytest.param(TlsSettings(tls_cert_file="a.crt"), "go together", id="a certificate without its key"),
         pytest.param(TlsSettings("none.crt", "none.key"), "--tls-cert-file none.crt", id="files that do not exist"),
-        pytest.param(TlsSettings(min_version="TLS9"), "--tls-min-version 'TLS9'", id="an unknown version"),
-        pytest.param(TlsSettings(cipher_suites=("TLS_NULL",)), "--tls-cipher-suites TLS_NULL", id="unknown ciphers"),
+        pytest.param(TlsSettings(tls_min_version="TLS9"), "--tls-min-version 'TLS9'", id="an unknown version"),
+        pytest.param(
+            TlsSettings(tls_cipher_suites=("TLS_NULL",)), "--tls-cipher-suites TLS_NULL", id="unknown ciphers"
+        ),
     ],
 )
 def test_what_cannot_be_used_is_named(settings: TlsSettings, message: str) -> None:
@@ -64,7 +66,8 @@ def test_what_cannot_be_used_is_named(settings: TlsSettings, message: str) -> No
 
 
 def test_the_lowest_version_is_the_one_asked_for() -> None:
-    assert ServerCertificate(TlsSettings(min_version="VersionTLS13")).context.minimum_version is ssl.TLSVersion.TLSv1_3
+    context = ServerCertificate(TlsSettings(tls_min_version="VersionTLS13")).context
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_3
 
 
 @pytest.mark.parametrize(

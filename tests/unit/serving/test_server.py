@@ -14,7 +14,8 @@ import pytest
 from multidict import CIMultiDict
 
 from stowplan.app.clients import VERSION
-from stowplan.local.pages import PagesOptions, serve_pages
+from stowplan.embedded.http.server import ServerOptions
+from stowplan.local.pages import serve_pages
 from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import Metrics
 from stowplan.serving.authentication import Authorities, DelegatedAuthenticator, UserInfo
@@ -22,7 +23,6 @@ from stowplan.serving.authorization import DelegatedAuthorizer, Guard
 from stowplan.serving.certificates import ServerCertificate, TlsSettings
 from stowplan.serving.routes import Pages
 from stowplan.serving.server import Address, ServingError, connection_log, serve
-from stowplan.serving.zpages import NamedCheck
 from tests.unit.serving.certificate_authority import Authority
 from tests.unit.serving.fake_reviewer import FakeReviewer
 
@@ -42,8 +42,8 @@ Get = Callable[..., Awaitable[Answer]]
 
 def make_pages(problems: dict[str, str], **changes: Any) -> Pages:
     values: dict[str, Any] = {
-        "healthz": [],
-        "readyz": [NamedCheck("sched-handler-sync", lambda: problems.get("sync", ""))],
+        "healthz": {},
+        "readyz": {"sched-handler-sync": lambda: problems.get("sync", "")},
         "metrics": Metrics(lambda: 0),
         "health_metrics": HealthMetrics(1000.0),
         "pod_resources": resources,
@@ -335,7 +335,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 async def answered(sent: bytes) -> bytes:
     """Send bytes to the pages; return what comes back until the connection is closed."""
-    server = await serve_pages(make_pages({}), PagesOptions("127.0.0.1", "", None))
+    server = await serve_pages(make_pages({}), ServerOptions())
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(sent)

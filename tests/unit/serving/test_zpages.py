@@ -2,10 +2,10 @@
 
 import pytest
 
-from stowplan.serving.zpages import Endpoint, HealthAnswer, NamedCheck
+from stowplan.serving.zpages import Endpoint, HealthAnswer
 
-GOOD = NamedCheck("good", lambda: "")
-BAD = NamedCheck("bad", lambda: "the disk is full")
+GOOD = {"good": lambda: ""}
+BAD = {"bad": lambda: "the disk is full"}
 
 
 def ask(endpoint: Endpoint, excluded: tuple[str, ...] = (), is_verbose: bool = False) -> HealthAnswer:
@@ -24,24 +24,24 @@ def ask(endpoint: Endpoint, excluded: tuple[str, ...] = (), is_verbose: bool = F
             id="all is well, in detail",
         ),
         pytest.param(
-            Endpoint("healthz", ()),
+            Endpoint("healthz", {}),
             (),
             True,
             HealthAnswer(True, "[+]ping ok\nhealthz check passed\n"),
             id="no checks at all",
         ),
         pytest.param(
-            Endpoint("readyz", (GOOD, BAD)),
+            Endpoint("readyz", GOOD | BAD),
             (),
             False,
             HealthAnswer(False, "[+]good ok\n[-]bad failed: reason withheld\nreadyz check failed\n"),
             id="a failure is told in detail, but not why",
         ),
         pytest.param(
-            Endpoint("readyz", (GOOD, BAD)), ("bad",), False, HealthAnswer(True, "ok"), id="the bad one left out"
+            Endpoint("readyz", GOOD | BAD), ("bad",), False, HealthAnswer(True, "ok"), id="the bad one left out"
         ),
         pytest.param(
-            Endpoint("readyz", (GOOD, BAD)),
+            Endpoint("readyz", GOOD | BAD),
             ("bad", "zebra", "ape"),
             True,
             HealthAnswer(
@@ -70,10 +70,10 @@ def test_an_endpoint_answers_for_its_checks(
     ],
 )
 def test_a_single_check_tells_why(name: str, expected: HealthAnswer | None) -> None:
-    assert Endpoint("readyz", (GOOD, BAD)).answer_one(name) == expected
+    assert Endpoint("readyz", GOOD | BAD).answer_one(name) == expected
 
 
 def test_checks_that_were_made_are_observed() -> None:
     seen: list[tuple[str, str, bool]] = []
-    Endpoint("readyz", (GOOD, BAD)).answer(lambda *result: seen.append(result), ("good",))
+    Endpoint("readyz", GOOD | BAD).answer(lambda *result: seen.append(result), ("good",))
     assert seen == [("bad", "readyz", False)]
