@@ -14,11 +14,12 @@ import msgspec
 
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
+from stowplan.cache.validate import validate_cache
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.engine.ports import Report, Trouble
 from stowplan.model import decode
 from stowplan.model.pod import Pod
-from stowplan.observe.dump import validate_cache, validate_queue
+from stowplan.queue.validate import validate_queue
 from stowplan.simulate.notebook import Notebook
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 

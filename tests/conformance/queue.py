@@ -13,11 +13,11 @@ from stowplan.app.cluster import Cluster
 from stowplan.engine.event_handlers import EventHandlers
 from stowplan.framework.profile import awaited_by, complete
 from stowplan.model import decode
-from stowplan.observe.dump import contents, validate_queue
 from stowplan.plugins import NOT_BUILT
 from stowplan.queue.entry import Place, QueuedPod
 from stowplan.queue.places import SECOND, QueueRules
 from stowplan.queue.queue import SchedulingQueue
+from stowplan.queue.validate import contents, validate_queue
 from tests.conformance.recorded import leave_out_missing
 
 Difference = tuple[str, Any, Any]

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.app.configuration import read_configuration
+from stowplan.cache.validate import validate_cache
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, parse
 from stowplan.engine.ports import GivenBack, Report
 from stowplan.framework.contract import Permit, Plugin, Reserve
@@ -28,7 +29,7 @@ from stowplan.model.pod_group import (
     SchedulingPolicy,
 )
 from stowplan.model.quantity import Quantity
-from stowplan.observe.dump import contents, validate_cache, validate_queue
+from stowplan.queue.validate import contents, validate_queue
 from stowplan.simulate.notebook import Notebook, no_fault
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 from stowplan.testing import PodBuilder, make_node, make_pod

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
+from stowplan.cache.validate import validate_cache
 from stowplan.engine.ports import GivenBack, Report, Trouble
 from stowplan.model import decode
 from stowplan.model.dra import ResourceClaim
-from stowplan.observe.dump import validate_cache, validate_queue
+from stowplan.queue.validate import validate_queue
 from stowplan.simulate.notebook import Notebook, no_fault
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 from stowplan.testing import make_node

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from stowplan.cache.cache import Cache
 from stowplan.cache.objects import Objects
+from stowplan.cache.validate import validate_cache
 from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.framework.kept.filtering import Filtering
 from stowplan.framework.plugin_faults import PluginError
@@ -24,7 +25,6 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 from stowplan.model.storage import VolumeAttachment
-from stowplan.observe.dump import validate_cache
 from stowplan.plugins.nodevolumelimits.attached_volumes import AttachedVolumes
 from stowplan.plugins.nodevolumelimits.csi_volumes import POD_VOLUMES, AttachmentReference, resolve
 from stowplan.plugins.nodevolumelimits.plugin import NodeVolumeLimits

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.cache.cache import Cache
+from stowplan.cache.validate import validate_cache
 from stowplan.model.meta import Condition
 from stowplan.model.pod import ContainerStatus, Pod, PodStatus
 from stowplan.model.volumes import ResourceRequirements
-from stowplan.observe.dump import validate_cache
 from stowplan.table.nodes import Nodes
 from tests.examples import examples
 from tests.properties import strategies, world

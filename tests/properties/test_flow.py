@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from stowplan.model import requests
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.observe.dump import contents
 from stowplan.queue.entry import Place
+from stowplan.queue.validate import contents
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 from tests.examples import examples
 from tests.scenarios.reading import changed, read_object

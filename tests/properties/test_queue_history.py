@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, ObjectChange
 from stowplan.model.pod import Pod
-from stowplan.observe.dump import contents, validate_queue
 from stowplan.queue.entry import Place
+from stowplan.queue.validate import contents, validate_queue
 from stowplan.testing import make_node, make_pod
 from tests.examples import examples
 from tests.unit.queue.waiting_room import WaitingRoom, relabelled

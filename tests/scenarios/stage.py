@@ -17,11 +17,12 @@ import yaml
 from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.app.configuration import read_configuration
+from stowplan.cache.validate import validate_cache
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.types import Configuration
 from stowplan.engine.ports import GivenBack, Placed, Report, Timeouts, Trouble
 from stowplan.engine.scheduler import Scheduler
-from stowplan.observe.dump import contents, validate_cache, validate_queue
+from stowplan.queue.validate import contents, validate_queue
 from stowplan.simulate.notebook import Notebook
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 from tests.scenarios.plugins import Scripted

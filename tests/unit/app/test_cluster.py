@@ -17,6 +17,7 @@ import stowplan
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.app.configuration import read_configuration
 from stowplan.app.objects import read_yaml
+from stowplan.cache.validate import validate_cache
 from stowplan.config import feature_gates
 from stowplan.config.errors import ConfigError
 from stowplan.engine.failure import Chosen, Failed, Refused
@@ -24,7 +25,6 @@ from stowplan.model.dra import ResourceClaim
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod, PodResourceClaim
-from stowplan.observe.dump import validate_cache
 from stowplan.table import columns as columns_module
 from stowplan.testing import make_node, make_pod
 

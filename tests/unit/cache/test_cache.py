@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.cache.cache import Cache, CacheError
+from stowplan.cache.validate import validate_cache
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import ResourceRequirements
-from stowplan.observe.dump import validate_cache
 from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node, make_pod
 

@@ -12,14 +12,15 @@ from stowplan.app.assembly import assemble
 from stowplan.app.cluster import Cluster
 from stowplan.app.configuration import read_configuration
 from stowplan.cache.cache import CachedPod
+from stowplan.cache.validate import validate_cache
 from stowplan.engine import binding_cycle
 from stowplan.engine.failure import Failure
 from stowplan.engine.gang import GangCycle
 from stowplan.engine.gang_barrier import GangBarriers
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
-from stowplan.observe.dump import validate_cache, validate_queue
 from stowplan.queue.entry import QueuedPod
+from stowplan.queue.validate import validate_queue
 from stowplan.simulate.notebook import Notebook
 from stowplan.testing import make_node, make_pod
 from tests.integration.gang_world import COSCHEDULING, group, member, members

@@ -1,10 +1,10 @@
 """Who waits in the queue, why, and when each is tried again."""
 
 from stowplan.framework.waiting_pods import WaitingPod, WaitingPods
-from stowplan.observe.dump import validate_queue
 from stowplan.observe.queue_state import QueueView, Waiting, counts
 from stowplan.observe.timeline import Timeline
 from stowplan.queue.places import QueueLimits
+from stowplan.queue.validate import validate_queue
 from tests.unit.queue.waiting_room import AWAITED, WaitingRoom, ns, pod
 
 LIMITS = QueueLimits(initial_backoff_seconds=2, max_unschedulable_seconds=60)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.observe.dump import contents, validate_queue
 from stowplan.queue.entry import Place
+from stowplan.queue.validate import contents, validate_queue
 from stowplan.testing import make_pod
 from tests.unit.queue.waiting_room import NODE_ADDED, WaitingRoom, ns
 

@@ -12,11 +12,11 @@ from stowplan.framework.changes import Action, ObjectChange
 from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
-from stowplan.observe.dump import contents, validate_queue
 from stowplan.plugins.queuesort import PrioritySort
 from stowplan.queue.entry import Place, QueuedPod
 from stowplan.queue.places import SECOND, QueueLimits, QueueRules
 from stowplan.queue.queue import SchedulingQueue
+from stowplan.queue.validate import contents, validate_queue
 from stowplan.testing import make_node, make_pod
 
 NODE_ADDED = ObjectChange(changes.NODE_ADD, None, make_node("new").build())

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from stowplan.cache.cache import Cache
+from stowplan.cache.validate import validate_cache
 from stowplan.model.pod import Pod
-from stowplan.observe.dump import validate_cache
 from stowplan.plugins.noderesources.fit import FreeRoom
 from stowplan.table.nodes import Nodes
 from stowplan.table.resources import CPU

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from stowplan.observe.dump import validate_queue
 from stowplan.queue.entry import Place, QueuedPod
+from stowplan.queue.validate import validate_queue
 from tests.unit.queue.waiting_room import NODE_ADDED, WaitingRoom, pod
 
 
