@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import msgspec
 
@@ -156,10 +156,14 @@ class QueueView:
             case Place.UNSCHEDULABLE:
                 latest = max(entry.queued_at_ns, entry.flushed_at_ns) + self.limits.max_unschedulable_seconds * SECOND
                 return "when something it waits for happens", latest
-        ends = (self.queue.places.backoff.until(entry) + 1) * self.limits.window_ns
-        if entry.place is Place.BACKOFF and self.limits.pops_early:
-            return "when no other pod is ready, or its wait is over", ends
-        return "when its wait is over", ends
+            case Place.BACKOFF | Place.ERROR_BACKOFF:
+                ends = (self.queue.places.backoff.until(entry) + 1) * self.limits.window_ns
+                is_early = entry.place is Place.BACKOFF and self.limits.pops_early
+                return "when no other pod is ready, or its wait is over" if is_early else "when its wait is over", ends
+            case Place.GONE:
+                return "never: it waits no more", None
+            case unknown:
+                assert_never(unknown)
 
     def _under_way(self, pod: Pod) -> str:
         if self.waiting_pods.get(pod) is not None:

@@ -20,7 +20,7 @@ from stowplan.model.pod import Pod, pod_id
 
 
 class Place(Enum):
-    """Where a pod is; it is in exactly one place. The names are those of the metric `queue_incoming_pods_total`."""
+    """Where a pod is; it is in exactly one place. The names are those that users see."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"

@@ -1,10 +1,12 @@
 """Who waits in the queue, why, and when each is tried again."""
 
+from stowplan.cli.queue import PLACES
 from stowplan.framework.waiting_pods import WaitingPod, WaitingPods
-from stowplan.observe.queue_state import QueueView, Waiting, counts
+from stowplan.observe.queue_state import ORDER, QueueView, Waiting, counts
 from stowplan.observe.timeline import Timeline
+from stowplan.queue.entry import Place
 from stowplan.queue.places import QueueLimits
-from stowplan.queue.validate import validate_queue
+from stowplan.queue.validate import contents, validate_queue
 from tests.unit.queue.waiting_room import AWAITED, WaitingRoom, ns, pod
 
 LIMITS = QueueLimits(initial_backoff_seconds=2, max_unschedulable_seconds=60)
@@ -19,6 +21,12 @@ def described(view: QueueView, name: str) -> Waiting:
     found = view.of(pod(name))
     assert found is not None
     return found
+
+
+def test_every_place_is_shown_validated_and_can_be_asked_for() -> None:
+    assert set(ORDER) == set(Place) - {Place.GONE}
+    assert contents(WaitingRoom(LIMITS).queue).keys() == set(ORDER)
+    assert tuple(place.value for place in ORDER) == PLACES
 
 
 def test_a_pod_whose_turn_comes_waits_for_nothing() -> None:
