@@ -20,7 +20,7 @@ from stowplan.engine.ports import Report, Trouble
 from stowplan.model import decode
 from stowplan.model.pod import Pod
 from stowplan.queue.validate import validate_queue
-from stowplan.simulate.notebook import Notebook
+from stowplan.simulate.fake_cluster import FakeCluster
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 
 Operation = dict[str, Any]
@@ -31,7 +31,7 @@ STEP_SECONDS = 12
 MILLISECOND = 0.001
 
 
-class RecordedApi(Notebook):
+class RecordedApi(FakeCluster):
     """Gives a pod that is bound a start time, one second later with every binding; preemption compares by it."""
 
     def bound(self, pod: Pod, node_name: str) -> Pod:

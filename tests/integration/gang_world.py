@@ -30,7 +30,7 @@ from stowplan.model.pod_group import (
 )
 from stowplan.model.quantity import Quantity
 from stowplan.queue.validate import contents, validate_queue
-from stowplan.simulate.notebook import Notebook, no_fault
+from stowplan.simulate.fake_cluster import FakeCluster, no_fault
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 from stowplan.testing import PodBuilder, make_node, make_pod
 
@@ -57,7 +57,7 @@ class GangWorld:
     def __init__(self, config: str = COSCHEDULING, gates: FeatureGates = DEFAULT_GATES, *extra: Plugin) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
-        self.notebook = Notebook(no_fault)
+        self.notebook = FakeCluster(no_fault)
         self.cluster = Cluster(read_configuration(config, gates), feature_gates=gates)
         self._add_plugins(extra)
         self.scheduler = assemble(self.cluster, self.notebook, loop.now_ns)

@@ -17,7 +17,7 @@ from stowplan.engine.ports import GivenBack, Report, Trouble
 from stowplan.model import decode
 from stowplan.model.dra import ResourceClaim
 from stowplan.queue.validate import validate_queue
-from stowplan.simulate.notebook import Notebook, no_fault
+from stowplan.simulate.fake_cluster import FakeCluster, no_fault
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 from stowplan.testing import make_node
 from tests.unit.plugins.dynamicresources.claim_objects import DRIVER, claim, device_class, given, slice_of, user_of
@@ -33,7 +33,7 @@ class World:
     def __init__(self, lag_seconds: float = 0) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
-        self.notebook = Notebook(no_fault, lag_seconds=lag_seconds)
+        self.notebook = FakeCluster(no_fault, lag_seconds=lag_seconds)
         self.cluster = Cluster()
         self.scheduler = assemble(self.cluster, self.notebook, loop.now_ns)
         self.notebook.connect(self.scheduler)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stowplan.model.pod import Pod
-from stowplan.simulate.notebook import Fault
+from stowplan.simulate.fake_cluster import Fault
 from stowplan.testing import PodBuilder, make_node, make_pod
 from tests.examples import examples
 from tests.integration.gang_world import GangWorld, group, member, play

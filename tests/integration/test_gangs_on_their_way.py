@@ -9,7 +9,7 @@ import pytest
 from stowplan.framework.contract import Permit, Reserve, Wait, refuse
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
-from stowplan.simulate.notebook import Fault
+from stowplan.simulate.fake_cluster import Fault
 from tests.integration.gang_world import (
     COSCHEDULING,
     GANGS_ON,

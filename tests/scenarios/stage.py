@@ -23,7 +23,7 @@ from stowplan.config.types import Configuration
 from stowplan.engine.ports import GivenBack, Placed, Report, Timeouts, Trouble
 from stowplan.engine.scheduler import Scheduler
 from stowplan.queue.validate import contents, validate_queue
-from stowplan.simulate.notebook import Notebook
+from stowplan.simulate.fake_cluster import FakeCluster
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 from tests.scenarios.plugins import Scripted
 
@@ -67,7 +67,7 @@ class Stage:
         self._gates = gates
         self._timeouts = timeouts
         self.faults: list[Fault] = []
-        self.book = Notebook(self._fault, **notebook)
+        self.book = FakeCluster(self._fault, **notebook)
         self.reports: deque[tuple[float, Report]] = deque()
         self.cluster: StageCluster
         self.scheduler: Scheduler

@@ -14,7 +14,7 @@ from stowplan.model.meta import NamespacedMeta, ObjectMeta, ObjectReference
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import COMMUNITY_GROUP, OWN_GROUP, GroupKey
 from stowplan.model.storage import PersistentVolume, PersistentVolumeSpec
-from stowplan.simulate.notebook import DELETED_AT
+from stowplan.simulate.fake_cluster import DELETED_AT
 from stowplan.table.journal import Reads
 from stowplan.testing import make_pod
 from tests.integration.gang_world import group, member, own_group, own_members

@@ -16,7 +16,7 @@ from stowplan.framework.contract import Errand
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.simulate import virtual_time
-from stowplan.simulate.notebook import Notebook
+from stowplan.simulate.fake_cluster import FakeCluster
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 from stowplan.testing import make_pod
 
@@ -52,7 +52,7 @@ def test_an_errand_that_takes_too_long_is_given_up() -> None:
 
 def _reports_of(errand: Errand, timeouts: Timeouts) -> list[Report]:
     reports: list[Report] = []
-    scheduler = assemble(Cluster(), Notebook(), lambda: 0, timeouts)
+    scheduler = assemble(Cluster(), FakeCluster(), lambda: 0, timeouts)
     scheduler.environment.tell = lambda report: reports.append(report)
     asyncio.run(run_errand(scheduler.environment, make_pod("pod").build(), errand))
     return reports
@@ -61,7 +61,7 @@ def _reports_of(errand: Errand, timeouts: Timeouts) -> list[Report]:
 A, B = make_pod("a").build(), make_pod("b").build()
 
 
-class SlowWriter(Notebook):
+class SlowWriter(FakeCluster):
     """Takes as long for a write as the node's name says."""
 
     def __init__(self, seconds: Mapping[str, float]) -> None:
@@ -164,7 +164,7 @@ def test_when_the_queue_is_looked_at(start: float, backoff: list[float], leftove
         def submit(flush: Callable[[int], None]) -> None:
             heard[flush.__name__].append(round(loop.time(), 6))
 
-        scheduler = assemble(Cluster(), Notebook(), loop.now_ns)
+        scheduler = assemble(Cluster(), FakeCluster(), loop.now_ns)
         timers = loop.create_task(flush_regularly(scheduler.state.queue, loop.now_ns, submit))
         await asyncio.sleep(65)
         timers.cancel()

@@ -24,7 +24,7 @@ from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.kinds import Binding
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.simulate.notebook import Notebook
+from stowplan.simulate.fake_cluster import FakeCluster
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node, make_pod
@@ -461,7 +461,7 @@ def test_nodes_that_were_not_looked_at_are_not_spoken_of() -> None:
     assert result.message == "0/120 nodes are available: 100 no."
 
 
-class Book(Notebook):
+class Book(FakeCluster):
     """A cluster that notes every binding."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import QueuedPod
 from stowplan.queue.validate import validate_queue
-from stowplan.simulate.notebook import Notebook
+from stowplan.simulate.fake_cluster import FakeCluster
 from stowplan.testing import make_node, make_pod
 from tests.integration.gang_world import COSCHEDULING, group, member, members
 
@@ -31,7 +31,7 @@ class Recorder:
 
     def __init__(self) -> None:
         cluster = Cluster(read_configuration(COSCHEDULING))
-        self.scheduler = assemble(cluster, Notebook(), lambda: 0)
+        self.scheduler = assemble(cluster, FakeCluster(), lambda: 0)
         self.profile = cluster.profiles["default-scheduler"]
         state = self.scheduler.state
         barriers = GangBarriers(state.cache, state.waiting)

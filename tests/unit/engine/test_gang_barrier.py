@@ -17,7 +17,7 @@ from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import COMMUNITY_GROUP, GroupKey
-from stowplan.simulate.notebook import Notebook
+from stowplan.simulate.fake_cluster import FakeCluster
 from stowplan.testing import make_node, make_pod
 from tests.integration.gang_world import member
 
@@ -30,7 +30,7 @@ class Road:
 
     def __init__(self, **gangs: int) -> None:
         """Let gangs set out; `train=3` is one of three members, of whom three are needed."""
-        self.scheduler = assemble(Cluster(), Notebook(), lambda: 0)
+        self.scheduler = assemble(Cluster(), FakeCluster(), lambda: 0)
         self.scheduler.event_handlers.add(make_node("n").capacity(cpu=99, pods=99).build(), 0)
         self.barriers = GangBarriers(self.scheduler.state.cache, self.scheduler.state.waiting)
         self.pods: dict[str, Pod] = {}

@@ -13,7 +13,7 @@ from stowplan.engine.failure import Failed
 from stowplan.engine.ports import Report, Trouble
 from stowplan.framework import plugin_faults
 from stowplan.framework.registry import RegistryError
-from stowplan.simulate import Notebook
+from stowplan.simulate import FakeCluster
 from stowplan.testing import make_node, make_pod
 from tests.unit.config.writing import HEADER
 
@@ -59,7 +59,7 @@ def cluster_with(path: Path, **arguments: int) -> Cluster:
 def told_by(cluster: Cluster) -> list[str]:
     """Put a scheduler together around a cluster; return what it tells from then on."""
     told: list[str] = []
-    scheduler = assemble(cluster, Notebook(), lambda: 0)
+    scheduler = assemble(cluster, FakeCluster(), lambda: 0)
 
     def hear(report: Report) -> None:
         if isinstance(report, Trouble):

@@ -18,7 +18,7 @@ from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolume
 from stowplan.simulate import virtual_time
-from stowplan.simulate.notebook import Notebook
+from stowplan.simulate.fake_cluster import FakeCluster
 from stowplan.simulate.virtual_time import VirtualTimeLoop
 from stowplan.testing import make_node, make_pod
 
@@ -32,7 +32,7 @@ def binding(pod: Pod, node_name: str) -> Binding:
     return Binding(metadata=meta, target=ObjectReference(kind="Node", name=node_name))
 
 
-def watched(book: Notebook) -> Scheduler:
+def watched(book: FakeCluster) -> Scheduler:
     """Let a scheduler watch that does not run: what it is told is applied by hand."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualTimeLoop)
@@ -48,7 +48,7 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 def test_a_binding_comes_back_as_a_bound_pod() -> None:
     async def main() -> None:
-        book = Notebook()
+        book = FakeCluster()
         scheduler = watched(book)
         book.create(make_pod("p").nominated_to("n").build())
         await book.bind(binding(POD, "n"))
@@ -74,7 +74,7 @@ def test_a_binding_comes_back_as_a_bound_pod() -> None:
 )
 def test_a_binding_is_not_taken(known: Pod | None, problem: str) -> None:
     async def main() -> None:
-        book = Notebook()
+        book = FakeCluster()
         if known is not None:
             book.create(known)
         with pytest.raises((LookupError, ValueError), match=problem):
@@ -86,7 +86,7 @@ def test_a_binding_is_not_taken(known: Pod | None, problem: str) -> None:
 
 def test_a_pod_that_is_being_deleted_is_not_bound() -> None:
     async def main() -> None:
-        book = Notebook()
+        book = FakeCluster()
         book.create(POD)
         book.terminate(POD)
         with pytest.raises(ValueError, match="pod p is being deleted, cannot be assigned to a host"):
@@ -97,7 +97,7 @@ def test_a_pod_that_is_being_deleted_is_not_bound() -> None:
 
 def test_a_status_is_laid_over_what_is_there() -> None:
     async def main() -> None:
-        book = Notebook()
+        book = FakeCluster()
         book.create(POD)
         await book.update_status(POD, REFUSED, "n")
         await book.update_status(POD, EVICTED, None)
@@ -112,7 +112,7 @@ def test_a_status_is_laid_over_what_is_there() -> None:
 
 def test_a_status_that_changes_nothing_is_no_event() -> None:
     async def main() -> None:
-        book = Notebook()
+        book = FakeCluster()
         book.create(POD)
         await book.update_status(POD, REFUSED, None)
         before = book.pods["default/p"].metadata.resource_version
@@ -131,7 +131,7 @@ def test_a_status_that_changes_nothing_is_no_event() -> None:
 )
 def test_an_evicted_pod_goes(grace: float, at_once: list[bool], later: list[bool]) -> None:
     async def main() -> None:
-        book = Notebook(grace_seconds=grace)
+        book = FakeCluster(grace_seconds=grace)
         book.create(POD)
         await book.evict(POD, EVICTED)
         assert book.evicted == ["default/p"]
@@ -144,7 +144,7 @@ def test_an_evicted_pod_goes(grace: float, at_once: list[bool], later: list[bool
 
 def test_evicting_who_is_gone_is_no_fault() -> None:
     async def main() -> None:
-        book = Notebook()
+        book = FakeCluster()
         await book.evict(POD, EVICTED)
         assert book.evicted == []
 
@@ -153,7 +153,7 @@ def test_evicting_who_is_gone_is_no_fault() -> None:
 
 def test_events_may_come_late_but_in_order() -> None:
     async def main() -> None:
-        book = Notebook(lag_seconds=5)
+        book = FakeCluster(lag_seconds=5)
         scheduler = watched(book)
         for number in range(20):
             book.create(make_node(f"n{number:02}").build())
@@ -169,7 +169,7 @@ def test_events_may_come_late_but_in_order() -> None:
 
 def test_whoever_connects_is_told_everything_there_is() -> None:
     async def main() -> None:
-        book = Notebook()
+        book = FakeCluster()
         book.create(make_node("n").build())
         book.create(make_pod("bound").on("n").build())
         book.create(POD)
@@ -190,7 +190,7 @@ def test_a_fault_strikes_before_or_after_the_write() -> None:
             if verb == "bound":
                 raise RuntimeError("connection reset")
 
-        book = Notebook(fault)
+        book = FakeCluster(fault)
         book.create(POD)
         with pytest.raises(RuntimeError, match="connection reset"):
             await book.bind(binding(POD, "n"))
@@ -202,7 +202,7 @@ def test_a_fault_strikes_before_or_after_the_write() -> None:
 
 def test_other_objects_are_patched_only_in_the_version_they_were_read_in() -> None:
     async def main() -> None:
-        book = Notebook()
+        book = FakeCluster()
         disk = book.create(decode.convert(PersistentVolume, {"metadata": {"name": "disk"}}))
         claimed = await book.object_writer.patch(disk, {"spec": {"claimRef": {"name": "data"}}})
         assert claimed.spec.claim_ref.name == "data"

@@ -36,7 +36,7 @@ async def no_fault(verb: str, pod_key: str) -> None:
     """Let every write through."""
 
 
-class Notebook:
+class FakeCluster:
     """All objects as the simulated API server has them, and everything that was written."""
 
     def __init__(self, fault: Fault = no_fault, *, lag_seconds: float = 0, grace_seconds: float = 0) -> None:
@@ -139,8 +139,8 @@ class Notebook:
         self.notes.append(note)
 
     @property
-    def object_writer(self) -> ObjectNotes:
-        return ObjectNotes(self)
+    def object_writer(self) -> FakeObjectWriter:
+        return FakeObjectWriter(self)
 
     def known(self, found: Any) -> Any:
         """Return an object as it is now; raise if it is gone."""
@@ -200,10 +200,10 @@ class Notebook:
             self._watcher.submit(lambda now_ns: told(handlers, now_ns))
 
 
-class ObjectNotes:
+class FakeObjectWriter:
     """What plugins write that is no pod, in a notebook; implements `framework.handle.ObjectWriter`."""
 
-    def __init__(self, notebook: Notebook) -> None:
+    def __init__(self, notebook: FakeCluster) -> None:
         self._notebook = notebook
 
     async def patch(self, found: Any, patch: Mapping[str, Any], subresource: str = "") -> Any:
