@@ -1,7 +1,7 @@
 """The manual of the plugins, made from their classes: `make docs-plugins` writes it to docs/plugins.
 
 A page has what the docstring says under its headings, and what the class declares: extension points, default weight,
-feature gate, kinds it lists, arguments and events.
+feature gate, kinds it lists, arguments and events. The table of feature gates in docs/configuration.md is made too.
 """
 
 from __future__ import annotations
@@ -9,35 +9,46 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from stowplan.app.cluster import Cluster
 from stowplan.config import schema
-from stowplan.config.declarations import PluginArgs, camel
-from stowplan.config.feature_gates import parse
+from stowplan.config.declarations import camel
+from stowplan.config.defaults import complete
+from stowplan.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates
 from stowplan.config.load import to_external
+from stowplan.config.types import Configuration
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import POINTS, Plugin, Requeue
-from stowplan.framework.per_node import unwrapped
-from stowplan.framework.plugin_class import points_of
+from stowplan.framework.handle import Handle
+from stowplan.framework.plugin_class import declaration, points_of
 from stowplan.plugins import NOT_BUILT, in_tree
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "docs" / "plugins"
+PAGE_OF_GATES: Final = ROOT / "docs" / "configuration.md"
 #: What a plugin does, one of which every plugin has; then what else is said of it, in the order of a page.
 EFFECTS: Final = ("Gates", "Orders", "Rejects", "Scores", "Preempts", "Reserves", "Binds")
 HEADINGS: Final = (*EFFECTS, "Arguments", "Requeued by", "Remedies", "Upstream")
 _OF_THE_API: Final = ("v1.NodeAffinity", "v1.TopologySpreadConstraint")
+_HEAD_OF_GATES: Final = "| gate | stage | default | needs | what it switches here |\n|---|---|---|---|---|\n"
+_TABLE_OF_GATES: Final = re.compile(re.escape(_HEAD_OF_GATES) + r"(?:\|.*\n)*")
 _HEADING: Final = re.compile(r"([A-Z][a-z]+(?: [a-z]+)?):(?: (.*))?")
 
 
-def pages() -> dict[str, str]:
+def pages(plugins: Sequence[type[Plugin]]) -> dict[str, str]:
     """Return every page by the name of its file."""
-    instances = _instances()
-    found = {f"{cls.__name__}.md": _page(cls, instances[cls.__name__]) for cls in in_tree()}
-    return {"README.md": _index(), **found}
+    handle = Cluster(feature_gates=FeatureGates(frozenset(GATES))).handle
+    found = {f"{cls.__name__}.md": _page(cls, _instance(cls, handle)) for cls in plugins}
+    return {"README.md": _index(plugins), **found}
+
+
+def with_gates(text: str) -> str:
+    """Return the page that has the table of feature gates, with the gates there are."""
+    return _TABLE_OF_GATES.sub(lambda _: _table_of_gates(), text)
 
 
 def sections(cls: type[Plugin]) -> dict[str, str]:
@@ -53,7 +64,7 @@ def sections(cls: type[Plugin]) -> dict[str, str]:
     return {name: " ".join(filter(None, lines)) for name, lines in found.items()}
 
 
-def _index() -> str:
+def _index(plugins: Sequence[type[Plugin]]) -> str:
     rows = [
         "# The plugins",
         "",
@@ -62,7 +73,7 @@ def _index() -> str:
         "| plugin | takes part in | weight | needs the gate | what it is for |",
         "|---|---|---|---|---|",
     ]
-    for cls in in_tree():
+    for cls in plugins:
         name, weight, gate = cls.__name__, cls.default_weight or "-", cls.feature_gate or "-"
         rows.append(f"| [{name}]({name}.md) | {_points(cls)} | {weight} | {gate} | {sections(cls)['']} |")
     missing = " and ".join(NOT_BUILT)
@@ -78,7 +89,7 @@ def _page(cls: type[Plugin], plugin: Plugin) -> str:
         if heading in said:
             lines += [f"## {heading}", "", _sentence(said[heading]), ""]
         if heading == "Arguments" and cls.args_type is not None:
-            lines += [*_arguments(cls.args_type), ""]
+            lines += [*_arguments(cls), ""]
         if heading == "Requeued by" and isinstance(plugin, Requeue):
             lines += [*_events(plugin), ""]
     return "\n".join(lines)
@@ -100,11 +111,13 @@ def _points(cls: type[Plugin]) -> str:
     return ", ".join(camel(point) for point in POINTS if point in points_of(cls))
 
 
-def _arguments(args_type: type[PluginArgs]) -> Iterator[str]:
+def _arguments(cls: type[Plugin]) -> Iterator[str]:
+    assert cls.args_type is not None
     yield "| argument | type | default |"
     yield "|---|---|---|"
-    default = _default_arguments()[args_type.__name__]
-    for path, kind in _fields(schema.record_of(args_type), ""):
+    [profile] = to_external(_alone(cls))["profiles"]
+    [default] = [each["args"] for each in profile["pluginConfig"]]
+    for path, kind in _fields(schema.record_of(cls.args_type), ""):
         yield f"| `{path}` | {kind} | {_default(default, path)} |"
 
 
@@ -123,10 +136,10 @@ def _field(kind: schema.FieldType, path: str) -> Iterator[tuple[str, str]]:
         yield from _fields(inside, place)
 
 
-def _default_arguments() -> dict[str, Any]:
-    """Return the arguments of the default profile, as a file would have them, by their kind."""
-    [profile] = to_external(Cluster().config)["profiles"]
-    return {each["args"]["kind"]: each["args"] for each in profile["pluginConfig"]}
+def _alone(cls: type[Plugin]) -> Configuration:
+    """Return the default configuration if this were the only plugin, with its feature gate on."""
+    known = {cls.__name__: replace(declaration(cls, is_in_tree=True), is_default=True)}
+    return complete({}, known, FeatureGates(DEFAULT_GATES.on | {cls.feature_gate}))
 
 
 def _default(value: Any, path: str) -> str:
@@ -172,25 +185,32 @@ def _sentence(text: str) -> str:
     return textwrap.fill(text[0].upper() + text[1:] if is_word else text, 120, break_on_hyphens=False)
 
 
-def _instances() -> dict[str, Plugin]:
-    """Build every plugin, with all alpha features on."""
-    profile = {"plugins": {"preEnqueue": {"enabled": [{"name": "Coscheduling"}]}}}
-    version = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    cluster = Cluster({**version, "profiles": [profile]}, feature_gates=parse("AllAlpha=true"))
-    [built] = cluster.profiles.values()
-    listed = [plugin for point in POINTS if point != "score" for plugin in getattr(built, point)]
-    return {plugin.name: unwrapped(plugin) for plugin in (*listed, *(plugin for plugin, _ in built.score))}
+def _instance(cls: type[Plugin], handle: Handle) -> Plugin:
+    """Build a plugin with its default arguments."""
+    [profile] = _alone(cls).profiles
+    given = {"handle": handle, "args": profile.plugin_config.get(cls.__name__)}
+    return cls(**{name: given[name] for name in inspect.signature(cls).parameters if name in given})
+
+
+def _table_of_gates() -> str:
+    rows = [
+        f"| {name} | {gate.stage}{', locked' if gate.is_locked else ''} | {'on' if gate.default else 'off'}"
+        f" | {', '.join(gate.needs) or '-'} | {gate.effect or 'nothing yet'} |\n"
+        for name, gate in GATES.items()
+    ]
+    return "".join((_HEAD_OF_GATES, *rows))
 
 
 def write() -> None:
-    """Write the pages, and take away those of plugins that are gone."""
+    """Write the pages, take away those of plugins that are gone, and write the table of feature gates."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    wanted = pages()
+    wanted = pages(in_tree())
     for path in FOLDER.glob("*.md"):
         if path.name not in wanted:
             path.unlink()
     for name, text in wanted.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
+    PAGE_OF_GATES.write_text(with_gates(PAGE_OF_GATES.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from stowplan.config import schema
 from stowplan.config.types import Configuration
-from tests.known_plugins import KNOWN
+from tests.known_plugins import IN_TREE
 
 
 def of_configuration() -> set[str]:
@@ -14,10 +14,10 @@ def of_configuration() -> set[str]:
 
 
 def of_arguments() -> set[str]:
-    """Return the fields of arguments, each behind the name of its plugin."""
+    """Return the fields of the arguments of in-tree plugins, each behind the name of its plugin."""
     return {
         f"{name}: {path}"
-        for name, one in KNOWN.items()
+        for name, one in IN_TREE.items()
         if one.args_type is not None
         for path in _leaves(schema.record_of(one.args_type), "")
     }

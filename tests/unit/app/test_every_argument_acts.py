@@ -1,7 +1,8 @@
 """Every argument of every in-tree plugin changes what is decided, or is refused.
 
 The table has a row for every field of the arguments there is; a field without one fails. A row has arguments and
-another value for the field: a small cluster is explained with both, and the plugin must say something else.
+another value for the field: a small cluster is explained with both, and the plugin must say something else. The cluster
+has the plugin, also if it is behind a feature gate that is off, or one that profiles have to list.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ import pytest
 from stowplan.app.cluster import Cluster
 from stowplan.app.configuration import read_configuration
 from stowplan.config import feature_gates
+from stowplan.config.declarations import camel
 from stowplan.config.errors import ConfigError
+from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.config.load import Reading
+from stowplan.framework.profile import listed_by
 from stowplan.model import decode
 from stowplan.model.pod import Pod
+from stowplan.plugins import in_tree
 from stowplan.plugins.shape_score import UtilizationShapePoint, curve_of
+from tests.known_plugins import IN_TREE
 from tests.unit.app.schema_leaves import of_arguments
 
 WORLD = """
@@ -227,8 +233,19 @@ def of_kind(kind: type) -> list[Any]:
     return [pytest.param(name.partition(":")[0], row, id=name) for name, row in ROWS.items() if isinstance(row, kind)]
 
 
+ALL = [{"name": "*"}]
+
+
+def listed(plugin: str) -> dict[str, Any]:
+    """Return the lists of a profile that has a plugin: none for a default one; only one plugin sorts the queue."""
+    if IN_TREE[plugin].is_default:
+        return {}
+    lists = {camel(point): {"enabled": [{"name": plugin}]} for point in IN_TREE[plugin].points}
+    return {**lists, "queueSort": {**lists["queueSort"], "disabled": ALL}} if "queueSort" in lists else lists
+
+
 def text_with(plugin: str, arguments: dict[str, Any]) -> str:
-    profile = {"pluginConfig": [{"name": plugin, "args": arguments}]}
+    profile = {"plugins": listed(plugin), "pluginConfig": [{"name": plugin, "args": arguments}]}
     text = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -238,7 +255,8 @@ def text_with(plugin: str, arguments: dict[str, Any]) -> str:
 
 
 def cluster_with(plugin: str, arguments: dict[str, Any]) -> Cluster:
-    return Cluster(read_configuration(text_with(plugin, arguments)))
+    gates = feature_gates.FeatureGates(DEFAULT_GATES.on | {IN_TREE[plugin].gate})
+    return Cluster(read_configuration(text_with(plugin, arguments), gates), feature_gates=gates)
 
 
 def opinions(plugin: str, arguments: dict[str, Any], pod: str) -> dict[str, Any]:
@@ -267,6 +285,11 @@ def with_value(arguments: dict[str, Any], path: tuple[str | int, ...], value: An
 
 def test_every_argument_has_a_row() -> None:
     assert ROWS.keys() == of_arguments()
+
+
+@pytest.mark.parametrize("plugin", [cls.__name__ for cls in in_tree()])
+def test_the_cluster_of_a_row_has_the_plugin(plugin: str) -> None:
+    assert plugin in listed_by(cluster_with(plugin, {}).profiles["default-scheduler"])
 
 
 @pytest.mark.parametrize(("plugin", "row"), of_kind(Acts))

@@ -1,7 +1,13 @@
-"""What the in-tree plugins declare of themselves is what kube-scheduler's tables say of its plugins."""
+"""What the in-tree plugins declare of themselves, written down a second time by hand.
+
+For a plugin that kube-scheduler has, the tables have what kube-scheduler's own say of it; for one of our own, what we
+decided. A plugin needs a row in `DEFAULTS` or `OPTIONAL`, one in `LISTED` if it lists kinds, and one in
+`DEFAULT_ARGUMENTS` if it takes arguments.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -9,13 +15,17 @@ import pytest
 
 from stowplan.config.construct import resolve
 from stowplan.config.declarations import POINTS, Declarations
+from stowplan.config.defaults import complete
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import to_external
+from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry
 from stowplan.plugins import NOT_BUILT, in_tree
 from tests.known_plugins import IN_TREE, KNOWN, default_configuration
 
-#: In the order of kube-scheduler's defaults: weight, feature gate, extension points.
-UPSTREAM = {
+#: The default plugins in the order in which they run, kube-scheduler's as far as it has them: weight, feature gate,
+#: extension points.
+DEFAULTS = {
     "SchedulingGates": (0, "", "pre_enqueue"),
     "PrioritySort": (0, "", "queue_sort"),
     "NodeUnschedulable": (0, "", "filter"),
@@ -40,6 +50,8 @@ UPSTREAM = {
     "TopologyPlacementGenerator": (0, "TopologyAwareWorkloadScheduling", "placement_generate"),
     "PodGroupPodsCount": (1, "TopologyAwareWorkloadScheduling", "placement_score"),
 }
+#: Those that profiles have to list, in their order.
+OPTIONAL = ["Coscheduling"]
 SHARED_VOLUME_KINDS = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
 #: Beyond nodes, pods and namespaces.
 LISTED = {
@@ -54,7 +66,10 @@ LISTED = {
     "GangScheduling": ("PodGroup",),
     "Coscheduling": ("CommunityPodGroup",),
 }
+#: With the gates of all plugins.
+GATES_ON = FeatureGates(DEFAULT_GATES.on | {one.gate for one in IN_TREE.values()})
 HALF_AND_HALF = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
+#: As a file has them, with the plugin's feature gate on if it has one.
 DEFAULT_ARGUMENTS: dict[str, dict[str, Any]] = {
     "DefaultPreemption": {"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 100},
     "DynamicResources": {"filterTimeout": "10s", "bindingTimeout": "10m0s"},
@@ -71,14 +86,19 @@ def defaults(declared: Declarations) -> dict[str, tuple[int, str, frozenset[str]
     return {name: (one.weight, one.gate, one.points) for name, one in declared.items() if one.is_default}
 
 
-def test_the_default_plugins_are_upstreams_in_its_order() -> None:
-    expected = {name: (weight, gate, frozenset(points.split())) for name, (weight, gate, points) in UPSTREAM.items()}
+def with_every_plugin() -> Configuration:
+    """Return the configuration of a profile that has every in-tree plugin, also those that are to be listed."""
+    return complete({}, {name: replace(one, is_default=True) for name, one in IN_TREE.items()}, GATES_ON)
+
+
+def test_the_default_plugins_are_declared_in_their_order() -> None:
+    expected = {name: (weight, gate, frozenset(points.split())) for name, (weight, gate, points) in DEFAULTS.items()}
     assert defaults(IN_TREE) == expected
-    assert list(defaults(IN_TREE)) == list(UPSTREAM)
+    assert list(defaults(IN_TREE)) == list(DEFAULTS)
 
 
-def test_coscheduling_is_there_for_those_who_list_it() -> None:
-    assert [name for name, one in IN_TREE.items() if not one.is_default] == ["Coscheduling"]
+def test_other_plugins_are_there_for_those_who_list_them() -> None:
+    assert [name for name, one in IN_TREE.items() if not one.is_default] == OPTIONAL
 
 
 def test_plugins_that_are_not_built_have_no_class() -> None:
@@ -92,8 +112,8 @@ def test_a_plugin_names_the_kinds_that_it_lists(cls: Any) -> None:
     assert cls.lists == LISTED.get(cls.__name__, ())
 
 
-def test_arguments_have_upstreams_defaults() -> None:
-    [profile] = to_external(default_configuration())["profiles"]
+def test_arguments_have_their_defaults() -> None:
+    [profile] = to_external(with_every_plugin())["profiles"]
     version = "kubescheduler.config.k8s.io/v1"
     assert {each["name"]: each["args"] for each in profile["pluginConfig"]} == {
         name: {"apiVersion": version, "kind": f"{name}Args", **args} for name, args in DEFAULT_ARGUMENTS.items()
@@ -101,7 +121,7 @@ def test_arguments_have_upstreams_defaults() -> None:
 
 
 def test_arguments_that_nobody_gave_are_those_of_the_default_configuration() -> None:
-    given = default_configuration().profiles[0].plugin_config
+    given = default_configuration(GATES_ON).profiles[0].plugin_config
     assert {name: one.args_type() for name, one in KNOWN.items() if one.args_type is not None} == given
     assert all(isinstance(args, msgspec.Struct) for args in given.values())
 
