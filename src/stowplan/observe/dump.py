@@ -16,8 +16,9 @@ from stowplan.cache.validate import validate_cache
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, pod_id
 from stowplan.observe.logs import Log
+from stowplan.queue.entry import Place
 from stowplan.queue.queue import SchedulingQueue
-from stowplan.queue.validate import validate_queue
+from stowplan.queue.validate import contents, validate_queue
 from stowplan.table.resources import Resources
 
 
@@ -114,9 +115,8 @@ def _pod_text(pod: Pod) -> str:
 
 
 def _waiting(queue: SchedulingQueue) -> list[Pod]:
-    places = queue.places
-    backing_off = (*places.backoff.refused, *places.backoff.failed)
-    return [entry.pod for entry in (*places.active, *backing_off, *places.unschedulable)]
+    waiting = (entries for place, entries in contents(queue).items() if place is not Place.IN_FLIGHT)
+    return [entry.pod for entries in waiting for entry in entries]
 
 
 def _differences(actual: set[str], known: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -59,7 +59,8 @@ def _check_states(queue: SchedulingQueue) -> None:
             assert entry.errors, f"pod {name}: backs off after an error without one"
             assert not entry.rejected_by, f"pod {name}: backs off after an error, but was refused"
         if entry.place is Place.BACKOFF:
-            assert entry.refusals, f"pod {name}: backs off without having been refused"
+            # After an error alone if a gate has kept it in between: who gates a pod counts as one who rejected it.
+            assert entry.refusals or entry.errors, f"pod {name}: backs off without having been refused"
         assert entry.refusals + entry.errors <= entry.attempts, f"pod {name}: more failures than attempts"
 
 

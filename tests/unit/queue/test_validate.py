@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.queue.entry import Place, QueuedPod
 from stowplan.queue.validate import validate_queue
-from tests.unit.queue.waiting_room import NODE_ADDED, WaitingRoom, pod
+from tests.unit.queue.waiting_room import NODE_ADDED, WaitingRoom, pod, relabelled
 
 
 def lose(room: WaitingRoom) -> None:
@@ -56,3 +56,15 @@ def test_harm_is_found(harm: Callable[[WaitingRoom], None], complaint: str) -> N
     harm(room)
     with pytest.raises(AssertionError, match=complaint):
         validate_queue(room.queue)
+
+
+def test_a_pod_that_failed_and_was_gated_in_between_backs_off_and_nothing_is_wrong() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    assert room.pop() == "p"
+    room.shut.add("p")
+    room.give_back("p")
+    assert room.places == {"p": "gated"}
+    room.shut.clear()
+    room.update(pod("p"), relabelled(pod("p")), at=0.1)
+    assert room.places == {"p": "backoff"}
