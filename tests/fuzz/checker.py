@@ -61,7 +61,8 @@ class Checker:
     def judge(self, attack: Attack, outcome: Outcome) -> None:
         """Look at what came of an attack."""
         for code in outcome.codes:
-            self.codes[f"{code // 100}xx"] += 1
+            # Of faults the number itself: 503 and 504 may be, 500 may not.
+            self.codes[str(code) if code >= 500 else f"{code // 100}xx"] += 1
             if code >= 500 and code not in _ALLOWED and not any(said in outcome.said for said in _UPSTREAMS_OWN):
                 # Which fault it is says the log; here it only counts that the client was told so.
                 self.find(
