@@ -14,7 +14,6 @@ import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.utils import floatToGoString
 
-Stability: TypeAlias = Literal["ALPHA", "BETA", "STABLE"]
 Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 Labels: TypeAlias = tuple[str, ...]
 #: Says under which label values a series is shown.
@@ -26,16 +25,15 @@ UNEXPECTED = "unexpected"
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """A metric as it is published. `here` says what it counts in this scheduler, or why it never counts anything."""
+    """A metric as it is published."""
 
     name: str
-    help: str
-    labels: Labels = ()
+    labels: Labels
+    #: What stands in the HELP line: the stability in brackets, and what it is about.
+    text: str
     buckets: tuple[float, ...] = ()
-    here: str = ""
     #: The feature gate without which the metric does not exist.
     gate: str = ""
-    stability: Stability = "ALPHA"
 
     @property
     def kind(self) -> Literal["counter", "gauge", "histogram"]:
@@ -45,9 +43,14 @@ class Definition(msgspec.Struct, frozen=True):
         return "counter" if self.name.endswith("_total") else "gauge"
 
     @property
-    def text(self) -> str:
-        """What stands in the HELP line."""
-        return f"[{self.stability}] {self.help}"
+    def stability(self) -> str:
+        return self.text[1 : self.text.index("]")]
+
+
+def metric(shown: str, text: str, buckets: tuple[float, ...] = (), gate: str = "") -> Definition:
+    """Define a metric by how it is shown, `name{label,label}`, and its HELP line, `[STABILITY] what it is about`."""
+    name, _, labels = shown.removesuffix("}").partition("{")
+    return Definition(name, tuple(labels.split(",")) if labels else (), text, buckets, gate)
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
