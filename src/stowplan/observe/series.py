@@ -141,16 +141,6 @@ class HistogramSeries:
         observed.counts[bisect_left(self._bounds, value)] += 1
         observed.sum += value
 
-    def count(self, *labels: str) -> int:
-        """Return how many values a series has seen."""
-        observed = self._observed.get(labels)
-        return sum(observed.counts) if observed is not None else 0
-
-    def sum(self, *labels: str) -> float:
-        """Return the sum of the values a series has seen."""
-        observed = self._observed.get(labels)
-        return observed.sum if observed is not None else 0.0
-
     def reset(self) -> None:
         """Start again; a metric without labels is there from the start."""
         self._observed.clear()
@@ -195,7 +185,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class SeriesSet:
-    """The series of a number of definitions, by name."""
+    """The series of a number of definitions, by name; plugins count their own work here (`handle.Measures`)."""
 
     def __init__(self, definitions: Iterable[Definition], shown: Shown | None = None) -> None:
         self.by_name: dict[str, Series] = {}
@@ -218,14 +208,21 @@ class SeriesSet:
         assert isinstance(found, HistogramSeries), name
         return found
 
+    def count(self, name: str, *labels: str) -> None:
+        """Count one more, if there is such a metric under the feature gates."""
+        if name in self.by_name:
+            self.counter(name).add(*labels)
+
+    def time(self, name: str, seconds: float, *labels: str) -> None:
+        """Note how long something took, if there is such a metric under the feature gates."""
+        if name in self.by_name:
+            self.histogram(name).observe(seconds, *labels)
+
     def families(self) -> list[Family]:
         """Return what has values, by name; a metric that nobody has touched is not shown."""
-        wanted = sorted(self.by_name.keys() - set(self._shown.disabled))
-        families = [self._family(self.by_name[name]) for name in wanted]
+        wanted = [self.by_name[name] for name in sorted(self.by_name.keys() - set(self._shown.disabled))]
+        families = [series.family(self._shown.rename_of(series.definition)) for series in wanted]
         return [family for family in families if family.samples]
-
-    def _family(self, series: Series) -> Family:
-        return series.family(self._shown.rename_of(series.definition))
 
     def reset(self) -> None:
         for series in self.by_name.values():
