@@ -25,7 +25,8 @@ METHODS: Final[dict[str, type[Plugin]]] = {
 }
 #: What methods of the contract are called elsewhere.
 _ALIASES: Final = {"normalizescore": "normalize", "normalisescore": "normalize", "eventstoregister": "events"}
-_ANSWERS: Final = {
+#: What the methods may return that are not told apart by their types alone.
+ANSWERS: Final = {
     "pre_enqueue": "None or refuse(reason)",
     "filter_node": "None, a reason, or refuse(reason)",
     "reserve": "None or refuse(reason)",
@@ -47,11 +48,6 @@ def faults(cls: type[Plugin]) -> list[str]:
         if _inherits(cls, name):
             found += _method_faults(cls, name)
     return found
-
-
-def answers_to(method: str) -> str:
-    """Say what a method of the contract may return."""
-    return _ANSWERS[method]
 
 
 def _inherits(cls: type[Plugin], name: str) -> bool:
@@ -133,8 +129,8 @@ def _method_faults(cls: type[Plugin], name: str) -> Iterator[str]:
     if not _can_be_called(cls, name, theirs):
         called_with = ", ".join(list(inspect.signature(theirs).parameters)[1:])
         yield f"method {name!r} cannot be called as {name}({called_with}); give it these parameters"
-    if name in _ANSWERS and inspect.get_annotations(method).get("return") in (bool, "bool"):
-        yield f"method {name!r} answers with a bool; return {_ANSWERS[name]}"
+    if name in ANSWERS and inspect.get_annotations(method).get("return") in (bool, "bool"):
+        yield f"method {name!r} answers with a bool; return {ANSWERS[name]}"
 
 
 def _can_be_called(cls: type[Plugin], name: str, theirs: Any) -> bool:
