@@ -44,14 +44,10 @@ def faults(cls: type[Plugin]) -> list[str]:
         found.append(
             f"it declares args_type, but its constructor takes no 'args'; add `args: {cls.args_type.__name__}`"
         )
-    for name in METHODS:
-        if _inherits(cls, name):
+    for name, point in METHODS.items():
+        if issubclass(cls, point):
             found += _method_faults(cls, name)
     return found
-
-
-def _inherits(cls: type[Plugin], name: str) -> bool:
-    return issubclass(cls, METHODS[name])
 
 
 def _own_methods(cls: type[Plugin]) -> Iterator[str]:
@@ -69,8 +65,8 @@ def _own_methods(cls: type[Plugin]) -> Iterator[str]:
 
 
 def _misnamed(cls: type[Plugin]) -> Iterator[str]:
-    wanted = [name for name in METHODS if _inherits(cls, name) and _is_missing(cls, name)]
-    absent = [name for name in METHODS if not _inherits(cls, name)]
+    wanted = [name for name, point in METHODS.items() if issubclass(cls, point) and _is_missing(cls, name)]
+    absent = [name for name, point in METHODS.items() if not issubclass(cls, point)]
     taken: set[str] = set()
     for own in dict.fromkeys(_own_methods(cls)):
         meant = next((name for name in (*wanted, *absent) if _is_like(own, name)), None)

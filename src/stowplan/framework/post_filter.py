@@ -42,9 +42,8 @@ def settled(made: PostFiltered, candidates: Sequence[contract.Preemption]) -> Po
     answer = made.proposed.settle(candidates)
     if isinstance(answer, contract.Nominated):
         return PostFiltered(nominated=answer, errands=made.errands)
-    earlier = made.rejection.reasons if made.rejection is not None else ()
-    plugin = made.rejection.plugin if made.rejection is not None else ""
-    rejection = Rejection((*earlier, *answer.reasons), answer.code, plugin)
+    earlier = made.rejection or Rejection(())
+    rejection = Rejection((*earlier.reasons, *answer.reasons), answer.code, earlier.plugin)
     return PostFiltered(None, rejection, made.withdraws, errands=made.errands)
 
 

@@ -6,7 +6,7 @@ which cluster events may help a pod that a plugin rejected.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -113,7 +113,13 @@ EVERYTHING: Final = (Awaited(ANYTHING, Action.ALL),)
 
 def awaited_by(profile: Profile) -> dict[str, tuple[Awaited, ...]]:
     """Return what each plugin of the profile awaits; those that do not say await everything."""
-    awaited = {plugin.name: complete(_awaited(plugin)) for plugin in _plugins(profile)}
+    # Whoever only scores or sorts rejects nobody.
+    points = (point for point in POINTS if point not in ("queue_sort", "pre_score", "score"))
+    plugins = {plugin.name: unwrapped(plugin) for point in points for plugin in getattr(profile, point)}
+    awaited = {
+        name: complete(plugin.events()) if isinstance(plugin, Requeue) else EVERYTHING
+        for name, plugin in plugins.items()
+    }
     return {**awaited, EXTENDER: EVERYTHING}
 
 
@@ -154,16 +160,3 @@ def problem_with_events(plugin: Plugin) -> str:
 def _is_sound(one: Any) -> bool:
     has_hint = one.hint is None or callable(one.hint)
     return isinstance(one.resource, str) and isinstance(one.actions, Action) and has_hint
-
-
-def _awaited(plugin: Plugin) -> tuple[Awaited, ...]:
-    inside = unwrapped(plugin)
-    return inside.events() if isinstance(inside, Requeue) else EVERYTHING
-
-
-def _plugins(profile: Profile) -> Iterator[Plugin]:
-    # Whoever only scores or sorts rejects nobody.
-    for point in POINTS:
-        if point not in ("queue_sort", "pre_score", "score"):
-            listed: tuple[Any, ...] = getattr(profile, point)
-            yield from listed

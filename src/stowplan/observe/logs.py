@@ -125,13 +125,8 @@ class _Verbosity(logging.Filter):
         self.vmodule = settings.vmodule
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.levelno >= _level(self._allowed(record))
-
-    def _allowed(self, record: logging.LogRecord) -> int:
-        for pattern, verbosity in self.vmodule:
-            if fnmatch.fnmatchcase(record.module, pattern):
-                return verbosity
-        return self.verbosity
+        of_file = (shown for pattern, shown in self.vmodule if fnmatch.fnmatchcase(record.module, pattern))
+        return record.levelno >= _level(next(of_file, self.verbosity))
 
 
 class TextFormatter(logging.Formatter):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, assert_never
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
@@ -19,12 +19,14 @@ from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.engine import ports
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change
+from stowplan.framework.placing import SUCCESS
+from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, pod_id
 from stowplan.observe import component_metrics
 from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
 from stowplan.observe.metric_list import SCHEDULER
-from stowplan.observe.plugin_metrics import SECOND_NS, SUCCESS, PluginMetrics
+from stowplan.observe.plugin_metrics import PluginMetrics
 from stowplan.observe.series import Definition, Family, SeriesSet, Shown
 from stowplan.queue.entry import Place
 from stowplan.queue.hints import HintTimer
@@ -48,10 +50,9 @@ class Metrics(Collector):
         version: str = component_metrics.FOLLOWED,
     ) -> None:
         self._now_ns = now_ns
-        self._gates = gates
-        self._version = version
-        self._disabled = len(shown.disabled) if shown is not None else 0
         self.series = SeriesSet(available(gates), shown)
+        disabled = len(shown.disabled) if shown is not None else 0
+        self._introduce = partial(component_metrics.introduce, self.series, gates, version, disabled)
         # Found once: these are for every pod.
         self._algorithm = self.series.histogram("scheduler_scheduling_algorithm_duration_seconds")
         self._sli = self.series.histogram("scheduler_pod_scheduling_sli_duration_seconds")
@@ -65,7 +66,7 @@ class Metrics(Collector):
         self._state: StateMetrics | None = None
         # Pods that are being bound.
         self._on_their_way: set[str] = set()
-        component_metrics.introduce(self.series, gates, version, self._disabled)
+        self._introduce()
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -94,7 +95,7 @@ class Metrics(Collector):
         self.series.reset()
         if self._state is not None:
             self._state.reset()
-        component_metrics.introduce(self.series, self._gates, self._version, self._disabled)
+        self._introduce()
 
     # Listening
 
@@ -211,7 +212,7 @@ class StateMetrics:
         gated = sum(1 for entry in places.unschedulable if entry.place is Place.GATED)
         pending = self._series.gauge("scheduler_pending_pods")
         pending.set(len(places.active), "active")
-        pending.set(len(places.backoff.refused) + len(places.backoff.failed), "backoff")
+        pending.set(len(places.backoff), "backoff")
         pending.set(len(places.unschedulable) - gated, "unschedulable")
         pending.set(gated, "gated")
 

@@ -10,13 +10,11 @@ from collections import Counter
 from typing import Final
 
 from stowplan.engine.ports import GivenBack, Placed
-from stowplan.framework.plugin_faults import Blame
+from stowplan.framework.placing import SUCCESS
+from stowplan.framework.plugin_faults import SECOND_NS, Blame
 from stowplan.framework.verdict import Code
 from stowplan.observe.series import SeriesSet
 
-SUCCESS: Final = "Success"
-
-SECOND_NS: Final = 1_000_000_000
 SAMPLED: Final = 10
 
 COUNTED: Final = frozenset({"PreFilter", "Filter", "PreScore", "Score"})
