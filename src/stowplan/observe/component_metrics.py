@@ -109,31 +109,26 @@ class RequestMetrics:
     """What the client tells of its requests to the API server."""
 
     def __init__(self, series: SeriesSet) -> None:
-        self._requests = series.counter("rest_client_requests_total")
-        self._durations = series.histogram("rest_client_request_duration_seconds")
-        self._limited = series.histogram("rest_client_rate_limiter_duration_seconds")
-        self._retries = series.counter("rest_client_request_retries_total")
-        self._sent = series.histogram("rest_client_request_size_bytes")
-        self._received = series.histogram("rest_client_response_size_bytes")
+        self._series = series
 
     def answered(self, verb: str, host: str, code: str, seconds: float) -> None:
         """Count a request; the code of one without an answer is `<error>`."""
-        self._requests.add(code, verb, host)
-        self._durations.observe(seconds, verb, host)
+        self._series.count("rest_client_requests_total", code, verb, host)
+        self._series.time("rest_client_request_duration_seconds", seconds, verb, host)
 
     def limited(self, verb: str, host: str, seconds: float) -> None:
         """Count the time that a request waited for its turn."""
-        self._limited.observe(seconds, verb, host)
+        self._series.time("rest_client_rate_limiter_duration_seconds", seconds, verb, host)
 
     def retried(self, verb: str, host: str, code: str) -> None:
         """Count a request that is sent again, with the code that it had been answered with."""
-        self._retries.add(code, verb, host)
+        self._series.count("rest_client_request_retries_total", code, verb, host)
 
     def sized(self, verb: str, host: str, sent: int, received: int | None) -> None:
         """Count the bodies of a request and of its answer, if there was one and all of it came at once."""
-        self._sent.observe(sent, verb, host)
+        self._series.histogram("rest_client_request_size_bytes").observe(sent, verb, host)
         if received is not None:
-            self._received.observe(received, verb, host)
+            self._series.histogram("rest_client_response_size_bytes").observe(received, verb, host)
 
 
 def introduce(series: SeriesSet, gates: FeatureGates, version: str, disabled: int) -> None:

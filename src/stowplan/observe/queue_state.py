@@ -29,15 +29,7 @@ from stowplan.queue.places import SECOND, QueueLimits
 from stowplan.queue.queue import SchedulingQueue
 
 #: The places in the order in which they are shown.
-ORDER: Final = (
-    Place.IN_FLIGHT,
-    Place.ACTIVE,
-    Place.BACKOFF,
-    Place.ERROR_BACKOFF,
-    Place.UNSCHEDULABLE,
-    Place.GATED,
-)
-
+ORDER: Final[tuple[Place, ...]] = tuple(place for place in Place if place is not Place.GONE)
 
 _WORDS: Final[Mapping[Action, str]] = MappingProxyType(
     {
