@@ -25,7 +25,7 @@ METHODS: Final[dict[str, type[Plugin]]] = {
 }
 #: What methods of the contract are called elsewhere.
 _ALIASES: Final = {"normalizescore": "normalize", "normalisescore": "normalize", "eventstoregister": "events"}
-#: What the methods may return that are not told apart by their types alone.
+#: What methods may return, in words for whoever writes one that returns something else.
 ANSWERS: Final = {
     "pre_enqueue": "None or refuse(reason)",
     "filter_node": "None, a reason, or refuse(reason)",
