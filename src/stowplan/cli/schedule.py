@@ -10,7 +10,7 @@ import click
 
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.cli import options, output
-from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, put_in, read_objects, read_settings
+from stowplan.cli.inputs import find_pod, in_queue_order, make_cluster, put_in, read_objects
 from stowplan.cli.output import BadInputError
 from stowplan.engine.failure import Chosen, Failed, Refused, Result
 from stowplan.framework.profile import Profile
@@ -18,6 +18,7 @@ from stowplan.model.pod import Pod
 from stowplan.observe.explanation import Explanation, render, summary
 
 if TYPE_CHECKING:
+    from stowplan.local.file_cluster import FileCluster
     from stowplan.local.outcome import Shortfall
 
 T = TypeVar("T", bound=Result | Gated)
@@ -67,17 +68,15 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     standard input. Exits with 1 if a pod was refused or its attempt
     failed, with 2 if nothing could be scheduled.
     """
-    settings = read_settings(given)
-    cluster = make_cluster(settings, given["ties"], given["seed"])
-    output.write_notes((*settings.notes, *_unasked_plugins(cluster.profiles.values())))
+    cluster, notes = make_cluster(given)
+    output.write_notes((*notes, *_unasked_plugins(cluster.profiles.values())))
     inputs = read_objects(given["files"], given["gates"])
-    wanted = {inputs.find(name).key for name in given["explained"]}
+    wanted = {find_pod(inputs, name).key for name in given["explained"]}
     put_in(cluster, inputs)
     ours = _ours(cluster, inputs)
     output.write_notes(inputs.notes)
-    if inputs.is_about_nothing or not (ours or inputs.unmade):
-        left = f"{output.counted(len(inputs.pending), 'pending pod')}, for other schedulers"
-        raise BadInputError(f"nothing to schedule: {inputs.is_about_nothing or left}")
+    if not (ours or inputs.unmade):
+        raise BadInputError(f"nothing to schedule: {_why_nothing(inputs)}")
     outcomes = Results(inputs.unmade)
     for pod in in_queue_order(cluster, ours):
         if pod.key in wanted:
@@ -92,7 +91,15 @@ def command(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(1)
 
 
-def _ours(cluster: Cluster, inputs: Inputs) -> list[Pod]:
+def _why_nothing(inputs: FileCluster) -> str:
+    if inputs.pending:
+        return f"{output.counted(len(inputs.pending), 'pending pod')}, for other schedulers"
+    if inputs.pods:
+        return f"{output.counted(len(inputs.pods), 'pod')} in the files, none of them pending"
+    return "no pod is in the files, nor a workload that makes some"
+
+
+def _ours(cluster: Cluster, inputs: FileCluster) -> list[Pod]:
     """Return the pending pods that a profile is responsible for, as a scheduler sees them."""
     ours = []
     for pod in inputs.pending:

@@ -77,10 +77,10 @@ class InitialObjects:
 class LoadedObjects:
     """What was read and made, ready to be put in."""
 
-    nodes: Sequence[Manifest]
-    classes: Sequence[Manifest]
-    copied: Sequence[Manifest]
-    manifests: Sequence[Manifest]
+    nodes: Sequence[Manifest] = ()
+    classes: Sequence[Manifest] = ()
+    copied: Sequence[Manifest] = ()
+    manifests: Sequence[Manifest] = ()
 
 
 async def read_contents(asked: InitialObjects, progress: Progress, has_data: bool) -> LoadedObjects:
@@ -89,7 +89,7 @@ async def read_contents(asked: InitialObjects, progress: Progress, has_data: boo
     if has_data:
         if asked.nodes is not None or asked.shapes or asked.copied_from:
             progress.note("the cluster that was kept goes on; --nodes, --shapes and --from are for a new one")
-        return LoadedObjects((), (), (), manifests)
+        return LoadedObjects(manifests=manifests)
     copied = await read_copy(asked.copied_from, progress.note) if asked.copied_from else []
     shapes = read_shapes(asked.shapes) if asked.shapes else DEFAULT_SHAPES
     has_nodes = any(manifest.kind == "Node" for manifest in (*copied, *manifests))
@@ -101,8 +101,11 @@ async def read_contents(asked: InitialObjects, progress: Progress, has_data: boo
     origin = asked.shapes or "--nodes"
     nodes = [Manifest(origin, node) for node in make_nodes(shapes, wanted)]
     has_class = not asked.has_provisioner or _offers_volumes(copied, manifests)
-    classes = [] if has_class else [Manifest("--without provisioner", standard_class())]
-    return LoadedObjects(nodes, classes, copied, manifests)
+    return LoadedObjects(nodes, () if has_class else (our_class(),), copied, manifests)
+
+
+def our_class() -> Manifest:
+    return Manifest("--without provisioner", standard_class())
 
 
 def _offers_volumes(copied: Iterable[Manifest], manifests: Iterable[Manifest]) -> bool:
