@@ -13,7 +13,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from stowplan.app.configuration import FileSource, SourceError, configure
+from stowplan.app import live
+from stowplan.app.configuration import FileSource, configure
 from stowplan.app.options import RunOptions
 from stowplan.app.process import now, steady_clock
 from stowplan.app.reload import RejectedConfiguration
@@ -35,7 +36,6 @@ from stowplan.embedded.storage.persistence import Database, DatabaseError
 from stowplan.embedded.storage.store import Store
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
-from stowplan.kube.identity import CredentialsError
 from stowplan.kube.local_kubeconfig import Access
 from stowplan.local import api_endpoint
 from stowplan.local.api_endpoint import ApiEndpoint, ApiEndpointError, KubeconfigError, check_endpoint
@@ -63,17 +63,7 @@ _UNUSED: Final = {
 }
 
 #: What makes a start impossible; each says what to do.
-UNSTARTABLE: Final = (
-    ConfigError,
-    CredentialsError,
-    DatabaseError,
-    ApiEndpointError,
-    ExtenderError,
-    KubeconfigError,
-    ManifestError,
-    RegistryError,
-    SourceError,
-)
+UNSTARTABLE: Final = (*live.UNSTARTABLE, DatabaseError, ApiEndpointError, KubeconfigError, ManifestError)
 
 
 def why_unstartable(error: Exception, config: str) -> str:
