@@ -15,15 +15,13 @@ import random
 import signal
 import socket
 import uuid
-from collections.abc import Coroutine
-from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from stowplan.app import clients
 from stowplan.app.configuration import ConfigurationSource, SourceError, configure, find_source, write_configuration
 from stowplan.app.endpoints import Health, open_endpoints, pages_of
 from stowplan.app.options import OptionError, RunOptions, shown_metrics
-from stowplan.app.process import now, settle_down, steady_clock
+from stowplan.app.process import Tasks, now, steady_clock
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.config.errors import ConfigError
 from stowplan.config.types import Configuration
@@ -38,8 +36,6 @@ from stowplan.serving.certificates import CertificateError
 from stowplan.serving.routes import Pages
 from stowplan.serving.server import ServingError
 
-SETTLE_SECONDS: Final = 5.0
-DRAIN_SECONDS: Final = 1.0
 #: What makes a start impossible; each says what to do.
 UNSTARTABLE: Final = (
     CertificateError,
@@ -102,7 +98,7 @@ class Live:
         self._has_synced = self._is_asked_to_end = False
         self._fault: BaseException | None = None
         self._ended = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(self._end_with)
         self._cycles: asyncio.Task[None] | None = None
 
     # From start to end
@@ -111,10 +107,10 @@ class Live:
         """Serve, lead and schedule until asked to stop, or until the lease is lost."""
         endpoints = await open_endpoints(self._options, self._pages(), self._metrics.requests)
         self._listen_for_signals()
-        self._start(self._replica.recorder.run(), "events")
+        self._tasks.start(self._replica.recorder.run(), "events")
         if self._source is not None:
-            self._start(self._replica.reloader.follow(self._source, self._replica.take), "configuration")
-        work = self._start(self._work(), "election")
+            self._tasks.start(self._replica.reloader.follow(self._source, self._replica.take), "configuration")
+        work = self._tasks.start(self._work(), "election")
         try:
             await self._ended.wait()
         finally:
@@ -148,9 +144,8 @@ class Live:
 
     async def _sync(self) -> None:
         """Start to watch, and wait until the cluster is known."""
-        self._start(self._replica.watching.run(), "watches")
-        await self._replica.watching.settled()
-        settle_down()
+        self._tasks.start(self._replica.watching.run(), "watches")
+        await self._replica.sync()
         self._has_synced = True
         _log.v(3).info("Handlers synced")
 
@@ -166,14 +161,10 @@ class Live:
         self._replica.scheduler.stop()
         cycles = self._cycles if self._elector is not None else work
         if self._is_asked_to_end and self._replica.watching.is_scheduling and cycles is not None:
-            await asyncio.wait({cycles}, timeout=SETTLE_SECONDS)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._replica.recorder.drain(), DRAIN_SECONDS)
+            await self._replica.settle(cycles)
         work.cancel()
         await asyncio.wait({work})
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel()
 
     def _exit_code(self) -> int:
         if self._fault is not None:
@@ -211,7 +202,7 @@ class Live:
 
     def _begin(self) -> None:
         self._metrics.lead(self._configuration.leader_election.resource_name, True)
-        self._cycles = self._start(self._schedule(), "cycles")
+        self._cycles = self._tasks.start(self._schedule(), "cycles")
 
     def _stop_leading(self) -> None:
         """Make an end of the cycles at once; what is still under way may write nothing any more."""
@@ -225,15 +216,8 @@ class Live:
 
     # Tasks and signals
 
-    def _start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._end_with)
-        return task
-
     def _end_with(self, task: asyncio.Task[None]) -> None:
         """End everything when a task ends: all but a reload go on for as long as we do."""
-        self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._fault = self._fault or task.exception()
         if task.get_name() != "reload":
@@ -243,7 +227,7 @@ class Live:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._ask_to_end)
-        loop.add_signal_handler(signal.SIGHUP, lambda: self._start(self._reload(), "reload"))
+        loop.add_signal_handler(signal.SIGHUP, lambda: self._tasks.start(self._reload(), "reload"))
         loop.add_signal_handler(signal.SIGUSR2, self._replica.watching.submit, self._replica.dump)
 
     def _ask_to_end(self) -> None:

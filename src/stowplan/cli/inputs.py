@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stowplan.app.cluster import Cluster
-from stowplan.app.configuration import read_configuration
+from stowplan.app.configuration import SourceError, read_configuration, read_text
 from stowplan.cli.output import BadConfigError, BadInputError, require_embedded, write_notes
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
@@ -30,11 +30,10 @@ def read_objects(paths: Sequence[str], gates: FeatureGates) -> FileCluster:
     require_embedded("reading files as an API server would")
     # Loaded here: a configuration needs no API server.
     from stowplan.local import file_cluster
-    from stowplan.local.manifests import ManifestError
 
     try:
         return file_cluster.read(paths, gates)
-    except ManifestError as error:
+    except SourceError as error:
         raise BadInputError(str(error)) from None
 
 
@@ -58,11 +57,12 @@ def make_cluster(given: Mapping[str, Any]) -> tuple[Cluster, list[str]]:
     origin = path or ("the default configuration" if text is None else "--config-text")
     notes: list[str] = []
     reading = Reading(given.get("legacy_config", False), lambda note: notes.append(f"{origin}: {note}"))
-    written = text if path is None else _read_text(path)
     try:
-        config = read_configuration(written, gates, reading)
+        config = read_configuration(text if path is None else read_text(path), gates, reading)
         draws = {name: given[name] for name in ("ties", "seed") if name in given}
         return Cluster(config, feature_gates=gates, **draws), notes
+    except SourceError as error:
+        raise BadInputError(str(error)) from None
     except ConfigError as error:
         raise BadConfigError(f"{origin}: {error.stage}: {error}") from None
     except (RegistryError, ValueError, TypeError) as error:
@@ -102,14 +102,3 @@ def in_queue_order(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:
     except plugin_faults.FAULTS as error:
         problem = f"plugin {sorter.name!r} failed in QueueSort: {plugin_faults.spelled(error)}"
         raise BadConfigError(f"{problem}; let it return keys of one sort, for every pod") from None
-
-
-def _read_text(path: str) -> str:
-    try:
-        with click.open_file(path, encoding="utf-8") as file:
-            text: str = file.read()
-            return text
-    except UnicodeDecodeError as error:
-        raise BadInputError(f"{path}: not a text file in UTF-8: {error.reason} at byte {error.start}") from None
-    except OSError as error:
-        raise BadInputError(f"{path}: cannot be read: {error.strerror}; check the path") from None

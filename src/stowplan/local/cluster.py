@@ -41,7 +41,6 @@ from stowplan.local import api_endpoint
 from stowplan.local.api_endpoint import ApiEndpoint, ApiEndpointError, KubeconfigError, check_endpoint
 from stowplan.local.components import Components
 from stowplan.local.in_process_api import InProcessWriter
-from stowplan.local.manifests import ManifestError
 from stowplan.local.pages import PAGE_LIMITS, USUAL_PORT, PagesServer, serve_pages
 from stowplan.local.scheduler import ApiServerAccess, LocalScheduler
 from stowplan.observe.logs import Logging, log_for
@@ -63,7 +62,7 @@ _UNUSED: Final = {
 }
 
 #: What makes a start impossible; each says what to do.
-UNSTARTABLE: Final = (*live.UNSTARTABLE, DatabaseError, ApiEndpointError, KubeconfigError, ManifestError)
+UNSTARTABLE: Final = (*live.UNSTARTABLE, DatabaseError, ApiEndpointError, KubeconfigError)
 
 
 def why_unstartable(error: Exception, config: str) -> str:

@@ -65,7 +65,7 @@ class FileCluster:
 
 
 def read(paths: Sequence[str], gates: FeatureGates = DEFAULT_GATES) -> FileCluster:
-    """Read files and folders, and make of them what a server would. Raise ManifestError if it would refuse them."""
+    """Read files and folders, and make of them what a server would. Raise SourceError if it would refuse them."""
     return asyncio.run(_read(paths, gates))
 
 

@@ -8,13 +8,13 @@ kubeconfig leads to: what decides where pods go and what makes pods. `local/appl
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from stowplan.app.clients import USER_AGENT
+from stowplan.app.configuration import STDIN, SourceError, read_text
 from stowplan.app.process import now
 from stowplan.kube import credentials
 from stowplan.kube.client import ApiRequest, Client, ClientSettings
@@ -24,7 +24,6 @@ from stowplan.model import json_values
 from stowplan.model import manifests as manifest_text
 from stowplan.model.json_values import MalformedObject
 
-STDIN: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 #: Kinds that have to be there before others, in this order; all others come after them.
 _FIRST: Final = (
@@ -77,8 +76,8 @@ _COPIED: Final = (
 )
 
 
-class ManifestError(Exception):
-    """Manifests that cannot be used; the text names the file, the object and what to do."""
+class ManifestError(SourceError):
+    """Manifests that can be read, and cannot be used; the text names the file, the object and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,23 +111,13 @@ class Manifest:
 
 
 def read(paths: Iterable[str]) -> list[Manifest]:
-    """Read all objects, those first that others need. Raise ManifestError if something cannot be read."""
+    """Read all objects, those first that others need. Raise SourceError if something cannot be read."""
     return in_order(manifest for path in paths for manifest in _read(path))
 
 
 def in_order(manifests: Iterable[Manifest]) -> list[Manifest]:
     """Return the manifests with those first that others need."""
     return sorted(manifests, key=lambda manifest: _rank(manifest.kind))
-
-
-def read_text(path: str) -> str:
-    """Read a file, or the standard input."""
-    try:
-        return sys.stdin.read() if path == STDIN else Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ManifestError(f"{path}: not a text file in UTF-8: {error.reason} at byte {error.start}") from None
-    except OSError as error:
-        raise ManifestError(f"{path}: cannot be read: {error.strerror}; check the path") from None
 
 
 def _read(path: str) -> list[Manifest]:
@@ -177,7 +166,7 @@ def _checked(path: str, content: Any) -> Mapping[str, Any]:
 
 
 async def read_copy(path: str, tell: Callable[[str], None]) -> list[Manifest]:
-    """Read the objects of another cluster; `tell` hears what is left out. Raise ManifestError if there is no way."""
+    """Read the objects of another cluster; `tell` hears what is left out. Raise SourceError if there is no way."""
     text = read_text(path)
     if _is_kubeconfig(text):
         return await _from_cluster(path, tell)

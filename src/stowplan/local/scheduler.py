@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from stowplan.app.clients import USER_AGENT, told_to
 from stowplan.app.endpoints import Health, pages_of
-from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS
-from stowplan.app.process import settle_down
+from stowplan.app.process import Tasks
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.embedded.http.answers import Respond
 from stowplan.embedded.registry.precedence import Precedence
@@ -59,7 +57,7 @@ class LocalScheduler:
         if self._shortcut is not None:
             settings = replace(settings, writer=self._shortcut.before)
         self.replica = Replica(settings, self._connections, lambda: True)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(self._end)
         self._cycles: asyncio.Task[None] | None = None
         self._is_ending = False
 
@@ -85,8 +83,7 @@ class LocalScheduler:
         if self._shortcut is not None:
             self._begin(self._shortcut.run())
         self._begin(replica.watching.run())
-        await replica.watching.settled()
-        settle_down()
+        await replica.sync()
         replica.watching.is_scheduling = True
         self._cycles = self._begin(replica.scheduler.run())
         self._begin(replica.scheduler.run_timers())
@@ -97,16 +94,9 @@ class LocalScheduler:
         replica = self.replica
         replica.scheduler.stop()
         if self._cycles is not None:
-            await asyncio.wait({self._cycles}, timeout=SETTLE_SECONDS)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN_SECONDS):
-                    if self._shortcut is not None:
-                        await self._shortcut.drain()
-                    await replica.recorder.drain()
+            await replica.settle(self._cycles, *((self._shortcut.drain,) if self._shortcut is not None else ()))
         replica.watching.is_scheduling = False
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel()
         await replica.close()
         await self._connections.close()
 
@@ -116,13 +106,9 @@ class LocalScheduler:
         return pages_of(self._options, self.replica, health, logging)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(self._precedence.behind(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._end)
-        return task
+        return self._tasks.start(self._precedence.behind(work))
 
     def _end(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
         if not self._is_ending:
             tell_broken(self._broken, task)
 
