@@ -81,7 +81,7 @@ async def make_authenticator(options: RunOptions, reviewer: Reviewer | None) -> 
     proxies = proxies_of(looked_up)
     if options.requestheader_client_ca_file:
         pem = _read(options.requestheader_client_ca_file, "--requestheader-client-ca-file")
-        proxies = TrustedProxies(Authorities(pem), proxy_settings(options))
+        proxies = TrustedProxies(Authorities(pem), msgspec.convert(options, ProxySettings, from_attributes=True))
     return DelegatedAuthenticator(
         time.monotonic,
         Authorities(clients) if clients else None,
@@ -137,10 +137,6 @@ def access_settings(options: RunOptions) -> AccessSettings:
         allowed_seconds=options.authorization_webhook_cache_authorized_ttl.seconds,
         refused_seconds=options.authorization_webhook_cache_unauthorized_ttl.seconds,
     )
-
-
-def proxy_settings(options: RunOptions) -> ProxySettings:
-    return msgspec.convert(options, ProxySettings, from_attributes=True)
 
 
 # What is served

@@ -15,6 +15,7 @@ import random
 import signal
 import socket
 import uuid
+from functools import partial
 from typing import Final
 
 from stowplan.app import clients
@@ -24,7 +25,6 @@ from stowplan.app.options import OptionError, RunOptions, shown_metrics
 from stowplan.app.process import Tasks, now, steady_clock
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.config.errors import ConfigError
-from stowplan.config.types import Configuration
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
 from stowplan.kube.client import Client
@@ -61,23 +61,16 @@ async def run(options: RunOptions, logging: Logging) -> int:
         write_configuration(configuration, options.write_config_to)
         return 0
     _log.info("Starting Kubernetes Scheduler", version=version(options))
-    connection = configuration.client_connection
+    # For one look at the lease: a second try must be possible before the renew deadline.
+    lease_seconds = max(1.0, configuration.leader_election.renew_deadline.seconds / 2)
+    connect = partial(clients.open_client, configuration.client_connection, options.master, metrics=metrics.requests)
     connections = KubeClients(
-        await clients.open_client(connection, options.master, "scheduler", metrics.requests),
-        await clients.open_client(connection, options.master, "", metrics.requests),
-        await clients.open_client(
-            connection, options.master, "leader-election", metrics.requests, _lease_timeout(configuration)
-        ),
+        await connect("scheduler"), await connect(""), await connect("leader-election", timeout_seconds=lease_seconds)
     )
     try:
         return await Live(ReplicaSettings(options, configuration, metrics, now_ns), connections, source, logging).run()
     finally:
         await connections.close()
-
-
-def _lease_timeout(configuration: Configuration) -> float:
-    """Return the seconds for one look at the lease: a second try must be possible before the renew deadline."""
-    return max(1.0, configuration.leader_election.renew_deadline.seconds / 2)
 
 
 def version(options: RunOptions) -> str:
@@ -196,7 +189,10 @@ class Live:
         candidate = Candidate(f"{socket.gethostname()}_{uuid.uuid4()}", now, random.Random().random)
         self._metrics.lead(election.resource_name, False)
         callbacks = Callbacks(
-            self._begin, self._stop_leading, _see_leader, lambda: self._metrics.renew_slowly(election.resource_name)
+            self._begin,
+            self._stop_leading,
+            lambda identity: _log.info("New leader elected", identity=identity),
+            lambda: self._metrics.renew_slowly(election.resource_name),
         )
         return Elector(lock, candidate, timing, callbacks)
 
@@ -247,7 +243,3 @@ class Live:
         election_problem = self._elector.problem if self._elector is not None else None
         health = Health(lambda: self._is_asked_to_end, self._sync_problem, election_problem)
         return pages_of(self._options, self._replica, health, self._logging)
-
-
-def _see_leader(identity: str) -> None:
-    _log.info("New leader elected", identity=identity)

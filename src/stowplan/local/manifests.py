@@ -42,37 +42,24 @@ _FIRST: Final = (
 _NOT_COPIED: Final = ("Secret", "ConfigMap", "Lease", "Event")
 _PAGE: Final = 500
 _SILENCE_SECONDS: Final = 60.0
-#: Collections in the order in which they are copied, each with the kind of its objects.
+#: Collections by their API, in the order in which they are copied.
 _COPIED: Final = (
-    ("/api/v1/namespaces", "Namespace"),
-    ("/apis/scheduling.k8s.io/v1/priorityclasses", "PriorityClass"),
-    ("/apis/node.k8s.io/v1/runtimeclasses", "RuntimeClass"),
-    ("/apis/storage.k8s.io/v1/storageclasses", "StorageClass"),
-    ("/apis/storage.k8s.io/v1/csidrivers", "CSIDriver"),
-    ("/apis/resource.k8s.io/v1/deviceclasses", "DeviceClass"),
-    ("/api/v1/nodes", "Node"),
-    ("/apis/storage.k8s.io/v1/csinodes", "CSINode"),
-    ("/apis/storage.k8s.io/v1/csistoragecapacities", "CSIStorageCapacity"),
-    ("/apis/resource.k8s.io/v1/resourceslices", "ResourceSlice"),
-    ("/apis/storage.k8s.io/v1/volumeattachments", "VolumeAttachment"),
-    ("/api/v1/persistentvolumes", "PersistentVolume"),
-    ("/api/v1/persistentvolumeclaims", "PersistentVolumeClaim"),
-    ("/apis/resource.k8s.io/v1/resourceclaims", "ResourceClaim"),
-    ("/apis/resource.k8s.io/v1/resourceclaimtemplates", "ResourceClaimTemplate"),
-    ("/api/v1/serviceaccounts", "ServiceAccount"),
-    ("/api/v1/limitranges", "LimitRange"),
-    ("/api/v1/resourcequotas", "ResourceQuota"),
-    ("/api/v1/services", "Service"),
-    ("/api/v1/replicationcontrollers", "ReplicationController"),
-    ("/apis/apps/v1/deployments", "Deployment"),
-    ("/apis/apps/v1/replicasets", "ReplicaSet"),
-    ("/apis/apps/v1/controllerrevisions", "ControllerRevision"),
-    ("/apis/apps/v1/statefulsets", "StatefulSet"),
-    ("/apis/apps/v1/daemonsets", "DaemonSet"),
-    ("/apis/batch/v1/cronjobs", "CronJob"),
-    ("/apis/batch/v1/jobs", "Job"),
-    ("/apis/policy/v1/poddisruptionbudgets", "PodDisruptionBudget"),
-    ("/api/v1/pods", "Pod"),
+    ("v1", "namespaces"),
+    ("scheduling.k8s.io/v1", "priorityclasses"),
+    ("node.k8s.io/v1", "runtimeclasses"),
+    ("storage.k8s.io/v1", "storageclasses", "csidrivers"),
+    ("resource.k8s.io/v1", "deviceclasses"),
+    ("v1", "nodes"),
+    ("storage.k8s.io/v1", "csinodes", "csistoragecapacities"),
+    ("resource.k8s.io/v1", "resourceslices"),
+    ("storage.k8s.io/v1", "volumeattachments"),
+    ("v1", "persistentvolumes", "persistentvolumeclaims"),
+    ("resource.k8s.io/v1", "resourceclaims", "resourceclaimtemplates"),
+    ("v1", "serviceaccounts", "limitranges", "resourcequotas", "services", "replicationcontrollers"),
+    ("apps/v1", "deployments", "replicasets", "controllerrevisions", "statefulsets", "daemonsets"),
+    ("batch/v1", "cronjobs", "jobs"),
+    ("policy/v1", "poddisruptionbudgets"),
+    ("v1", "pods"),
 )
 
 
@@ -191,8 +178,9 @@ async def _from_cluster(path: str, tell: Callable[[str], None]) -> list[Manifest
     client = Client(found, ClientSettings(USER_AGENT, qps=-1))
     try:
         listed: list[Manifest] = []
-        for collection, kind in _COPIED:
-            listed += await _list(client, collection, kind, tell)
+        for version, *plurals in _COPIED:
+            for plural in plurals:
+                listed += await _list(client, version, plural, tell)
         return listed
     except RequestError as error:
         raise ManifestError(f"{path}: {error.describe()}") from None
@@ -200,8 +188,8 @@ async def _from_cluster(path: str, tell: Callable[[str], None]) -> list[Manifest
         await client.close()
 
 
-async def _list(client: Client, collection: str, kind: str, tell: Callable[[str], None]) -> list[Manifest]:
-    version = collection.removeprefix("/apis/").removeprefix("/api/").rpartition("/")[0]
+async def _list(client: Client, version: str, plural: str, tell: Callable[[str], None]) -> list[Manifest]:
+    collection = f"/{'apis' if '/' in version else 'api'}/{version}/{plural}"
     found: list[Manifest] = []
     parameters = {"limit": str(_PAGE)}
     while True:
@@ -213,7 +201,7 @@ async def _list(client: Client, collection: str, kind: str, tell: Callable[[str]
                 raise
             tell(f"{collection} is left out: {error.message}")
             return found
-        items = page.get("items") or ()
+        items, kind = page.get("items") or (), page["kind"].removesuffix("List")
         found += [Manifest(collection, {**item, "apiVersion": version, "kind": kind}) for item in items]
         parameters = {"limit": str(_PAGE), "continue": page["metadata"].get("continue", "")}
         if not parameters["continue"]:
