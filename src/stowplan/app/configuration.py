@@ -61,7 +61,6 @@ def reading(options: RunOptions) -> Reading:
 
 
 def write_configuration(configuration: Configuration, path: str) -> None:
-    """Write a configuration for --write-config-to."""
     try:
         Path(path).write_text(to_yaml(configuration), encoding="utf-8")
     except OSError as error:

@@ -66,7 +66,6 @@ class Inspection:
         self._replica = replica
 
     def pages(self) -> dict[str, Handler]:
-        """Return the pages that answer, by path."""
         pages: dict[str, Handler] = {EXPLAIN: self._explain_page, QUEUE: self._queue_page, NODES: self._nodes_page}
         return {path: answered(page) for path, page in pages.items()}
 
@@ -132,7 +131,6 @@ class Inspection:
     # Queue and nodes
 
     async def _queue_page(self, request: web.Request) -> web.Response:
-        """Show who waits."""
         place, namespace = request.query.get("place", ""), request.query.get("namespace", "")
         limit = number_in(request, "limit", 0)
         waiting = [

@@ -121,7 +121,6 @@ class Live:
         await self._elector.run()
 
     async def _schedule(self) -> None:
-        """Schedule until stopped."""
         if not self._has_synced:
             _log.info("Starting informers and waiting for sync...")
             await self._sync()

@@ -98,7 +98,12 @@ class Replica:
         )
         #: Extenders that are used no more are closed when they have answered what they were asked: one may be binding.
         self._retiring = Tasks()
-        self._listen()
+        self.metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
+        plugins, handle, environment = self.metrics.plugins, self.cluster.handle, self.scheduler.environment
+        handle.stopwatch.have_noted(plugins.note, plugins.note_awaited)
+        handle.measures = plugins
+        environment.tell = tell_all(self.metrics, ReportLog(), self.timeline)
+        environment.note_point = plugins.point_ended
 
     async def sync(self) -> None:
         """Wait until the cluster is known; `watching` must be running."""
@@ -146,15 +151,6 @@ class Replica:
         missing = sorted({one.name for one in needed if one.name not in known})
         if missing:
             _log.error(None, "New plugins need resources that are not watched; restart the scheduler", missing=missing)
-
-    def _listen(self) -> None:
-        metrics, log, timeline = self.metrics, ReportLog(), self.timeline
-        metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
-        self.cluster.handle.stopwatch.have_noted(metrics.plugins.note, metrics.plugins.note_awaited)
-        self.cluster.handle.measures = metrics.plugins
-
-        self.scheduler.environment.tell = tell_all(metrics, log, timeline)
-        self.scheduler.environment.note_point = metrics.plugins.point_ended
 
 
 def _make_cluster(settings: ReplicaSettings) -> Cluster:

@@ -14,6 +14,7 @@ import msgspec
 
 from stowplan.config.errors import suggestion
 from stowplan.embedded.admission import chain
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
@@ -78,8 +79,8 @@ class Applier:
     def ensure_namespace(self, manifest: Manifest) -> None:
         """Make the namespace that an object is in, if that was not given itself."""
         _, name = self._place(manifest)
-        resource = self._api.catalogue.of_kind("v1", "Namespace")
-        if name and resource is not None and self._api.store.get(resource, "", name) is None:
+        resource = find_resource(self._api, "v1", "Namespace")
+        if name and self._api.store.get(resource, "", name) is None:
             self._api.create(resource, "", {"metadata": {"name": name}})
 
     def _apply(self, resource: Resource, namespace: str, content: Object) -> list[str]:

@@ -26,8 +26,8 @@ from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.http.audit import AuditLog
 from stowplan.embedded.http.server import ServerOptions, Serving
 from stowplan.embedded.identity import service_tokens
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.private_files import NotPrivateError
-from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.registry.precedence import Precedence
 from stowplan.embedded.storage.catalogue import Catalogue
@@ -109,8 +109,8 @@ class LocalCluster:
         # All of it is read at once, so that what is damaged is found before anybody works with the rest.
         for resource in self.api.catalogue.all() if self._database is not None else ():
             self.api.store.list(resource)
-        self.pods, self.nodes = self._resource("Pod"), self._resource("Node")
-        self.has_data = bool(self.api.store.list(self._resource("Namespace")))
+        self.pods, self.nodes = find_resource(self.api, "v1", "Pod"), find_resource(self.api, "v1", "Node")
+        self.has_data = bool(self.api.store.list(find_resource(self.api, "v1", "Namespace")))
         self._precedence = Precedence()
         authority = api_endpoint.authority_of(options.endpoint)
         self.components = Components(self.api, self._precedence, options.without, authority=authority)
@@ -203,11 +203,6 @@ class LocalCluster:
         now_ns = steady_clock()
         metrics = Metrics(now_ns, flags.feature_gates)
         return ReplicaSettings(flags, configuration, metrics, now_ns, self._options.seed)
-
-    def _resource(self, kind: str) -> Resource:
-        found = self.api.catalogue.of_kind("v1", kind)
-        assert found is not None
-        return found
 
 
 def _audit_log(path: str) -> AuditLog | None:

@@ -24,6 +24,7 @@ from stowplan.local.components import tell_broken
 from stowplan.local.in_process_api import InProcessTransport, InProcessWriter
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
+from stowplan.observe.report_log import tell_all
 from stowplan.serving.routes import Pages
 
 #: Below zero there is no limit: the server is nobody else's.
@@ -68,13 +69,8 @@ class LocalScheduler:
 
     def listen(self, listener: Callable[[Report], None]) -> None:
         """Let somebody else hear, too, what becomes of pods."""
-        before = self.replica.scheduler.environment.tell
-
-        def tell(report: Report) -> None:
-            before(report)
-            listener(report)
-
-        self.replica.scheduler.environment.tell = tell
+        environment = self.replica.scheduler.environment
+        environment.tell = tell_all(environment.tell, listener)
 
     async def start(self) -> None:
         """Learn the cluster, then begin to schedule."""
@@ -101,7 +97,6 @@ class LocalScheduler:
         await self._connections.close()
 
     def pages(self, logging: Logging) -> Pages:
-        """Return what can be read of the scheduler over HTTP."""
         health = Health(lambda: self._is_ending, self.replica.watching.problem)
         return pages_of(self._options, self.replica, health, logging)
 

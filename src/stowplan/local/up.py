@@ -220,7 +220,6 @@ class ActivityCounter:
         cluster.scheduler.listen(self._hear)
 
     def count(self) -> Activity:
-        """Say what the cluster is doing now."""
         now_ns, store = self._now_ns(), self._cluster.api.store
         pods = store.list(self._cluster.pods)
         return Activity(

@@ -80,7 +80,6 @@ def answered(handler: Handler) -> Handler:
 
 
 def process_pages(set_verbosity: Callable[[str], str]) -> dict[str, Handler]:
-    """Return the pages about the process by path."""
 
     async def redirect(request: web.Request) -> web.Response:
         raise web.HTTPFound("/debug/pprof/")
