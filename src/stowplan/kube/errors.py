@@ -25,8 +25,7 @@ class StatusCause(msgspec.Struct, frozen=True):
     field: str = ""
 
 
-class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
-    retry_after_seconds: int = 0
+class StatusDetails(msgspec.Struct, frozen=True):
     causes: tuple[StatusCause, ...] | None = None
 
 
