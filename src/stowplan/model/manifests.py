@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -133,15 +134,13 @@ def _check_size(text: str, loader: Any, most_bytes: int) -> None:
             tally.close()
 
 
+@dataclass(slots=True)
 class _Part:
     """A collection that is open."""
 
-    __slots__ = ("anchor", "is_merged", "size")
-
-    def __init__(self, anchor: str | None, *, is_merged: bool) -> None:
-        self.anchor = anchor
-        self.is_merged = is_merged
-        self.size = _VALUE_BYTES
+    anchor: str | None
+    is_merged: bool
+    size: int = _VALUE_BYTES
 
 
 class _Tally:

@@ -6,7 +6,7 @@ A column is built on first use and kept up to date by `table.table.Table`; plugi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -128,7 +128,7 @@ class CodedColumn(FactColumn):
 
 
 class Uses:
-    """Notes when columns are asked for, and says which can be done without once there are too many."""
+    """Notes when columns are asked for, and drops those that can be done without once there are too many."""
 
     __slots__ = ("_clock",)
 
@@ -140,11 +140,14 @@ class Uses:
         column.used_at = self._clock
         return column
 
-    def least(self, columns: Mapping[K, Column]) -> list[K]:
-        """Return the half of the columns that was not asked for lately; nothing as long as there is room."""
+    def make_room(self, columns: dict[K, C]) -> bool:
+        """Drop the half of the columns that was not asked for lately, if there are too many; say whether it was so."""
         if len(columns) < KEPT_COLUMNS:
-            return []
-        return sorted(columns, key=lambda key: columns[key].used_at)[: KEPT_COLUMNS // 2]
+            return False
+        for key in sorted(columns, key=lambda key: columns[key].used_at)[: KEPT_COLUMNS // 2]:
+            # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
+            columns.pop(key).journal.mark_all()
+        return True
 
 
 class Summed(NamedTuple):

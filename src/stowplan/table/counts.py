@@ -66,7 +66,9 @@ class Counts:
         return shape.deltas
 
     def _build(self, counted: Counted) -> CountColumn:
-        self._drop_unused()
+        if self._uses.make_room(self._by_rule):
+            self.columns = list(self._by_rule.values())
+            self._generation += 1
         column = self._by_rule[counted] = CountColumn(counted, self._size[0])
         column.fit(*self._size)
         self.columns.append(column)
@@ -76,15 +78,6 @@ class Counts:
                 for row, pods in shape.rows.items():
                     column.add(row, amount * pods)
         return column
-
-    def _drop_unused(self) -> None:
-        unused = self._uses.least(self._by_rule)
-        if unused:
-            for counted in unused:
-                # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
-                self._by_rule.pop(counted).journal.mark_all()
-            self.columns = list(self._by_rule.values())
-            self._generation += 1
 
 
 class Held(Counted, Protocol):

@@ -85,9 +85,7 @@ class Facts:
         return ValueError(f"{problem}; {remedy}")
 
     def _built(self, key: Hashable, column: FactColumn) -> FactColumn:
-        for unused in self._uses.least(self.columns):
-            # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
-            self.columns.pop(unused).journal.mark_all()
+        self._uses.make_room(self.columns)
         for row, node in enumerate(self._nodes):
             column.write(row, node)
         column.fit(self._capacity, len(self._nodes))

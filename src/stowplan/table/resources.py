@@ -110,16 +110,9 @@ class Resources:
             self.allocatable_journal.mark(row)
 
     def add(self, row: int, amounts: Matrix) -> None:
-        """Charge a node with what `vector` returned."""
+        """Charge a node with what `vector` returned; what is below zero is given back."""
         taken = self._requested[: len(amounts), row]
         np.add(taken, amounts, out=taken)
-        self._amounts_of.pop(row, None)
-        self.requested_journal.mark(row)
-
-    def subtract(self, row: int, amounts: Matrix) -> None:
-        """Take back `add`."""
-        taken = self._requested[: len(amounts), row]
-        np.subtract(taken, amounts, out=taken)
         self._amounts_of.pop(row, None)
         self.requested_journal.mark(row)
 
