@@ -7,7 +7,7 @@ the configuration while it is defaulted and validated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -184,7 +184,7 @@ def _check_settable(asked: Mapping[str, bool]) -> None:
         if name not in GATES and name not in _ALL_OF:
             raise FeatureGateError(f"unrecognized feature gate: {name}; {suggestion(name, (*_ALL_OF, *GATES))}")
     locked = [
-        f"cannot set feature gate {name} to {_spell(value)}, feature is locked to {_spell(GATES[name].default)}"
+        f"cannot set feature gate {name} to {str(value).lower()}, feature is locked to {str(not value).lower()}"
         for name, value in asked.items()
         if name in GATES and GATES[name].is_locked and value != GATES[name].default
     ]
@@ -200,11 +200,6 @@ def _check_needs(state: Mapping[str, bool]) -> None:
     _raise_all(faults)
 
 
-def _raise_all(faults: Iterable[str]) -> None:
-    faults = list(faults)
+def _raise_all(faults: list[str]) -> None:
     if faults:
         raise FeatureGateError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
-
-
-def _spell(value: bool) -> str:
-    return "true" if value else "false"

@@ -17,7 +17,6 @@ from stowplan.config.types import (
     ExtenderConfig,
     KubeSchedulerProfile,
     LeaderElection,
-    ListedPlugin,
     Plugins,
 )
 from stowplan.model.duration import of_seconds
@@ -51,14 +50,10 @@ def _faults(config: Configuration, gates: FeatureGates) -> Iterator[str]:
 
 def _remedies(config: Configuration) -> list[str]:
     """Say what to do about plugins that are gone, which upstream's words do not."""
-    named = [plugin.name for profile in config.profiles for plugin in _listed(profile)]
+    listed = (profile.plugins.at(point).enabled for profile in config.profiles for point in _CHECKED_POINTS)
+    named = [plugin.name for enabled in listed for plugin in enabled]
     named += [given.name for profile in config.profiles for given in profile.arguments]
     return [remedy_for(name) for name in dict.fromkeys(named) if name in REFUSED_BY_V1]
-
-
-def _listed(profile: KubeSchedulerProfile) -> Iterator[ListedPlugin]:
-    for point in _CHECKED_POINTS:
-        yield from profile.plugins.at(point).enabled
 
 
 def _leader_election_faults(election: LeaderElection) -> Iterator[str]:

@@ -78,7 +78,6 @@ class HttpExtender:
         return added
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """Have the extender bind the pod."""
         body = messages.binding_request(pod, node_name)
         error = await self._ask(self._settings.bind_verb, body, messages.read_binding)
         if error:
@@ -106,7 +105,6 @@ class HttpExtender:
             raise self._fault(verb, str(fault)) from None
 
     def _passed(self, names: Iterable[str], nodes: NodesByName) -> tuple[str, ...]:
-        """Return the nodes that were let through."""
         for name in names:
             if name not in nodes:
                 raise ExtenderError(

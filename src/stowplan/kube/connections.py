@@ -44,10 +44,10 @@ class ApiConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         #: What has come of the answer; None while nothing is asked.
         self._coming: asyncio.StreamReader | None = None
-        self._lost = asyncio.Event()
+        #: Set once nothing is left of the connection.
+        self.lost = asyncio.Event()
 
     async def exchange(self, data: bytes) -> ApiAnswer:
-        """Send a request and wait for its answer."""
         if self._transport is None or not self.is_open:
             raise ConnectionResetError("the connection is closed")
         self._coming = asyncio.StreamReader(_MOST_HEAD_BYTES)
@@ -67,10 +67,6 @@ class ApiConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    async def closed(self) -> None:
-        """Wait until nothing is left of the connection."""
-        await self._lost.wait()
-
     # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -87,7 +83,7 @@ class ApiConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
-        self._lost.set()
+        self.lost.set()
         if self._coming is None:
             return
         if exc is None:
@@ -131,7 +127,7 @@ class ConnectionPool:
         for connection in connections:
             connection.close()
         for connection in connections:
-            await connection.closed()
+            await connection.lost.wait()
 
     def _take(self, context: ssl.SSLContext | None) -> ApiConnection | None:
         since = asyncio.get_running_loop().time() - IDLE_SECONDS

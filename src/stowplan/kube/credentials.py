@@ -147,6 +147,11 @@ async def _read(name: str, now: Callable[[], datetime], master: str, context: st
         raise CredentialsError(
             f'kubeconfig "{name}": server: "{server}" is no URL; give one such as https://10.0.0.1:6443'
         )
+    proxy = getattr(said, "proxy", "") or ""
+    if proxy and not proxy.startswith(("http://", "https://")):
+        raise CredentialsError(
+            f'kubeconfig "{name}": proxy-url "{proxy}" is not supported; give an http or https proxy'
+        )
     trust = Trust(_files_of(said)) if server.startswith("https:") else None
     authorization: Authorization = Fixed(said.api_key.get("BearerToken", ""))
     if user.get("exec"):
@@ -158,7 +163,7 @@ async def _read(name: str, now: Callable[[], datetime], master: str, context: st
         authorization=authorization,
         trust=trust,
         server_name=getattr(said, "tls_server_name", "") or "",
-        proxy=_checked_proxy(name, getattr(said, "proxy", "") or ""),
+        proxy=proxy,
         impersonation=tuple(_impersonation(user)),
     )
 
@@ -233,11 +238,3 @@ def _impersonation(user: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key, values in (user.get("as-user-extra") or {}).items():
         for value in values:
             yield f"Impersonate-Extra-{key}", str(value)
-
-
-def _checked_proxy(name: str, proxy: str) -> str:
-    if proxy and not proxy.startswith(("http://", "https://")):
-        raise CredentialsError(
-            f'kubeconfig "{name}": proxy-url "{proxy}" is not supported; give an http or https proxy'
-        )
-    return proxy

@@ -52,11 +52,10 @@ class NotLeadingError(Exception):
 
 
 class AlreadyBoundError(Exception):
-    """Somebody else has bound the pod, to `node_name`."""
+    """Somebody else has bound the pod."""
 
     def __init__(self, pod_key: str, node_name: str) -> None:
         super().__init__(f'pod "{pod_key}" is already bound to node "{node_name}"; another scheduler has placed it')
-        self.pod_key, self.node_name = pod_key, node_name
 
 
 class PodGoneError(Exception):
@@ -64,7 +63,6 @@ class PodGoneError(Exception):
 
     def __init__(self, pod_key: str) -> None:
         super().__init__(f'pod "{pod_key}" is gone; nothing is left to be done for it')
-        self.pod_key = pod_key
 
 
 class Writes:

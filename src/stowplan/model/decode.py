@@ -87,7 +87,6 @@ def convert(kind: type[T], content: Any) -> T:
 
 
 def encode(value: ApiObject | UnknownObject) -> bytes:
-    """Write an object as JSON."""
     return _encoder().encode(value.content if isinstance(value, UnknownObject) else value)
 
 

@@ -123,7 +123,6 @@ class Quantity:
         return Quantity(_add(self._amount, other._amount))
 
     def __sub__(self, other: Quantity) -> Quantity:
-        """The difference, in the format of the first unless that is zero."""
         return Quantity(_add(self._amount, _negate(other._amount)))
 
     def __mul__(self, other: Quantity) -> Quantity:

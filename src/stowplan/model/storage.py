@@ -7,13 +7,7 @@ import msgspec
 from stowplan.model.affinity import NodeSelector
 from stowplan.model.meta import ApiObject, Int32, LabelSelector, Namespaced, ObjectReference, Part, ResourceList, always
 from stowplan.model.quantity import Quantity
-from stowplan.model.volumes import (
-    CsiVolume,
-    HostPath,
-    InTreeSources,
-    LocalVolume,
-    PersistentVolumeClaimSpec,
-)
+from stowplan.model.volumes import CsiVolume, HostPath, InTreeSources, LocalVolume, PersistentVolumeClaimSpec
 
 
 class VolumeNodeAffinity(Part, frozen=True, kw_only=True):

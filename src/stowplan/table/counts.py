@@ -41,7 +41,6 @@ class Counts:
         self._uses = Uses()
 
     def fit(self, capacity: int, rows: int) -> None:
-        """Make room for `capacity` rows and show the first `rows` of them."""
         self._size = (capacity, rows)
         for column in self.columns:
             column.fit(capacity, rows)
@@ -163,12 +162,10 @@ class Holdings:
         return holding
 
     def add(self, row: int, shape: PodShape, pods: int) -> None:
-        """Count so many more pods of a shape on a row, or less."""
         for holding in self.by_rule.values():
             holding.add(row, shape, pods)
 
     def move(self, source: int, target: int) -> None:
-        """Take over that a node has got another row."""
         for holding in self.by_rule.values():
             holding.move(source, target)
 

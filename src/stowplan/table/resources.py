@@ -97,7 +97,6 @@ class Resources:
         return np.array([min(amount, LARGEST) for amount in amounts], dtype=np.int64)
 
     def write_node(self, row: int, node: Node) -> None:
-        """Set what `node` has to give."""
         amounts = {name: amount_of(name, quantity) for name, quantity in node.status.allocatable.items()}
         indices = {name: self.intern(name) for name in amounts if name in FIXED or is_scalar(name)}
         column = np.zeros(len(self._allocatable), dtype=np.int64)
@@ -128,7 +127,6 @@ class Resources:
         return amounts
 
     def fit(self, capacity: int, rows: int) -> None:
-        """Make room for `capacity` nodes and show the first `rows` of them."""
         missing = capacity - self._allocatable.shape[1]
         if missing > 0:
             self._allocatable = np.pad(self._allocatable, ((0, 0), (0, missing)))

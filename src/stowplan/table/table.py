@@ -172,11 +172,9 @@ class Table:
         return shape.amounts
 
     def incoming(self, pod: Pod) -> Requests:
-        """Return what a node must have free for `pod`."""
         return self._weigh(pod)[1]
 
     def accounted(self, pod: Pod) -> Requests:
-        """Return what `pod` weighs on its node."""
         return self._weigh(pod)[2]
 
     def _placed(self, pod: Pod) -> Requests:

@@ -103,7 +103,6 @@ class TermBook:
         return found
 
     def fit(self, capacity: int, rows: int) -> None:
-        """Make room for `capacity` rows and show the first `rows` of them."""
         for carried in self._terms.values():
             carried.column.fit(capacity, rows)
 
