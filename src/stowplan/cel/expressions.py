@@ -172,10 +172,8 @@ def _parts(kind: int, message: bytes) -> tuple[str, list[bytes]]:
     if kind == _CALL:
         function = next(value.decode() for number, value in fields if number == _FUNCTION)
         return function, [value for number, value in fields if number != _FUNCTION]
-    if kind == _SELECT:
-        return "select", [value for number, value in fields if number == 1]
-    if kind == _LIST:
-        return "list", [value for number, value in fields if number == 1]
+    if kind in (_SELECT, _LIST):
+        return "select" if kind == _SELECT else "list", [value for number, value in fields if number == 1]
     if kind == _STRUCT:
         entries = [value for number, value in fields if number == 2]
         return "map", [bytes(part) for entry in entries for number, part in _fields(entry) if number in (3, 4)]

@@ -79,10 +79,10 @@ def upper_camel(name: str) -> str:
 _CUTOFF = 0.7
 
 
-def suggestion(name: str, known: Iterable[str], most: int = 3) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
     """Name what is near; all there is if nothing is."""
     by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=most, cutoff=_CUTOFF)
+    near = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=_CUTOFF)
     if near:
         return f"did you mean {' or '.join(by_lower[match] for match in near)}?"
     return f"known: {', '.join(sorted(by_lower.values()))}"

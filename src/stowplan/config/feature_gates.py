@@ -108,8 +108,6 @@ class FeatureGateError(ValueError):
 
 
 class FeatureGates(msgspec.Struct, frozen=True):
-    """Which gates are on."""
-
     on: frozenset[str]
 
     def enabled(self, name: str) -> bool:

@@ -83,8 +83,6 @@ class Agreed:
 
 
 class ExtenderQuestion(NamedTuple):
-    """What one extender is being asked."""
-
     extender: Extender
     verb: str
 

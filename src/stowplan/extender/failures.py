@@ -21,6 +21,7 @@ from yarl import URL
 from stowplan.kube.identity import tls_context
 
 TOO_SLOW: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+CUT_SHORT: Final = "unexpected EOF"
 TOO_SLOW_BODY: Final = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
 
 NO_TLS: Final = "http: server gave HTTP response to HTTPS client"
@@ -49,11 +50,6 @@ _ALERTS: Final = {
     "INTERNAL_ERROR": "internal error",
     "UNRECOGNIZED_NAME": "unrecognized name",
 }
-
-
-def cut_short(fault: Exception) -> str:
-    """Say what came between us and the end of the reply."""
-    return TOO_SLOW_BODY if isinstance(fault, TimeoutError) else "unexpected EOF"
 
 
 async def describe(fault: Exception, address: str, server_name: str) -> str:

@@ -117,7 +117,8 @@ async def _read(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
     except (aiohttp.ClientError, OSError) as fault:
         # A reply that is there as a whole is heard, whatever else was promised.
         if not messages.is_whole(bytes(received)):
-            raise ExtenderError(failures.cut_short(fault)) from None
+            is_slow = isinstance(fault, TimeoutError)
+            raise ExtenderError(failures.TOO_SLOW_BODY if is_slow else failures.CUT_SHORT) from None
     return bytes(received)
 
 

@@ -35,8 +35,6 @@ class NotConnectedError(Exception):
 
 
 class ApiConnection(asyncio.Protocol):
-    """One connection."""
-
     def __init__(self, context: ssl.SSLContext | None) -> None:
         self.context = context
         self.used_at = 0.0

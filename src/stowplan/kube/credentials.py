@@ -38,7 +38,9 @@ async def load(
         found = await read_kubeconfig(kubeconfig, now, master, context)
         return found if found.proxy else replace(found, proxy=proxy_from_environment(found.server, environment))
     if master:
-        return _without_credentials(master, environment)
+        server = master.rstrip("/") if "://" in master else f"http://{master.rstrip('/')}"
+        trust = Trust(TlsFiles()) if server.startswith("https:") else None
+        return Credentials(server, Fixed(""), trust, proxy=proxy_from_environment(server, environment))
     return in_cluster(environment)
 
 
@@ -57,12 +59,6 @@ def in_cluster(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT
         trust=Trust(TlsFiles(authority=os.fspath(directory / "ca.crt"))),
         proxy=proxy_from_environment(server, environment),
     )
-
-
-def _without_credentials(master: str, environment: Mapping[str, str]) -> Credentials:
-    server = master.rstrip("/") if "://" in master else f"http://{master.rstrip('/')}"
-    trust = Trust(TlsFiles()) if server.startswith("https:") else None
-    return Credentials(server, Fixed(""), trust, proxy=proxy_from_environment(server, environment))
 
 
 def proxy_from_environment(server: str, environment: Mapping[str, str]) -> str:

@@ -248,10 +248,8 @@ class LeaseLock:
         return self._lease.spec
 
     async def create(self, spec: LeaseSpec) -> None:
-        metadata = NamespacedMeta(name=self._name, namespace=self._namespace)
-        lease = Lease(metadata=metadata, spec=spec)
-        request = ApiRequest("POST", LEASES.path_in(self._namespace), body=decode.encode(lease))
-        self._lease = await self._client.send_for(Lease, request)
+        lease = Lease(metadata=NamespacedMeta(name=self._name, namespace=self._namespace), spec=spec)
+        await self._send("POST", LEASES.path_in(self._namespace), lease)
 
     async def update(self, spec: LeaseSpec) -> None:
         """Replace what was last read or written, and nothing newer."""
@@ -259,8 +257,10 @@ class LeaseLock:
             raise RuntimeError("a lease is read or created before it is updated")
         # The resourceVersion that was read makes the server refuse if somebody was faster.
         lease = msgspec.structs.replace(self._lease, spec=spec)
-        request = ApiRequest("PUT", LEASES.path_of(self._namespace, self._name), body=decode.encode(lease))
-        self._lease = await self._client.send_for(Lease, request)
+        await self._send("PUT", LEASES.path_of(self._namespace, self._name), lease)
+
+    async def _send(self, verb: str, path: str, lease: Lease) -> None:
+        self._lease = await self._client.send_for(Lease, ApiRequest(verb, path, body=decode.encode(lease)))
 
     async def record(self, text: str) -> None:
         """Tell the user, best effort."""

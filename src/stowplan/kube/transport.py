@@ -155,9 +155,10 @@ class PooledTransport:
             headers["Authorization"] = authorization
         if request.body is not None:
             headers["Content-Type"] = request.content_type
+        url = URL(credentials.server + request.path, encoded=True)
         return await self._open().request(
             request.verb,
-            _url(credentials.server, request),
+            url.with_query(request.params) if request.params else url,
             headers=headers,
             data=request.body,
             timeout=self._timeout(request),
@@ -189,11 +190,6 @@ class PooledTransport:
                 read_bufsize=_READ_BYTES,
             )
         return self._session
-
-
-def _url(server: str, request: ApiRequest) -> URL:
-    url = URL(server + request.path, encoded=True)
-    return url.with_query(request.params) if request.params else url
 
 
 def _make_socket(address: tuple[Any, ...]) -> socket.socket:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from stowplan.model.affinity import NodeSelector
-from stowplan.model.meta import ApiObject, Int64, Part, Time, always
+from stowplan.model.meta import ApiObject, Int64, Part, always
+from stowplan.model.node import Taint
 from stowplan.model.quantity import Quantity
 
 
@@ -60,11 +61,8 @@ class DeviceCounterConsumption(Part, frozen=True, kw_only=True):
     counters: dict[str, Counter] = {}
 
 
-class DeviceTaint(Part, frozen=True, kw_only=True):
-    key: str = ""
-    value: str = ""
-    effect: str = ""
-    time_added: Time | None = None
+#: The same as that of a node.
+DeviceTaint = Taint
 
 
 class NodeAllocatableResourceMapping(Part, frozen=True, kw_only=True):

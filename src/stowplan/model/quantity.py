@@ -54,9 +54,9 @@ class Quantity:
         return Quantity(Amount(number, 0, format))
 
     @staticmethod
-    def of_milli(number: int, format: str = DECIMAL_SI) -> Quantity:
+    def of_milli(number: int) -> Quantity:
         """A number of thousandths."""
-        return Quantity(Amount(number, -3, format))
+        return Quantity(Amount(number, -3, DECIMAL_SI))
 
     @staticmethod
     def zero() -> Quantity:

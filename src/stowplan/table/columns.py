@@ -7,6 +7,7 @@ A column is built on first use and kept up to date by `table.table.Table`; plugi
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -127,13 +128,11 @@ class CodedColumn(FactColumn):
         return rows[starts[code] : starts[code + 1]]
 
 
+@dataclass(slots=True)
 class Uses:
     """Notes when columns are asked for, and drops those that can be done without once there are too many."""
 
-    __slots__ = ("_clock",)
-
-    def __init__(self) -> None:
-        self._clock = 0
+    _clock: int = 0
 
     def note(self, column: C) -> C:
         self._clock += 1
@@ -190,18 +189,16 @@ class CountColumn(Column):
 MOST_PENDING = 64
 
 
+@dataclass(slots=True, eq=False)
 class DomainSums:
     """The sums of one count by the codes of one label, as of the last time they were asked for."""
 
-    __slots__ = ("_as_of", "_pending", "_sums", "journal")
-
-    def __init__(self) -> None:
-        #: Marked with the code of every sum that is no longer what was returned before.
-        self.journal = Journal()
-        self._sums: NDArray[np.int64] | None = None
-        # Which labels, and which state of theirs, the codes are of.
-        self._as_of: tuple[object, int, int] | None = None
-        self._pending: list[tuple[int, int]] = []
+    #: Marked with the code of every sum that is no longer what was returned before.
+    journal: Journal = field(default_factory=Journal)
+    _sums: NDArray[np.int64] | None = None
+    #: Which labels, and which state of theirs, the codes are of.
+    _as_of: tuple[object, int, int] | None = None
+    _pending: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, row: int, amount: int) -> None:
         """Note that a row counts for more, or less."""

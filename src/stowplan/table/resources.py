@@ -8,6 +8,7 @@ grows anything.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import numpy as np
@@ -163,23 +164,21 @@ class DerivedRule(Protocol):
     def __hash__(self) -> int: ...
 
 
+@dataclass(slots=True, eq=False)
 class Derived:
     """The numbers of all rows under one rule: kept, and brought up to date where amounts moved. # (lines, nodes)
 
     Scores begin with them, whatever the pod requests, so a pod like none before pays for what it changes alone.
     """
 
-    __slots__ = ("_as_of", "_rule", "_values", "highest", "lines", "lowest")
-
-    def __init__(self, rule: DerivedRule) -> None:
-        self._rule = rule
-        self._as_of = (-1, -1, -1)
-        self._values: DerivedLines = np.empty((0, 0))
-        #: What readers see: read-only.
-        self.lines = self._values
-        #: By line, what no row exceeds, and what none is below.
-        self.highest: list[float] = []
-        self.lowest: list[float] = []
+    _rule: DerivedRule
+    _as_of: tuple[int, int, int] = (-1, -1, -1)
+    _values: DerivedLines = field(default_factory=lambda: np.empty((0, 0)))
+    #: What readers see: read-only.
+    lines: DerivedLines = field(default_factory=lambda: np.empty((0, 0)))
+    #: By line, what no row exceeds, and what none is below.
+    highest: list[float] = field(default_factory=list)
+    lowest: list[float] = field(default_factory=list)
 
     def bring_up(self, resources: Resources, layout: int) -> None:
         """Take over what changed since the last time; `layout` tells when rows moved."""
