@@ -78,7 +78,9 @@ class Nodes:
 
     def take(self, rows: Rows) -> Nodes:
         """Return some of the rows (numbers of the table's rows), with nothing else changed."""
-        return Nodes(self._table, rows, requests_journal=self.requests_journal)
+        taken = Nodes(self._table, rows)
+        taken.requests_journal = self.requests_journal
+        return taken
 
     def suppose(self, rows: Rows, added: Sequence[Sequence[PodShape]], removed: Sequence[Sequence[PodShape]]) -> Nodes:
         """Return hypothetical rows: row i as it would be with `added[i]` placed on it and `removed[i]` gone."""

@@ -109,10 +109,10 @@ class Resources:
             self._amounts_of.pop(row, None)
             self.allocatable_journal.mark(row)
 
-    def add(self, row: int, amounts: Matrix) -> None:
-        """Charge a node with what `vector` returned; what is below zero is given back."""
+    def add(self, row: int, amounts: Matrix, change: np.ufunc = np.add) -> None:
+        """Charge a node with what `vector` returned; `np.subtract` takes it back."""
         taken = self._requested[: len(amounts), row]
-        np.add(taken, amounts, out=taken)
+        change(taken, amounts, out=taken)
         self._amounts_of.pop(row, None)
         self.requested_journal.mark(row)
 

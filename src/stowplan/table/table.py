@@ -204,7 +204,7 @@ class Table:
 
     def remove_pod(self, row: int, shape: PodShape) -> None:
         """Take back `add_pod`."""
-        self.resources.add(row, -self.amounts_of(shape))
+        self.resources.add(row, self.amounts_of(shape), np.subtract)
         left = shape.rows[row] - 1
         if left:
             shape.rows[row] = self.shapes_on[row][shape] = left
