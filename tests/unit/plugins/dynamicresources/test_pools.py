@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from stowplan.model.device_pool import Device, ResourceSlice
+from stowplan.model.device_pool import Device, DeviceCounterConsumption, ResourceSlice
 from stowplan.model.node import Node
 from stowplan.plugins.dynamicresources.allocated_devices import PoolId
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import Inventory, NodeSelectionError
 from tests.unit.plugins.dynamicresources.offers import (
     DRIVER,
+    IN_1_36,
     NODE,
     OTHER_NODE,
     consuming,
@@ -161,10 +162,33 @@ def test_a_pool_is_whole_or_not_used(slices: list[ResourceSlice], pools: list[st
     assert seen(slices) == pools
 
 
-def test_counters_are_seen_by_every_node() -> None:
-    counting = make_slice("c", shared_counters=(counter_set(units=1),), count=2)
-    offering = make_slice("d", consuming("a", units=1), count=2)
-    assert (seen([counting, offering]), seen([counting, offering], OTHER_NODE)) == (["pool: a"], ["pool: "])
+class TestCounters:
+    ELSEWHERE = make_slice("c", shared_counters=(counter_set(units=1),), count=2, node_name="node-2")
+    OFFERING = make_slice("d", consuming("a", units=1), count=2)
+
+    def test_they_concern_the_nodes_that_their_slice_is_for(self) -> None:
+        slices = [make_slice("c", shared_counters=(counter_set(units=1),), count=2), self.OFFERING]
+        assert (seen(slices), seen(slices, OTHER_NODE)) == (["pool: a"], [])
+
+    def test_devices_of_another_node_draw_on_them_all_the_same(self) -> None:
+        slices = [self.ELSEWHERE, self.OFFERING]
+        assert (seen(slices), seen(slices, OTHER_NODE)) == (["pool: a"], ["pool: "])
+
+    def test_in_1_36_they_are_seen_by_every_node(self) -> None:
+        slices = [make_slice("c", shared_counters=(counter_set(units=1),), count=2), self.OFFERING]
+        assert (seen(slices), seen(slices, OTHER_NODE, IN_1_36)) == (["pool: a"], ["pool: "])
+
+
+GROUPED = Device(
+    name="g", consumes_counters=(DeviceCounterConsumption(counter_set="set", compatibility_groups=("x",)),)
+)
+
+
+def test_a_slice_with_compatibility_groups_is_missing_from_its_pool_without_the_feature() -> None:
+    counting = make_slice("c", shared_counters=(counter_set(units=1),), count=3)
+    slices = [counting, make_slice("d", GROUPED, count=3), make_slice("e", B, count=3)]
+    assert seen(slices) == ["pool: incomplete"]
+    assert seen(slices, features=Features(compatibility_groups=True)) == ["pool: g b"]
 
 
 def test_without_partitionable_devices_counters_and_choices_per_device_are_left_out() -> None:
