@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ from stowplan.plugins.dynamicresources.features import Features, Rules
         pytest.param("DRAOptionalNodeOperations=true", {"optional_node_operations": True}, id="optional operations"),
     ],
 )
-def test_a_feature_follows_its_gate(gates: str, changes: dict[str, bool]) -> None:
+def test_a_feature_follows_its_gate(gates: str, changes: dict[str, Any]) -> None:
     usual = Features.from_gates(DEFAULT_GATES)
     assert Features.from_gates(parse(gates)) == dataclasses.replace(usual, **changes) != usual
 

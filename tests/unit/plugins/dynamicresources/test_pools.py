@@ -8,6 +8,7 @@ from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeS
 from stowplan.model.device_pool import Device, DeviceCounterConsumption, ResourceSlice
 from stowplan.model.node import Node
 from stowplan.plugins.dynamicresources.allocated_devices import PoolId
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import Inventory, NodeSelectionError
 from tests.unit.plugins.dynamicresources.offers import (
@@ -15,11 +16,14 @@ from tests.unit.plugins.dynamicresources.offers import (
     IN_1_36,
     NODE,
     OTHER_NODE,
+    allocate,
     consuming,
     counter_set,
     devices,
     in_zone,
+    make_claim,
     make_slice,
+    request,
 )
 
 A, B, C = devices("a", "b", "c")
@@ -203,8 +207,28 @@ def test_without_partitionable_devices_counters_and_choices_per_device_are_left_
 def test_a_selector_that_cannot_be_understood_is_named() -> None:
     requirement = NodeSelectorRequirement(key="zone", operator="Near", values=("a",))
     selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(requirement,)),))
-    with pytest.raises(NodeSelectionError, match="failed to perform node selection for slice broken: failed to parse"):
+    with pytest.raises(NodeSelectionError) as caught:
         seen([make_slice("broken", A, node_selector=selector)])
+    assert str(caught.value) == (
+        "gather pool information: failed to perform node selection for slice broken: failed to parse node selector"
+        " &NodeSelector{NodeSelectorTerms:[]NodeSelectorTerm{NodeSelectorTerm{MatchExpressions:"
+        "[]NodeSelectorRequirement{NodeSelectorRequirement{Key:zone,Operator:Near,Values:[a],},},"
+        "MatchFields:[]NodeSelectorRequirement{},},},}: nodeSelectorTerms[0].matchExpressions[0].operator:"
+        ' Unsupported value: "Near": supported values: "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"'
+    )
+
+
+def test_a_selector_of_a_device_that_cannot_be_understood_ends_the_allocation() -> None:
+    requirement = NodeSelectorRequirement(key="zone", operator="Near", values=("a",))
+    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(requirement,)),))
+    found = make_slice(
+        "s",
+        Device(name="a", node_name="node-1"),
+        Device(name="b", node_selector=selector),
+        per_device_node_selection=True,
+    )
+    with pytest.raises(AllocationError, match=r"^failed to parse node selector &NodeSelector\{"):
+        allocate(make_claim(request("r", 2)), [found])
 
 
 class TestRefresh:
