@@ -46,7 +46,7 @@ profiles:
       disabled: [{name: "*"}]
 """
 BACKING_OFF = f"{COSCHEDULING}  pluginConfig: [{{name: Coscheduling, args: {{podGroupBackoffSeconds: 40}}}}]\n"
-GANGS_ON = parse("GenericWorkload=true,GangScheduling=true")
+GANGS_ON = parse("GenericWorkload=true")
 
 Story = Callable[["GangWorld"], Awaitable[None]]
 

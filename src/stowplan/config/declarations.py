@@ -33,6 +33,7 @@ POINTS = (
     "queue_sort",
     "placement_generate",
     "placement_score",
+    "pod_group_post_filter",
 )
 
 

@@ -117,6 +117,11 @@ CHANGES: Final[Mapping[str, ReleaseChange]] = MappingProxyType(
         "UnrepresentableCapacityRequests": ReleaseChange(
             "1.37", "a request for capacity that cannot be reckoned with is an error, as is a negative capacity"
         ),
+        # Groups
+        "PodGroupsOfV1Beta1": ReleaseChange("1.37", "pod groups are read from scheduling.k8s.io/v1beta1, not v1alpha2"),
+        "PodGroupInitiallyScheduled": ReleaseChange(
+            "1.37", "the condition of a pod group that tells how its attempts went is PodGroupInitiallyScheduled"
+        ),
     }
 )
 

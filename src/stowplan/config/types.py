@@ -54,6 +54,7 @@ class Plugins(msgspec.Struct, frozen=True, rename="camel"):
     multi_point: PluginSet = PluginSet()
     placement_generate: PluginSet = PluginSet()
     placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
 
     def at(self, point: str) -> PluginSet:
         """Give the set of a point by its name, such as `pre_filter` or `multi_point`."""

@@ -27,6 +27,7 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodedeclaredfeatures.
     """
 
+    looks_at_rows_alone = True
     feature_gate = "NodeDeclaredFeatures"
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> frozenset[str] | Skip:

@@ -24,6 +24,8 @@ class NodeName(Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodename.
     """
 
+    looks_at_rows_alone = True
+
     def sign(self, pod: Pod) -> Hashable:
         return pod.spec.node_name
 

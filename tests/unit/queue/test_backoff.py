@@ -38,7 +38,7 @@ def test_the_wait_doubles_up_to_a_limit(attempts: int, seconds: int) -> None:
 )
 def test_times_are_cut_to_seconds(queued_at: float, now: float, is_backing_off: bool) -> None:
     backoff = make_backoff()
-    entry = QueuedPod(pod("p"), round(queued_at * SECOND), refusals=1)
+    entry = QueuedPod(pod("p"), queued_at_ns=round(queued_at * SECOND), refusals=1)
     assert backoff.is_backing_off(entry, round(now * SECOND)) is is_backing_off
 
 
@@ -53,7 +53,7 @@ def test_only_pods_whose_wait_is_over_are_taken() -> None:
     backoff = make_backoff()
     backoff.put(refused("soon", 0, 0, 1))
     backoff.put(refused("later", 0, 0, 4))
-    backoff.put(QueuedPod(pod("failed"), 0, errors=2))
+    backoff.put(QueuedPod(pod("failed"), queued_at_ns=0, errors=2))
     assert [entry.pod.name for entry in backoff.pop_completed(3 * SECOND)] == ["soon", "failed"]
     assert len(backoff) == 1
 
@@ -64,4 +64,4 @@ def make_backoff() -> BackoffQueue:
 
 def refused(name: str, priority: int, queued_at: float, refusals: int) -> QueuedPod:
     at = round(queued_at * SECOND)
-    return QueuedPod(pod(name, priority), at, refusals=refusals, unschedulable_plugins=frozenset(("P",)))
+    return QueuedPod(pod(name, priority), queued_at_ns=at, refusals=refusals, unschedulable_plugins=frozenset(("P",)))
