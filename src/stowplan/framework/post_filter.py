@@ -1,6 +1,6 @@
 """PostFilter: what is left to try when no node can take a pod, plugin after plugin until one finds a way.
 
-contract.PodGroupPostFilter is the same for a group of pods.
+PodGroupPostFilter is the same for a group of pods.
 """
 
 from __future__ import annotations
