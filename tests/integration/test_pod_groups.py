@@ -213,3 +213,13 @@ def test_without_the_feature_gate_pods_go_one_by_one() -> None:
         assert len(world.bound()) == 1
 
     play(story, PLAIN)
+
+
+def test_of_a_group_with_a_basic_policy_all_pods_go_that_fit() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(own_group("big", None), *own_members("big", 4))
+        await world.after(5)
+        assert world.bound() == ["big-0", "big-1", "big-2"]
+
+    play(story, PLAIN, GANGS_ON)
