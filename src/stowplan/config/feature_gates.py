@@ -252,6 +252,7 @@ def rules_of(gates: FeatureGates) -> RequestRules:
         pod_level=gates.enabled("PodLevelResources"),
         pod_level_resize=gates.enabled("InPlacePodLevelResourcesVerticalScaling"),
         device_claims=gates.enabled("DRANodeAllocatableResources"),
+        most_of_sums=gates.changed("SumsOfResizedPods"),
     )
 
 

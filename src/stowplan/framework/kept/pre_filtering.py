@@ -91,8 +91,7 @@ class PreFiltering:
         prepared: list[str] = []
         for plugin, value in zip(self._plugins, self._answers, strict=False):
             name = plugin.name
-            if not narrowings or frozenset.intersection(*narrowings.values()):
-                prepared.append(name)
+            prepared.append(name)
             match value:
                 case Skip():
                     skipped.append(name)
@@ -103,11 +102,13 @@ class PreFiltering:
                     self.states[name] = value.state
                 case _:
                     self.states[name] = value
+            if narrowings and not frozenset.intersection(*narrowings.values()):
+                # What the others would say no longer matters.
+                self.rejection = _contradiction(sorted(narrowings))
+                break
         self.skipped, self.prepared = frozenset(skipped), frozenset(prepared)
         self.narrowed = frozenset.intersection(*narrowings.values()) if narrowings else None
         self.narrowed_by = tuple(narrowings)
-        if self.rejection is None and self.narrowed is not None and not self.narrowed:
-            self.rejection = _contradiction(sorted(narrowings))
 
 
 def _contradiction(plugins: list[str]) -> Rejection:

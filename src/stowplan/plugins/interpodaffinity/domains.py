@@ -126,14 +126,17 @@ def _count(nodes: Nodes, counted: CountedPods) -> Scores:
     return nodes.carriers(counted) if isinstance(counted, CarriedTerm) else nodes.count(counted)
 
 
-def selection(term: AffinityTerm, list_namespaces: Callable[[], Iterable[Namespace]]) -> PodSelection:
-    """Resolve the namespaces of a term among those known; one that holds without labels takes them all.
+def selection(
+    term: AffinityTerm, list_namespaces: Callable[[], Iterable[Namespace]], *, by_name: bool
+) -> PodSelection:
+    """Resolve the namespaces of a term among those known; an empty selector takes them all.
 
-    kube-scheduler 1.36 asks the selector about a pod's namespace as well, and as if that had no labels: one that only
-    says what must not be there (NotIn, DoesNotExist) takes every namespace, whatever its labels, like an empty one.
+    `by_name`: those that were found are all that count. kube-scheduler 1.36 asks the selector about a pod's namespace
+    as well, and as if that had no labels: one that only says what must not be there (NotIn, DoesNotExist) takes every
+    namespace, whatever its labels, like an empty one.
     """
     wanted = term.namespace_selector
-    if wanted.matches({}):
+    if wanted.is_everything or (not by_name and wanted.matches({})):
         return None, term.selector
     if wanted.is_nothing:
         return term.namespaces, term.selector

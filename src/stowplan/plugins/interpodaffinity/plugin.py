@@ -100,6 +100,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         self._listers = handle.listers
         self._hard_weight = args.hard_pod_affinity_weight
         self._ignores_others = args.ignore_preferred_terms_of_existing_pods
+        self._resolves_by_name = handle.feature_gates.changed("NamespacesByName")
 
     # Filter
 
@@ -218,7 +219,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         return MatchedPods((self._selection(term),))
 
     def _selection(self, term: AffinityTerm) -> PodSelection:
-        return selection(term, partial(self._listers.list, Namespace))
+        return selection(term, partial(self._listers.list, Namespace), by_name=self._resolves_by_name)
 
 
 @dataclass(frozen=True, slots=True)
