@@ -24,7 +24,7 @@ class ReleaseError(ValueError):
     """A release that is not one, or none of ours; the text is upstream's where upstream has wording."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class ReleaseChange(msgspec.Struct, frozen=True):
     """What a release does in another way than those before it."""
 
     since: str
@@ -32,24 +32,24 @@ class Change(msgspec.Struct, frozen=True):
     what: str
 
 
-CHANGES: Final[Mapping[str, Change]] = MappingProxyType(
+CHANGES: Final[Mapping[str, ReleaseChange]] = MappingProxyType(
     {
-        "ImageVolumesCount": Change(
+        "ImageVolumesCount": ReleaseChange(
             "1.37", "ImageLocality expects as much of a pod's image volumes as of its containers, so it scores lower"
         ),
-        "LatePoints": Change(
+        "NewPreFilterPoints": ReleaseChange(
             "1.37",
             "NodeName, NodeUnschedulable and TaintToleration take part in PreFilter; a pod that names its node is tried"
             " on no other, and told so as `node(s) didn't satisfy plugin(s) [NodeName]`",
         ),
-        "NamespacesByName": Change(
+        "NamespacesByName": ReleaseChange(
             "1.37",
             "affinity to pods of selected namespaces is about these alone; a selector that only says what must not be"
             " there was about pods of every namespace",
         ),
-        "NodeNameFirst": Change("1.37", "NodeName comes before NodeUnschedulable in the default profile"),
-        "PodGroupPostFilter": Change("1.37", "profiles have the extension point `podGroupPostFilter`"),
-        "SumsOfResizedPods": Change(
+        "NodeNameFirst": ReleaseChange("1.37", "NodeName comes before NodeUnschedulable in the default profile"),
+        "PodGroupPostFilter": ReleaseChange("1.37", "profiles have the extension point `podGroupPostFilter`"),
+        "SumsOfResizedPods": ReleaseChange(
             "1.37",
             "a pod that is resized holds the most of what its containers ask for, were promised and have in force, each"
             " summed over the pod; it was the sum of every container's most",

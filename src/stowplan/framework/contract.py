@@ -165,7 +165,7 @@ class Plugin:
     #: Points where configurations may list the plugin, as they may upstream's, though it does nothing there.
     idle_points: ClassVar[frozenset[str]] = frozenset()
 
-    #: Points in which an in-tree plugin takes part only since upstream's does (the change `LatePoints`).
+    #: Points in which an in-tree plugin takes part only since upstream's does (the change `NewPreFilterPoints`).
     late_points: ClassVar[frozenset[str]] = frozenset()
 
     #: Of a default plugin: the one before which it ran until they changed places (the change `NodeNameFirst`).
