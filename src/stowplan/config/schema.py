@@ -115,7 +115,9 @@ def _type_of(hint: Any, struct: type[msgspec.Struct], absent: frozenset[str]) ->
         return record_of(hint, absent)
     origin, inner = get_origin(hint), [one for one in get_args(hint) if one is not NoneType]
     if origin is Annotated:
-        return next((one for one in inner[1:] if isinstance(one, FieldType)), None) or _type_of(inner[0], struct, absent)
+        return next((one for one in inner[1:] if isinstance(one, FieldType)), None) or _type_of(
+            inner[0], struct, absent
+        )
     if origin is tuple and inner[1:] == [...]:
         return Items(_type_of(inner[0], struct, absent))
     if origin in (Union, UnionType) and len(inner) == 1:

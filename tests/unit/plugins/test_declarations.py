@@ -41,7 +41,11 @@ DEFAULTS = {
     "VolumeZone": (0, "", "pre_filter filter"),
     "PodTopologySpread": (2, "", "pre_filter filter pre_score score"),
     "InterPodAffinity": (2, "", "pre_filter filter pre_score score"),
-    "DynamicResources": (2, "", "pre_enqueue pre_filter filter post_filter pod_group_post_filter score reserve pre_bind"),
+    "DynamicResources": (
+        2,
+        "",
+        "pre_enqueue pre_filter filter post_filter pod_group_post_filter score reserve pre_bind",
+    ),
     "DefaultPreemption": (0, "", "pre_enqueue post_filter pod_group_post_filter"),
     "NodeResourcesBalancedAllocation": (1, "", "pre_score score"),
     "ImageLocality": (1, "", "score"),

@@ -37,7 +37,7 @@ class PreFiltering:
         self.restated: list[str] | None = None
         self._plugins = profile.pre_filter
         self._watch = AnswerWatch(reads, profile.stopwatch)
-        # As many as plugins were asked: all, or up to the first that refused the pod.
+        # As many as plugins were asked: all, or up to the first that refused the pod, or left no node.
         self._answers: list[Any] = []
         self._is_new = True
 
@@ -72,11 +72,15 @@ class PreFiltering:
         return None if is_more else restated
 
     def _ask(self, pod: Pod, nodes: Nodes, stale: Collection[int]) -> None:
-        """Ask every plugin whose answer does not hold, in order, up to the first that refuses the pod."""
+        """Ask every plugin whose answer does not hold, in order, up to the first that refuses the pod or its nodes."""
+        left: frozenset[str] | None = None
         for index in range(len(self._plugins)):
             if index >= len(self._answers) or index in stale:
                 self._answers[index : index + 1] = [self._put(pod, nodes, index)]
-            if isinstance(self._answers[index], Rejection):
+            answer = self._answers[index]
+            if isinstance(answer, Narrowed):
+                left = answer.names if left is None else left & answer.names
+            if isinstance(answer, Rejection) or (left is not None and not left):
                 del self._answers[index + 1 :]
                 return
 

@@ -194,9 +194,7 @@ def _count(nodes: Nodes, counted: CountedPods) -> Scores:
     return nodes.carriers(counted) if isinstance(counted, CarriedTerm) else nodes.count(counted)
 
 
-def selection(
-    term: AffinityTerm, list_namespaces: Callable[[], Iterable[Namespace]], *, by_name: bool
-) -> PodSelection:
+def selection(term: AffinityTerm, list_namespaces: Callable[[], Iterable[Namespace]], *, by_name: bool) -> PodSelection:
     """Resolve the namespaces of a term among those known; an empty selector takes them all.
 
     `by_name`: those that were found are all that count. kube-scheduler 1.36 asks the selector about a pod's namespace

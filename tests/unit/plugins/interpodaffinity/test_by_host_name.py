@@ -97,7 +97,9 @@ def test_who_is_near(incoming: Pod, placed: dict[str, Pod], by_node: list[str], 
 @pytest.mark.parametrize(
     ("gates", "term", "is_skipped"),
     [
-        pytest.param(ON, (HOST, "cache"), False, id="a term over host names, whomever it is about, has nodes looked at"),
+        pytest.param(
+            ON, (HOST, "cache"), False, id="a term over host names, whomever it is about, has nodes looked at"
+        ),
         pytest.param(ON, (ZONE, "cache"), True, id="one over another label does not"),
         pytest.param(OFF, (HOST, "cache"), True, id="without the gate only one about the pod does"),
     ],
