@@ -257,7 +257,7 @@ class PreScore(Plugin):
     def pre_score(self, pod: Pod, nodes: Nodes) -> Any:
         """Called once per pod, with all nodes, when two or more are feasible (`nodes.feasible` says which).
 
-        Return a state for `score`, `SKIP` to leave this plugin out of the total, or `INDIFFERENT` if every node scores 0.
+        Return a state for `score`, `SKIP` to leave this plugin out of the total, or `INDIFFERENT` if all nodes score 0.
         """
 
 

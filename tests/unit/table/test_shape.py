@@ -94,7 +94,7 @@ def test_pods_that_no_plugin_can_tell_apart_are_alike(other: Pod) -> None:
         pytest.param(volume(persistentVolumeClaim={"claimName": "data"}), id="a volume that binds it to some nodes"),
         pytest.param(with_status(container_statuses=held("2")), id="a resize under way"),
         pytest.param(
-            with_status(conditions=(PENDING,)), id="a resize that is never granted, though nothing is told of"
+            with_status(conditions=(PENDING,)), id="a resize that is never granted, whatever is held"
         ),
     ],
 )

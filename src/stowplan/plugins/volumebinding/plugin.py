@@ -99,12 +99,12 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         not allow, too little free space by the reports of its driver. The pod as a whole, for good, if a claim is
         missing, lost, being deleted or made for another pod, or is to be bound at once and is not yet. Skipped for a
         pod without claims.
-    Scores: with the feature gate StorageCapacityScoring, which is on since 1.37, how well a node's volumes or free space
-        would be used: per class, the part that the pod's unbound claims take of the volumes they would get, or, if they
-        get none, of the free space reported for the class, looked up in `shape`, averaged over classes. By default, the
-        more is left the better. 0 everywhere for a pod without unbound claims. A volume that would be made where the
-        report tells of no `capacity`, or for a claim whose class only an annotation names, is left out, and the log
-        says so once; kube-scheduler 1.37.1 fails there.
+    Scores: with the feature gate StorageCapacityScoring, which is on since 1.37, how well a node's volumes or free
+        space would be used: per class, the part that the pod's unbound claims take of the volumes they would get, or,
+        if they get none, of the free space reported for the class, looked up in `shape`, averaged over classes. By
+        default, the more is left the better. 0 everywhere for a pod without unbound claims. A volume that would be made
+        where the report tells of no `capacity`, or for a claim whose class only an annotation names, is left out, and
+        the log says so once; kube-scheduler 1.37.1 fails there.
     Reserves: the volumes for the claims, and the node where volumes are to be made; both are written before the pod is
         bound, which waits until all claims are bound.
     Arguments: `bindTimeoutSeconds`, how long that may take; `shape`, the curve of the scores.

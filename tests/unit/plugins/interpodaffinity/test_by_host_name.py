@@ -1,4 +1,4 @@
-"""With the gate for it, required terms over host names are about the node itself: "one" and "two" bear the same name."""
+"""With the gate for it, required terms over host names are about the node itself: "one" and "two" bear one name."""
 
 from __future__ import annotations
 
@@ -97,9 +97,7 @@ def test_who_is_near(incoming: Pod, placed: dict[str, Pod], by_node: list[str], 
 @pytest.mark.parametrize(
     ("gates", "term", "is_skipped"),
     [
-        pytest.param(
-            ON, (HOST, "cache"), False, id="a term over host names, whomever it is about, has nodes looked at"
-        ),
+        pytest.param(ON, (HOST, "cache"), False, id="a term over host names, about whomever, has nodes looked at"),
         pytest.param(ON, (ZONE, "cache"), True, id="one over another label does not"),
         pytest.param(OFF, (HOST, "cache"), True, id="without the gate only one about the pod does"),
     ],
