@@ -74,14 +74,17 @@ class PreFiltering:
     def _ask(self, pod: Pod, nodes: Nodes, stale: Collection[int]) -> None:
         """Ask every plugin whose answer does not hold, in order, up to the first that refuses the pod or its nodes."""
         left: frozenset[str] | None = None
+        answers = self._answers
         for index in range(len(self._plugins)):
-            if index >= len(self._answers) or index in stale:
-                self._answers[index : index + 1] = [self._put(pod, nodes, index)]
-            answer = self._answers[index]
+            if index >= len(answers):
+                answers.append(self._put(pod, nodes, index))
+            elif index in stale:
+                answers[index] = self._put(pod, nodes, index)
+            answer = answers[index]
             if isinstance(answer, Narrowed):
                 left = answer.names if left is None else left & answer.names
             if isinstance(answer, Rejection) or (left is not None and not left):
-                del self._answers[index + 1 :]
+                del answers[index + 1 :]
                 return
 
     def _put(self, pod: Pod, nodes: Nodes, index: int) -> Any:

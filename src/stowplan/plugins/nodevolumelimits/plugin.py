@@ -81,7 +81,8 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
     def _rejections(self, nodes: Nodes, state: PodCSIVolumes) -> Iterator[Reject]:
         limits = NodeLimits(self._up_to_date(nodes.holding(POD_VOLUMES)), nodes)
         is_clear = state.registered.is_clear and state.bare.is_clear
-        if is_clear and not self._needed(state.registered) and not self._needed(state.bare):
+        # Where there is a CSINode, no fewer drivers are served than where there is none.
+        if is_clear and not self._needed(state.registered):
             # Without a CSINode there are no limits.
             yield from _reject_over_limit(limits, state.registered, nodes.asked)
             return

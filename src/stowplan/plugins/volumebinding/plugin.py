@@ -178,9 +178,12 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
     def pre_score(self, pod: Pod, nodes: Nodes) -> VolumeNeeds | Skip:
         if self._curve is None:
             return SKIP
-        wanted = self._wanted(pod)
+        try:
+            claims = find_claims(pod, self._listers)
+        except UnusableClaimError:
+            return INDIFFERENT
         # Volumes that are bound say nothing about what is left.
-        return wanted if isinstance(wanted, VolumeNeeds) and wanted.delayed else INDIFFERENT
+        return self._binder.needs_of(claims) if claims.delayed and not claims.immediate else INDIFFERENT
 
     def score(self, pod: Pod, nodes: Nodes, state: VolumeNeeds | None) -> Scores:
         # It can be listed for Score alone; then nothing is prepared.
