@@ -12,7 +12,7 @@ import msgspec
 
 from stowplan.config.declarations import Arguments
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.schema import Opaque, Scalar
+from stowplan.config.schema import Scalar
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.meta import Int32
 
@@ -83,7 +83,7 @@ class PluginConfig(msgspec.Struct, frozen=True):
     """The arguments given to one plugin: `Arguments`, of which a file tells nothing."""
 
     name: str = ""
-    args: Annotated[Any, Opaque()] = None
+    args: Annotated[Any, Scalar("any", "runtime.RawExtension")] = None
 
 
 class KubeSchedulerProfile(msgspec.Struct, frozen=True, rename="camel"):
@@ -163,8 +163,6 @@ class ExtenderConfig(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Configuration(msgspec.Struct, frozen=True, rename="camel"):
-    """A whole KubeSchedulerConfiguration."""
-
     api_name: ClassVar[str] = "v1.KubeSchedulerConfiguration"
     has_kind: ClassVar[bool] = True
 
