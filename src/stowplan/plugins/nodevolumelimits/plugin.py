@@ -42,7 +42,7 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
         `preventPodSchedulingIfMissing`. Skipped for a pod without claims and without disks that CSI drivers serve.
     Requeued by: a CSINode added, or a limit raised; a pod deleted that had such volumes; a claim of the pod added; a
         volume detached.
-    Upstream: pkg/scheduler/framework/plugins/nodevolumelimits, as of 1.36: in-tree disks count for their driver (not
+    Upstream: pkg/scheduler/framework/plugins/nodevolumelimits, since 1.36: in-tree disks count for their driver (not
         Azure files and vSphere volumes) on every node that has a CSINode, whatever its annotation says. A volume that
         is attached but used by no pod of the node counts once more when the pod wants it. An ephemeral volume whose
         claim belongs to somebody else is an error, be it the pod's or that of a pod on a node with limits; so is a
