@@ -93,9 +93,7 @@ def test_pods_that_no_plugin_can_tell_apart_are_alike(other: Pod) -> None:
         pytest.param(with_spec(resource_claims=(PodResourceClaim(name="gpu"),)), id="resource claims"),
         pytest.param(volume(persistentVolumeClaim={"claimName": "data"}), id="a volume that binds it to some nodes"),
         pytest.param(with_status(container_statuses=held("2")), id="a resize under way"),
-        pytest.param(
-            with_status(conditions=(PENDING,)), id="a resize that is never granted, whatever is held"
-        ),
+        pytest.param(with_status(conditions=(PENDING,)), id="a resize that is never granted, whatever is held"),
     ],
 )
 def test_pods_that_some_plugin_tells_apart_differ(other: Pod) -> None:
