@@ -12,7 +12,7 @@ node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -20,7 +20,7 @@ import msgspec
 
 from stowplan.model.label_syntax import key_problems
 from stowplan.model.meta import ResourceList
-from stowplan.model.pod import Container, ContainerStatus, Pod
+from stowplan.model.pod import Container, ContainerStatus, NodeAllocatableResourceClaimStatus, Pod
 from stowplan.model.quantity import Quantity
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
@@ -79,7 +79,7 @@ def incoming(pod: Pod, rules: RequestRules = USUAL) -> Requests:
 def accounted(pod: Pod, rules: RequestRules = USUAL) -> Requests:
     """What a pod weighs on its node: the most of what it asks for, was promised and holds, resize included."""
     claims = pod.status.node_allocatable_resource_claim_statuses if rules.device_claims else ()
-    return _weigh(pod, _Reading(rules, uses_status=True, beside=tuple(status.resources for status in claims)))
+    return _weigh(pod, _Reading(rules, uses_status=True, beside=tuple(map(taken_by_devices, claims))))
 
 
 def request_list(pod: Pod, rules: RequestRules = USUAL, beside: tuple[ResourceList, ...] = ()) -> ResourceList:
@@ -95,9 +95,48 @@ def accounted_list(pod: Pod, rules: RequestRules = USUAL) -> ResourceList:
     return _pod_requests(pod, _Reading(rules, uses_status=True))
 
 
+def taken_by_devices(status: NodeAllocatableResourceClaimStatus) -> ResourceList:
+    """What the devices of a claim take of the node's own resources; some of it once for each container that uses it."""
+    taken = dict(status.resources)
+    for mapped in status.mapping:
+        if mapped.quantity is not None:
+            _add(taken, {mapped.name: mapped.quantity})
+    for overhead in status.overhead:
+        per_container = [overhead.per_container] * len(status.containers)
+        for amount in (overhead.per_pod, *per_container):
+            if amount is not None:
+                _add(taken, {overhead.name: amount})
+    return taken
+
+
+def taken_by_container(name: str, statuses: Iterable[NodeAllocatableResourceClaimStatus]) -> ResourceList:
+    """What devices take of the node's own resources for one container, and for the pod as a whole."""
+    taken: ResourceList = {}
+    for status in statuses:
+        if name in status.containers:
+            _add(taken, taken_by_devices(msgspec.structs.replace(status, containers=(name,))))
+    return taken
+
+
+def container_request_list(pod: Pod, beside: tuple[ResourceList, ...] = ()) -> ResourceList:
+    """The requests of a pod's containers together, by resource, with what is taken for them besides."""
+    total = _sum_containers(pod, _spec_requests)
+    for more in beside:
+        _add(total, more)
+    return total
+
+
+def container_limit_list(pod: Pod, beside: tuple[ResourceList, ...] = ()) -> ResourceList:
+    """The limits of a pod's containers together, by resource, with what is taken for them besides."""
+    total = _sum_containers(pod, lambda container: container.resources.limits)
+    for more in beside:
+        _add(total, more)
+    return total
+
+
 def limit_list(pod: Pod) -> ResourceList:
     """The limits of a pod, by resource; overhead is added only where there is a limit."""
-    limits = _sum_containers(pod, lambda container: container.resources.limits)
+    limits = container_limit_list(pod)
     if pod.spec.resources is not None:
         limits.update((name, limit) for name, limit in pod.spec.resources.limits.items() if is_pod_level(name))
     for name, overhead in pod.spec.overhead.items():

@@ -67,6 +67,7 @@ def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[C
         meta.deletion_timestamp is not None,
         containers,
         init_containers,
+        spec.ephemeral_containers,
         spec.affinity,
         spec.node_selector,
         spec.tolerations,

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.model import requests
 from stowplan.model.decode import convert
-from stowplan.model.pod import Pod
+from stowplan.model.pod import NodeAllocatableResourceClaimStatus, Pod
 from stowplan.model.requests import RequestRules, Requests, is_extended, is_pod_level, is_scalar, qos_class
 
 MI = 1024 * 1024
@@ -277,6 +277,28 @@ def test_silent_containers_are_scored_as_usual_where_pod_level_requests_do_not_c
 def test_what_a_pod_holds_is_listed_by_resource() -> None:
     listed = requests.accounted_list(RESIZED)
     assert {name: quantity.milli_value for name, quantity in listed.items()} == {"cpu": 12100}
+
+
+CLAIMED = {
+    "resourceClaimName": "claim",
+    "containers": ["a", "b"],
+    "mapping": [{"name": "memory", "quantity": "1Gi"}],
+    "overhead": [{"name": "memory", "perPod": "1Mi", "perContainer": "1Ki"}, {"name": "cpu", "perContainer": "1"}],
+}
+
+
+def test_what_devices_take_of_a_node_is_counted_for_each_container_that_uses_them() -> None:
+    status = convert(NodeAllocatableResourceClaimStatus, CLAIMED)
+    together, alone = requests.taken_by_devices(status), requests.taken_by_container("a", [status])
+    assert {name: str(amount) for name, amount in together.items()} == {"memory": "1049602Ki", "cpu": "2"}
+    assert {name: str(amount) for name, amount in alone.items()} == {"memory": "1049601Ki", "cpu": "1"}
+    assert requests.taken_by_container("c", [status]) == {}
+
+
+def test_what_devices_take_counts_on_the_node_if_that_is_on() -> None:
+    placed = pod(container(), status={"nodeAllocatableResourceClaimStatuses": [CLAIMED]})
+    assert requests.accounted(placed).milli_cpu == 0
+    assert requests.accounted(placed, RequestRules(device_claims=True)).milli_cpu == 2000
 
 
 def test_limits_take_overhead_only_where_there_is_a_limit() -> None:
