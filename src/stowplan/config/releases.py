@@ -97,6 +97,46 @@ CHANGES: Final[Mapping[str, ReleaseChange]] = MappingProxyType(
         "UnrepresentableCapacityRequests": ReleaseChange(
             "1.37", "a request for capacity that cannot be reckoned with is an error, as is a negative capacity"
         ),
+        # Preemption
+        "PreemptionTellsPlacement": ReleaseChange(
+            "1.37", "condition and event of a pod that preempts name the node and the number of victims"
+        ),
+        "FirstViolatedBudgetEndsTheCount": ReleaseChange(
+            "1.37", "a victim that violates a disruption budget is not charged to the budgets after that one"
+        ),
+        "TurnedBackVictimActivates": ReleaseChange(
+            "1.37", "a pod whose last victim was still on its way to its node is tried again at once"
+        ),
+        # Queue
+        "TaintsConcernTheirPlugins": ReleaseChange(
+            "1.37", "changed taints of a node bring back only pods that were rejected by a plugin that awaits them"
+        ),
+        "TargetPodEvents": ReleaseChange(
+            "1.37",
+            "plugins await changes of placed pods (AssignedPod) and of the rejected pod itself (TargetPod) apart",
+        ),
+        "AnyAntiAffinityTermRequeues": ReleaseChange(
+            "1.37", "InterPodAffinity: one term of anti-affinity that is about a pod is enough for its end to help"
+        ),
+        "GatedPodsAreNominated": ReleaseChange(
+            "1.37", "a pod that is gated when it comes counts on the node it is nominated to all the same"
+        ),
+        "UnknownUpdateIsAnAddition": ReleaseChange(
+            "1.37", "metrics: a pod that is first heard of by an update counts as added to the queue"
+        ),
+        # Writes
+        "BindingIsRetried": ReleaseChange(
+            "1.37", "a binding is posted up to four times if the API server fails or is not available"
+        ),
+        "DumpNamesEntities": ReleaseChange(
+            "1.37", "what SIGUSR2 writes counts unschedulableEntities, not unschedulablePods"
+        ),
+        # Metrics
+        "MetricsOf137": ReleaseChange("1.37", "metrics: new ones, other names, labels, texts and stability levels"),
+        "PodEventLabels": ReleaseChange(
+            "1.37",
+            "metrics: events of pending pods are called UnscheduledPod... and TargetPod..., not UnschedulablePod...",
+        ),
     }
 )
 
