@@ -163,9 +163,7 @@ def group(
     return CommunityPodGroup(metadata=NamespacedMeta(name=name), spec=spec)
 
 
-def own_group(
-    name: str, needed: int | None, priority: int = 0, topology: str = "", *, whole: bool = False, parent: str = ""
-) -> PodGroup:
+def own_group(name: str, needed: int | None, priority: int = 0, topology: str = "", parent: str = "") -> PodGroup:
     """Make a group of Kubernetes' own flavour: a gang of so many, or one with a basic policy."""
     policy = SchedulingPolicy(gang=GangPolicy(min_count=needed)) if needed is not None else SchedulingPolicy()
     constraints = SchedulingConstraints(topology=(TopologyConstraint(key=topology),)) if topology else None
@@ -173,10 +171,14 @@ def own_group(
         scheduling_policy=policy,
         priority=priority,
         scheduling_constraints=constraints,
-        disruption_mode=DisruptionMode(all=WholeDisruption()) if whole else None,
         parent_composite_pod_group_name=parent,
     )
     return PodGroup(metadata=NamespacedMeta(name=name, uid=f"group-{name}"), spec=spec)
+
+
+def whole(group: PodGroup) -> PodGroup:
+    """Return a group whose pods are preempted together or not at all."""
+    return replace(group, spec=replace(group.spec, disruption_mode=DisruptionMode(all=WholeDisruption())))
 
 
 def member(gang: str, number: int, cpu: str = "2") -> PodBuilder:

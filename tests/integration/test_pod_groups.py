@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from stowplan.config.feature_gates import parse
 from stowplan.model.pod_group import PodGroup
 from stowplan.testing import make_node, make_pod
-from tests.integration.gang_world import GANGS_ON, GangWorld, own_group, own_members, play
+from tests.integration.gang_world import GANGS_ON, GangWorld, own_group, own_members, play, whole
 
 PLAIN = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 RACK = "example.com/rack"
@@ -125,7 +125,7 @@ def test_a_group_evicts_less_important_pods_and_those_that_can_stay_stay() -> No
 def test_a_group_that_goes_as_a_whole_is_evicted_as_a_whole() -> None:
     async def story(world: GangWorld) -> None:
         world.nodes(2)
-        world.create(own_group("batch", 2, whole=True), *own_members("batch", 2))
+        world.create(whole(own_group("batch", 2)), *own_members("batch", 2))
         await world.after(1)
         assert world.bound() == ["batch-0", "batch-1"]
         world.create(make_pod("urgent").requests(cpu="2").priority(9).build())

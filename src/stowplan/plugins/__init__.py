@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from stowplan.config.declarations import Declarations
+from stowplan.config.declarations import Declarations, PluginDeclaration
 
 if TYPE_CHECKING:
     from stowplan.framework.contract import Plugin
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 IN_TREE: Final = (
     "schedulinggates:SchedulingGates",
     "queuesort:PrioritySort",
-    "nodeunschedulable:NodeUnschedulable",
     "nodename:NodeName",
+    "nodeunschedulable:NodeUnschedulable",
     "tainttoleration:TaintToleration",
     "nodeaffinity:NodeAffinity",
     "nodeports:NodePorts",
@@ -43,8 +43,16 @@ IN_TREE: Final = (
     "coscheduling:Coscheduling",
 )
 
-#: Known by name alone, so that configuration files naming them load: there are none.
-NOT_BUILT: Final[Declarations] = {}
+#: Known by name, so that configuration files naming them load. What they do is asked for by alpha features only.
+NOT_BUILT: Final[Declarations] = {
+    "DeferredPodScheduling": PluginDeclaration(
+        "DeferredPodScheduling",
+        points=frozenset({"pre_filter", "filter", "permit"}),
+        is_default=True,
+        gate="InPlacePodVerticalScalingSchedulerPreemption",
+        before="NodeResourcesFit",
+    ),
+}
 
 
 def in_tree() -> tuple[type[Plugin], ...]:

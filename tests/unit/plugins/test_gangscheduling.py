@@ -138,7 +138,7 @@ def test_a_new_pod_of_the_group_helps_and_another_does_not() -> None:
             "compositepodgroup/default/job",
             id="the group above is not there",
         ),
-        pytest.param([tree("job", 2)], 'waiting for composite pod group "job" tree to meet quorum', id="too few groups"),
+        pytest.param([tree("job", 2)], 'waiting for composite pod group "job" tree to meet quorum', id="too few"),
         pytest.param([tree("job", 1)], "", id="enough groups"),
     ],
 )

@@ -33,9 +33,7 @@ class GroupRoom:
     def __init__(self, *, has_trees: bool = False) -> None:
         self.shut: set[str] = set()
         self.groups: dict[GroupKey, OwnGroup] = {}
-        rules = QueueRules(
-            self._gate, self._key, group_sort_key=self._group_key, has_groups=True, has_trees=has_trees
-        )
+        rules = QueueRules(self._gate, self._key, group_sort_key=self._group_key, has_groups=True, has_trees=has_trees)
         self.queue = SchedulingQueue(rules, {"default-scheduler": AWAITED}, QueueLimits())
 
     def put(self, *found: Any, at: int = 0) -> None:
