@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import count
+from typing import Any
 
 import pytest
 
 from stowplan.plugins.queuesort import PrioritySort
-from stowplan.queue.entry import QueuedPod
+from stowplan.queue.entry import Entry, QueuedPod
 from stowplan.queue.places import SECOND, BackoffQueue, QueueLimits, delay_seconds
 from tests.unit.queue.waiting_room import pod
 
@@ -46,7 +48,7 @@ def test_pods_whose_wait_ends_in_one_second_come_in_order_of_importance() -> Non
     backoff = make_backoff()
     for name, priority, queued_at, refusals in [("a", 0, 0.0, 1), ("b", 9, 0.7, 1), ("c", 99, 0.0, 2)]:
         backoff.put(refused(name, priority, queued_at, refusals))
-    assert [entry.pod.name for entry in backoff.refused] == ["b", "a", "c"]
+    assert names(backoff.refused) == ["b", "a", "c"]
 
 
 def test_only_pods_whose_wait_is_over_are_taken() -> None:
@@ -54,12 +56,20 @@ def test_only_pods_whose_wait_is_over_are_taken() -> None:
     backoff.put(refused("soon", 0, 0, 1))
     backoff.put(refused("later", 0, 0, 4))
     backoff.put(QueuedPod(pod("failed"), queued_at_ns=0, errors=2))
-    assert [entry.pod.name for entry in backoff.pop_completed(3 * SECOND)] == ["soon", "failed"]
+    assert names(backoff.pop_completed(3 * SECOND)) == ["soon", "failed"]
     assert len(backoff) == 1
 
 
+def names(entries: Iterable[Entry]) -> list[str]:
+    return [entry.pod.name for entry in entries if isinstance(entry, QueuedPod)]
+
+
 def make_backoff() -> BackoffQueue:
-    return BackoffQueue(QueueLimits(), lambda entry: PrioritySort().sort_key(entry.pod, entry.queued_at_ns), count(1))
+    def importance(entry: Entry) -> Any:
+        assert isinstance(entry, QueuedPod)
+        return PrioritySort().sort_key(entry.pod, entry.queued_at_ns)
+
+    return BackoffQueue(QueueLimits(), importance, count(1))
 
 
 def refused(name: str, priority: int, queued_at: float, refusals: int) -> QueuedPod:

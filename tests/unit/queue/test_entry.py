@@ -14,7 +14,7 @@ def entries(*names: str) -> list[QueuedPod]:
 
 
 def names(heap: PodHeap) -> list[str]:
-    return [entry.pod.name for entry in heap]
+    return [entry.pod.name for entry in heap if isinstance(entry, QueuedPod)]
 
 
 def test_the_smallest_key_comes_first_and_among_equals_the_earlier_put() -> None:
