@@ -135,7 +135,9 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
             "requests that are set on a pod itself may be resized", ("PodLevelResources", "NodeDeclaredFeatures")
         ),
         "InPlacePodVerticalScaling": _locked(),
-        "InPlacePodVerticalScalingSchedulerPreemption": _alpha(since="1.37"),
+        "InPlacePodVerticalScalingSchedulerPreemption": _alpha(
+            "room is made for pods whose resize is deferred", since="1.37"
+        ),
         "InterPodAffinityHostnameFastPath": _alpha(since="1.37"),
         "MatchLabelKeysInPodAffinity": _locked(),
         "MatchLabelKeysInPodTopologySpread": _beta("`matchLabelKeys` of spread constraints count"),

@@ -23,6 +23,7 @@ IN_TREE: Final = (
     "tainttoleration:TaintToleration",
     "nodeaffinity:NodeAffinity",
     "nodeports:NodePorts",
+    "deferredpodscheduling:DeferredPodScheduling",
     "noderesources.fit:NodeResourcesFit",
     "volumerestrictions:VolumeRestrictions",
     "nodevolumelimits.plugin:NodeVolumeLimits",

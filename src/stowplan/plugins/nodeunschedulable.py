@@ -29,6 +29,8 @@ class NodeUnschedulable(Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodeunschedulable.
     """
 
+    judges_resizes = False
+
     def __init__(self, handle: Handle) -> None:
         self._comparison_operators = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
 

@@ -44,6 +44,8 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
     Upstream: pkg/scheduler/framework/plugins/tainttoleration.
     """
 
+    judges_resizes = False
+
     default_weight = 3
 
     def __init__(self, handle: Handle) -> None:

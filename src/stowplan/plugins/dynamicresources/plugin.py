@@ -97,6 +97,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         the cycle. If the attempt ended before the plugin was prepared, PostFilter fails with "not found".
     """
 
+    judges_resizes = False
     args_type = DynamicResourcesArgs
     default_weight = 2
     lists = ("ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule")

@@ -97,6 +97,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     Upstream: pkg/scheduler/framework/plugins/interpodaffinity, with the default feature gates.
     """
 
+    judges_resizes = False
     args_type = InterPodAffinityArgs
     default_weight = 2
 
