@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 IN_TREE: Final = (
     "schedulinggates:SchedulingGates",
     "queuesort:PrioritySort",
-    "nodeunschedulable:NodeUnschedulable",
     "nodename:NodeName",
+    "nodeunschedulable:NodeUnschedulable",
     "tainttoleration:TaintToleration",
     "nodeaffinity:NodeAffinity",
     "nodeports:NodePorts",

@@ -21,7 +21,8 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
 
     Rejects: nodes whose `status.declaredFeatures` lacks a feature that the pod's spec makes use of:
         RestartAllContainersOnContainerExits (a restart rule with that action), UserNamespacesHostNetworkSupport (host
-        network together with `hostUsers: false`). Unresolvable. Skipped for pods that need none.
+        network together with `hostUsers: false`), VolumeBindMountOptions (a volume mounted with `bindMountOptions`).
+        Unresolvable. Skipped for pods that need none.
     Requeued by: a node added or its declared features changed; an update of the pod that changes what it needs.
     Upstream: pkg/scheduler/framework/plugins/nodedeclaredfeatures.
     """
@@ -67,8 +68,14 @@ def _restarts_all_containers(pod: Pod) -> bool:
     return any(rule.action == "RestartAllContainers" for each in containers for rule in each.restart_policy_rules)
 
 
-# Other features that nodes declare matter when a pod is resized, not when it is placed.
+def _mounts_with_options(pod: Pod) -> bool:
+    containers = (*pod.spec.containers, *pod.spec.init_containers, *pod.spec.ephemeral_containers)
+    return any(mount.bind_mount_options for each in containers for mount in each.volume_mounts)
+
+
+# Other features that nodes declare matter when a pod is resized or has its devices, not when it is placed.
 NEEDED_WHEN: Final[Mapping[str, Callable[[Pod], bool]]] = {
     "RestartAllContainersOnContainerExits": _restarts_all_containers,
     "UserNamespacesHostNetworkSupport": lambda pod: pod.spec.host_network and pod.spec.host_users is False,
+    "VolumeBindMountOptions": _mounts_with_options,
 }

@@ -235,6 +235,6 @@ def test_a_node_that_would_still_be_refused_says_why(make: Callable[[], Cluster]
     assert isinstance(refused, Refused)
     made = asyncio.run(find_room(cluster.field, None, profile, refused))
     assert made.message == (
-        "no new claims to deallocate, preemption: 0/2 nodes are available: 1 Preemption is not helpful for scheduling,"
+        "preemption: 0/2 nodes are available: 1 Preemption is not helpful for scheduling,"
         " 1 node(s) didn't match pod anti-affinity rules."
     )

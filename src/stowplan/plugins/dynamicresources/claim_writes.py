@@ -91,8 +91,8 @@ class ClaimWrites:
 
     async def note_taken(self, pod: Pod, statuses: Statuses) -> None:
         """Write into the status of a pod what its devices take of their node; () if nothing. Raise ClaimWriteError."""
-        content = [_encoded(status) for status in statuses] or None
-        patch = {"nodeAllocatableResourceClaimStatuses": content}
+        # An empty list is more than a client says that does not know the field.
+        patch = {"nodeAllocatableResourceClaimStatuses": [_encoded(status) for status in statuses]}
         await self._note(pod, patch, "updating", "NodeAllocatableResourceClaimStatuses")
 
     async def _note(self, pod: Pod, status: dict[str, Any], does: str, field: str) -> None:

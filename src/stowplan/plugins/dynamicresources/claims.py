@@ -120,11 +120,12 @@ def problem_with_requests(claim: ResourceClaim, find_class: FindClass, *, allows
     return ""
 
 
-def awaited(find: FindClaim) -> tuple[Awaited, ...]:
+def awaited(find: FindClaim, *, hears_deletions: bool = True) -> tuple[Awaited, ...]:
     """Return the changes that a pod without devices waits for."""
+    of_claims = Action.ADD | Action.UPDATE | (Action.DELETE if hears_deletions else Action(0))
     return (
         Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
-        Awaited(changes.RESOURCE_CLAIM, Action.ADD | Action.UPDATE, partial(is_claim_better, find), who_refers_to),
+        Awaited(changes.RESOURCE_CLAIM, of_claims, partial(is_claim_better, find), who_refers_to),
         Awaited(changes.TARGET_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, partial(has_all_claims, find)),
         Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE),
         Awaited(changes.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
@@ -150,8 +151,13 @@ def _refers_to(pod: Pod, claim_name: str) -> bool:
     return False
 
 
-def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
-    """A claim helps if it gave back its devices, or if it is the pod's own and is new or has another status."""
+def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None) -> bool:
+    """A claim helps if it gave back its devices, or if it is the pod's own and is new or has another status.
+
+    One that is gone (no new) helps if it had devices when it was seen last.
+    """
+    if new is None:
+        return old is None or old.status.allocation is not None
     try:
         is_own = any(claim.uid == new.uid for claim in list(claims_of(find, pod)))
     except MissingClaimError:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from stowplan.framework.changes import Action
 from stowplan.model.dra import AllocationResult, ResourceClaim, ResourceClaimStatus
 from stowplan.model.meta import NamespacedMeta, OwnerReference
 from stowplan.model.pod import Pod, PodResourceClaim, PodResourceClaimStatus
@@ -90,6 +91,26 @@ OWN, OTHER = make_claim(), make_claim("other")
 )
 def test_claims_that_come_or_change(old: ResourceClaim | None, new: ResourceClaim, helps: bool) -> None:
     assert hinting.is_claim_better(finder(OWN, new), claiming(NAMED), old, new) is helps
+
+
+@pytest.mark.parametrize(
+    ("gone", "helps"),
+    [
+        pytest.param(allocated(OTHER), True, id="with devices"),
+        pytest.param(OTHER, False, id="without devices"),
+    ],
+)
+def test_a_claim_that_is_deleted_helps_if_it_had_devices(gone: ResourceClaim, helps: bool) -> None:
+    assert hinting.is_claim_better(finder(OWN), claiming(NAMED), gone, None) is helps
+
+
+@pytest.mark.parametrize(
+    ("hears_deletions", "expected"),
+    [(True, Action.ADD | Action.UPDATE | Action.DELETE), (False, Action.ADD | Action.UPDATE)],
+)
+def test_claims_that_are_deleted_are_heard_of_since_1_37(hears_deletions: bool, expected: Action) -> None:
+    awaited = {one.resource: one.actions for one in hinting.awaited(finder(), hears_deletions=hears_deletions)}
+    assert awaited["resource.k8s.io/ResourceClaim"] == expected
 
 
 def test_no_claim_helps_while_one_of_the_pods_own_is_missing() -> None:
