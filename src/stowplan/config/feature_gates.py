@@ -210,6 +210,12 @@ def stages_of(release: str) -> Mapping[str, Stage]:
     return MappingProxyType({name: stage for name, stage in found if stage is not None})
 
 
+def comes_after(name: str, release: str) -> bool:
+    """Say whether a gate came with a later release; what there is no gate for did not."""
+    gate = GATES.get(name)
+    return gate is not None and all(releases.number(since) > releases.number(release) for since in gate.stages)
+
+
 @cache
 def default_gates(release: str, compatible_with: str = "") -> FeatureGates:
     """Return the gates that are on without being asked for, beside parts of the control plane of another release."""

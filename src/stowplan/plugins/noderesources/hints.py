@@ -26,6 +26,8 @@ from stowplan.model.pod import Container, Pod
 from stowplan.model.quantity import BINARY_SI, Quantity
 from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, USUAL, RequestRules, amount_of
 
+#: A hint: whether a change may help a pod.
+Helps = Callable[[Pod, Any, Any], bool]
 #: Lists the device classes that there are.
 List = Callable[[], Iterable[DeviceClass]]
 _MEBIBYTE: Final = 1024 * 1024
@@ -42,8 +44,8 @@ def awaited(device_classes: List | None, rules: RequestRules = USUAL, *, resizes
 
     Without a list of device classes, none serves an extended resource.
     """
-    given_back = partial(is_schedulable_after_pod_event, rules=rules)
-    grown = partial(is_schedulable_after_node_change, device_classes or tuple, rules=rules)
+    given_back: Helps = partial(is_schedulable_after_pod_event, rules=rules)
+    grown: Helps = partial(is_schedulable_after_node_change, device_classes or tuple, rules=rules)
     if resizes:
         given_back, grown = _on_own_node(given_back), _on_own_node(grown)
     room = (
@@ -100,7 +102,7 @@ def is_schedulable_after_device_class_event(pod: Pod, old: DeviceClass | None, n
     return new.spec.extended_resource_name in wanted
 
 
-def _on_own_node(hint: Callable[[Pod, Any, Any], bool]) -> Callable[[Pod, Any, Any], bool]:
+def _on_own_node(hint: Helps) -> Helps:
     """Leave out changes on other nodes than the one where a pod is to grow."""
 
     def is_heard(pod: Pod, old: Any, new: Any) -> bool:
