@@ -94,6 +94,10 @@ class PluginHandle:
         """Say whether a pod counts on a node."""
         return self.cache.placed(pod) is not None
 
+    def report_once(self, text: str) -> None:
+        """Have the log tell what a plugin takes for granted."""
+        self.stopwatch.tell_once(text)
+
     def announce(self, pod: Pod, reason: str, text: str) -> None:
         """Record an event about a pod that plugins prepare for; without somebody to write to, nobody reads it."""
         if self.writer is not None:

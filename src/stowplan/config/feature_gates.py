@@ -138,7 +138,9 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         ),
         "InPlacePodVerticalScaling": _locked(),
         "InPlacePodVerticalScalingSchedulerPreemption": _alpha(since="1.37"),
-        "InterPodAffinityHostnameFastPath": _alpha(since="1.37"),
+        "InterPodAffinityHostnameFastPath": _alpha(
+            "affinity by host name is about the node itself, whatever other nodes bear its name", since="1.37"
+        ),
         "MatchLabelKeysInPodAffinity": _locked(),
         "MatchLabelKeysInPodTopologySpread": _beta("`matchLabelKeys` of spread constraints count"),
         "NodeDeclaredFeatures": _beta("the plugin NodeDeclaredFeatures is a default one").then("1.37", _LOCKED),
@@ -256,6 +258,7 @@ def rules_of(gates: FeatureGates) -> RequestRules:
         pod_level=gates.enabled("PodLevelResources"),
         pod_level_resize=gates.enabled("InPlacePodLevelResourcesVerticalScaling"),
         device_claims=gates.enabled("DRANodeAllocatableResources"),
+        most_of_sums=gates.changed("SumsOfResizedPods"),
     )
 
 

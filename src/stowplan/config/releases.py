@@ -77,6 +77,26 @@ CHANGES: Final[Mapping[str, ReleaseChange]] = MappingProxyType(
         "UnrepresentableCapacityRequests": ReleaseChange(
             "1.37", "a request for capacity that cannot be reckoned with is an error, as is a negative capacity"
         ),
+        "ImageVolumesCount": ReleaseChange(
+            "1.37", "ImageLocality expects as much of a pod's image volumes as of its containers, so it scores lower"
+        ),
+        "NewPreFilterPoints": ReleaseChange(
+            "1.37",
+            "NodeName, NodeUnschedulable and TaintToleration take part in PreFilter; a pod that names its node is tried"
+            " on no other, and told so as `node(s) didn't satisfy plugin(s) [NodeName]`",
+        ),
+        "NamespacesByName": ReleaseChange(
+            "1.37",
+            "affinity to pods of selected namespaces is about these alone; a selector that only says what must not be"
+            " there was about pods of every namespace",
+        ),
+        "NodeNameFirst": ReleaseChange("1.37", "NodeName comes before NodeUnschedulable in the default profile"),
+        "PodGroupPostFilter": ReleaseChange("1.37", "profiles have the extension point `podGroupPostFilter`"),
+        "SumsOfResizedPods": ReleaseChange(
+            "1.37",
+            "a pod that is resized holds the most of what its containers ask for, were promised and have in force, each"
+            " summed over the pod; it was the sum of every container's most",
+        ),
     }
 )
 

@@ -50,6 +50,13 @@ class Skip:
 SKIP: Final = Skip()
 
 
+class Indifferent(Skip):
+    """Answer of `pre_score`: this plugin gives every node 0; it takes part in the total, and need not be asked."""
+
+
+INDIFFERENT: Final = Indifferent()
+
+
 @dataclass(frozen=True, slots=True)
 class Narrowed:
     """Answer of `pre_filter`: only nodes of these names can do; the others are not even evaluated."""
@@ -158,6 +165,12 @@ class Plugin:
     #: Points where configurations may list the plugin, as they may upstream's, though it does nothing there.
     idle_points: ClassVar[frozenset[str]] = frozenset()
 
+    #: Points in which an in-tree plugin takes part only since upstream's does (the change `NewPreFilterPoints`).
+    late_points: ClassVar[frozenset[str]] = frozenset()
+
+    #: Of a default plugin: the one before which it ran until they changed places (the change `NodeNameFirst`).
+    formerly_before: ClassVar[str] = ""
+
     #: The name in configurations, messages and metrics: that of the class.
     name: str = "Plugin"
 
@@ -244,7 +257,7 @@ class PreScore(Plugin):
     def pre_score(self, pod: Pod, nodes: Nodes) -> Any:
         """Called once per pod, with all nodes, when two or more are feasible (`nodes.feasible` says which).
 
-        Return a state for `score`, or `SKIP` to leave this plugin out of the total.
+        Return a state for `score`, `SKIP` to leave this plugin out of the total, or `INDIFFERENT` if all nodes score 0.
         """
 
 

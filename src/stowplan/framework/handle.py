@@ -156,6 +156,9 @@ class PreparingHandle(Handle, Protocol):
     def is_placed(self, pod: Pod) -> bool:
         """Say whether a pod still counts on its node; one that was deleted meanwhile does not."""
 
+    def report_once(self, text: str) -> None:
+        """Tell whoever runs the scheduler of something that is taken for granted; the same text is told once."""
+
 
 class PlacedPod(Protocol):
     """A pod on a node, and the shape under which it is counted there."""

@@ -188,6 +188,11 @@ class PodStatus(Part, frozen=True, kw_only=True):
     host_ip: str = msgspec.field(name="hostIP", default="")
     pod_ip: str = msgspec.field(name="podIP", default="")
 
+    @property
+    def may_hold_other(self) -> bool:
+        """Whether the pod may hold something else on its node than it asks for, a resize being under way."""
+        return bool(self.container_statuses or self.init_container_statuses or self.resources or self.conditions)
+
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, None when the pod has none."""
         return next((condition for condition in self.conditions if condition.type == kind), None)

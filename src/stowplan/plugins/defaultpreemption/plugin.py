@@ -85,6 +85,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
     """
 
     args_type = DefaultPreemptionArgs
+    idle_points = frozenset({"pod_group_post_filter"})
     lists = ("PodDisruptionBudget",)
 
     def __init__(self, handle: PreemptingHandle, args: DefaultPreemptionArgs = DEFAULT_ARGS) -> None:

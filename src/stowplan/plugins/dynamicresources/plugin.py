@@ -99,6 +99,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     """
 
     args_type = DynamicResourcesArgs
+    idle_points = frozenset({"pod_group_post_filter"})
     default_weight = 2
     lists = ("ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule")
 

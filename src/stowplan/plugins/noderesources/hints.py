@@ -53,7 +53,7 @@ def awaited(device_classes: List | None, rules: RequestRules = USUAL) -> tuple[A
 def is_schedulable_after_pod_event(pod: Pod, old: Pod, new: Pod | None, rules: RequestRules = USUAL) -> bool:
     """Any pod that leaves its node helps; one that shrinks, if it shrinks in something that `pod` requests."""
     # Here upstream counts what is set on the pod itself, whether that counts otherwise or not.
-    rules = RequestRules(pod_level_resize=rules.pod_level_resize)
+    rules = RequestRules(pod_level_resize=rules.pod_level_resize, most_of_sums=rules.most_of_sums)
     if new is None:
         return changes.counts_on_a_node(old)
     if changes.is_same(pod, new):
