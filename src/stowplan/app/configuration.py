@@ -77,6 +77,9 @@ def queue_limits(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> 
         initial_backoff_seconds=config.pod_initial_backoff_seconds,
         max_backoff_seconds=config.pod_max_backoff_seconds,
         pops_early=gates.enabled("SchedulerPopFromBackoffQ"),
+        narrows=gates.enabled("SchedulerPreQueueingHints"),
+        nominates_gated=gates.changed("GatedPodsAreNominated"),
+        counts_strangers_as_added=gates.changed("UnknownUpdateIsAnAddition"),
     )
 
 

@@ -153,7 +153,7 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "SchedulerAsyncAPICalls": _beta_off(),
         "SchedulerAsyncPreemption": _beta(),
         "SchedulerPopFromBackoffQ": _beta("pods that back off are tried early when no other pod waits"),
-        "SchedulerPreQueueingHints": _alpha(since="1.37"),
+        "SchedulerPreQueueingHints": _alpha("plugins may name the pods that a change concerns", since="1.37"),
         "SchedulerQueueingHints": _locked(removed_in="1.37"),
         "SidecarContainers": _locked(removed_in="1.37"),
         "StorageCapacityScoring": _alpha("VolumeBinding scores, and its arguments may have a `shape`").then(

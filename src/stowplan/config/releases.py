@@ -34,6 +34,26 @@ class ReleaseChange(msgspec.Struct, frozen=True):
 
 CHANGES: Final[Mapping[str, ReleaseChange]] = MappingProxyType(
     {
+        "ImageVolumesCount": ReleaseChange(
+            "1.37", "ImageLocality expects as much of a pod's image volumes as of its containers, so it scores lower"
+        ),
+        "NewPreFilterPoints": ReleaseChange(
+            "1.37",
+            "NodeName, NodeUnschedulable and TaintToleration take part in PreFilter; a pod that names its node is tried"
+            " on no other, and told so as `node(s) didn't satisfy plugin(s) [NodeName]`",
+        ),
+        "NamespacesByName": ReleaseChange(
+            "1.37",
+            "affinity to pods of selected namespaces is about these alone; a selector that only says what must not be"
+            " there was about pods of every namespace",
+        ),
+        "NodeNameFirst": ReleaseChange("1.37", "NodeName comes before NodeUnschedulable in the default profile"),
+        "PodGroupPostFilter": ReleaseChange("1.37", "profiles have the extension point `podGroupPostFilter`"),
+        "SumsOfResizedPods": ReleaseChange(
+            "1.37",
+            "a pod that is resized holds the most of what its containers ask for, were promised and have in force, each"
+            " summed over the pod; it was the sum of every container's most",
+        ),
         # Devices
         "AllDevicesWithTooLittleLeft": ReleaseChange(
             "1.37", "a request for all devices fails if too little is left of one, and does not go without that one"
@@ -77,25 +97,45 @@ CHANGES: Final[Mapping[str, ReleaseChange]] = MappingProxyType(
         "UnrepresentableCapacityRequests": ReleaseChange(
             "1.37", "a request for capacity that cannot be reckoned with is an error, as is a negative capacity"
         ),
-        "ImageVolumesCount": ReleaseChange(
-            "1.37", "ImageLocality expects as much of a pod's image volumes as of its containers, so it scores lower"
+        # Preemption
+        "PreemptionTellsPlacement": ReleaseChange(
+            "1.37", "condition and event of a pod that preempts name the node and the number of victims"
         ),
-        "NewPreFilterPoints": ReleaseChange(
-            "1.37",
-            "NodeName, NodeUnschedulable and TaintToleration take part in PreFilter; a pod that names its node is tried"
-            " on no other, and told so as `node(s) didn't satisfy plugin(s) [NodeName]`",
+        "FirstViolatedBudgetEndsTheCount": ReleaseChange(
+            "1.37", "a victim that violates a disruption budget is not charged to the budgets after that one"
         ),
-        "NamespacesByName": ReleaseChange(
-            "1.37",
-            "affinity to pods of selected namespaces is about these alone; a selector that only says what must not be"
-            " there was about pods of every namespace",
+        "TurnedBackVictimActivates": ReleaseChange(
+            "1.37", "a pod whose last victim was still on its way to its node is tried again at once"
         ),
-        "NodeNameFirst": ReleaseChange("1.37", "NodeName comes before NodeUnschedulable in the default profile"),
-        "PodGroupPostFilter": ReleaseChange("1.37", "profiles have the extension point `podGroupPostFilter`"),
-        "SumsOfResizedPods": ReleaseChange(
+        # Queue
+        "TaintsConcernTheirPlugins": ReleaseChange(
+            "1.37", "changed taints of a node bring back only pods that were rejected by a plugin that awaits them"
+        ),
+        "TargetPodEvents": ReleaseChange(
             "1.37",
-            "a pod that is resized holds the most of what its containers ask for, were promised and have in force, each"
-            " summed over the pod; it was the sum of every container's most",
+            "plugins await changes of placed pods (AssignedPod) and of the rejected pod itself (TargetPod) apart",
+        ),
+        "AnyAntiAffinityTermRequeues": ReleaseChange(
+            "1.37", "InterPodAffinity: one term of anti-affinity that is about a pod is enough for its end to help"
+        ),
+        "GatedPodsAreNominated": ReleaseChange(
+            "1.37", "a pod that is gated when it comes counts on the node it is nominated to all the same"
+        ),
+        "UnknownUpdateIsAnAddition": ReleaseChange(
+            "1.37", "metrics: a pod that is first heard of by an update counts as added to the queue"
+        ),
+        # Writes
+        "BindingIsRetried": ReleaseChange(
+            "1.37", "a binding is posted up to four times if the API server fails or is not available"
+        ),
+        "DumpNamesEntities": ReleaseChange(
+            "1.37", "what SIGUSR2 writes counts unschedulableEntities, not unschedulablePods"
+        ),
+        # Metrics
+        "MetricsOf137": ReleaseChange("1.37", "metrics: new ones, other names, labels, texts and stability levels"),
+        "PodEventLabels": ReleaseChange(
+            "1.37",
+            "metrics: events of pending pods are called UnscheduledPod... and TargetPod..., not UnschedulablePod...",
         ),
     }
 )

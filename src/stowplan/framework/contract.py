@@ -101,6 +101,8 @@ class Nominated:
 
     node_name: str
     preemption: Preemption | None = None
+    #: What is said about it, after the filters' sentence.
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +208,14 @@ class Awaited:
     """Changes that may help a pod: these actions on that resource (names of both in `framework.changes`).
 
     `hint(pod, old, new)` says whether one such change may help this pod; without it each may. A hint that raises is
-    taken to say yes.
+    taken to say yes. `pre_hint(old, new)` is asked once for a change, before any hint, if the feature gate
+    SchedulerPreQueueingHints is on: it returns a test for the pods that the change may concern at all, None for all.
     """
 
     resource: str
     actions: Action
     hint: Callable[[Pod, Any, Any], bool] | None = None
+    pre_hint: Callable[[Any, Any], Callable[[Pod], bool] | None] | None = None
 
 
 class Requeue(Plugin):

@@ -92,6 +92,16 @@ class Measures(Protocol):
         """Note how long something took."""
 
 
+class Unmeasured:
+    """Where work is counted if nobody looks."""
+
+    def count(self, name: str, *labels: str) -> None:
+        """Forget it."""
+
+    def time(self, name: str, seconds: float, *labels: str) -> None:
+        """Forget it."""
+
+
 class Assumptions(Protocol):
     """Objects other than pods, as a plugin is about to make them: listers show these until they come true.
 

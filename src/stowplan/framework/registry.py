@@ -120,6 +120,7 @@ class Registry:
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
             foreign=tuple(plugin for name, plugin in instances.items() if name not in self._in_tree),
             signing=tuple(plugin for plugin in instances.values() if isinstance(plugin, TellsApart)),
+            gates=handle.feature_gates,
             **plain,
         )
 

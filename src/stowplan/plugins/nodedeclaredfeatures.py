@@ -42,7 +42,7 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
     def events(self) -> tuple[Awaited, ...]:
         return (
             Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _is_schedulable_after_node_change),
-            Awaited(changes.POD, Action.UPDATE, _is_schedulable_after_pod_change),
+            Awaited(changes.TARGET_POD, Action.UPDATE, _is_schedulable_after_pod_change),
         )
 
 
@@ -51,7 +51,7 @@ def _is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> 
 
 
 def _is_schedulable_after_pod_change(pod: Pod, old: Pod, new: Pod) -> bool:
-    return changes.is_same(pod, new) and _needed(old) != _needed(new)
+    return _needed(old) != _needed(new)
 
 
 def _declared(node: Node) -> frozenset[str]:

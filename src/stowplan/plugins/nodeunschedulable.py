@@ -46,14 +46,14 @@ class NodeUnschedulable(PreFilter, Filter, Requeue):
     def events(self) -> tuple[Awaited, ...]:
         return (
             Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _is_schedulable_after_node_change),
-            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, self._is_schedulable_after_pod_toleration_change),
+            Awaited(changes.TARGET_POD, Action.UPDATE_POD_TOLERATION, self._is_schedulable_after_toleration_change),
         )
 
     def remedies(self, rejected: RejectedRows) -> tuple[Need]:
         return (Need(tolerate(CORDON), rejected.mask),)
 
-    def _is_schedulable_after_pod_toleration_change(self, pod: Pod, old: Pod, new: Pod) -> bool:
-        return changes.is_same(pod, new) and self._tolerates(new)
+    def _is_schedulable_after_toleration_change(self, pod: Pod, old: Pod, new: Pod) -> bool:
+        return self._tolerates(new)
 
     def _tolerates(self, pod: Pod) -> bool:
         return tolerations.is_tolerated(CORDON, pod.spec.tolerations, self._comparison_operators)

@@ -89,7 +89,7 @@ class TaintToleration(PreFilter, Filter, PreScore, Normalize, Requeue):
     def events(self) -> tuple[Awaited, ...]:
         return (
             Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._is_schedulable_after_node_change),
-            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, changes.is_own_update),
+            Awaited(changes.TARGET_POD, Action.UPDATE_POD_TOLERATION),
         )
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:

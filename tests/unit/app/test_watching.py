@@ -110,7 +110,7 @@ POD, NODE = make_pod("p").build(), make_node("n").build()
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        pytest.param(None, POD, "UnschedulablePodAdd", id="a pod that waits appeared"),
+        pytest.param(None, POD, "UnscheduledPodAdd", id="a pod that waits appeared"),
         pytest.param(None, placed(POD), "AssignedPodAdd", id="a placed pod appeared"),
         pytest.param(placed(POD), None, "AssignedPodDelete", id="a placed pod is gone"),
         pytest.param(POD, placed(POD), "AssignedPodUpdate", id="a pod was placed"),

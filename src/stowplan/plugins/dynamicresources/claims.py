@@ -125,11 +125,30 @@ def awaited(find: FindClaim, *, hears_deletions: bool = True) -> tuple[Awaited, 
     of_claims = Action.ADD | Action.UPDATE | (Action.DELETE if hears_deletions else Action(0))
     return (
         Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
-        Awaited(changes.RESOURCE_CLAIM, of_claims, partial(is_claim_better, find)),
-        Awaited(changes.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, partial(has_all_claims, find)),
+        Awaited(changes.RESOURCE_CLAIM, of_claims, partial(is_claim_better, find), who_refers_to),
+        Awaited(changes.TARGET_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, partial(has_all_claims, find)),
         Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE),
         Awaited(changes.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
     )
+
+
+def who_refers_to(old: ResourceClaim | None, new: ResourceClaim | None) -> Callable[[Pod], bool] | None:
+    """Return which pods a change of a claim may concern: those that refer to it, or all if devices were freed."""
+    claim = new or old
+    is_freed = old is not None and old.status.allocation is not None
+    if claim is None or (is_freed and (new is None or new.status.allocation is None)):
+        return None
+    return lambda pod: pod.namespace == claim.namespace and _refers_to(pod, claim.name)
+
+
+def _refers_to(pod: Pod, claim_name: str) -> bool:
+    for entry in pod.spec.resource_claims:
+        try:
+            if _claim_name(pod, entry) == claim_name:
+                return True
+        except MissingClaimError:
+            continue
+    return False
 
 
 def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None) -> bool:
@@ -150,4 +169,4 @@ def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: R
 
 def has_all_claims(find: FindClaim, pod: Pod, old: Pod, new: Pod) -> bool:
     """A pod that was given the names of its claims helps itself, if all of them are there."""
-    return changes.is_same(pod, new) and not problem_with_claims(find, new)
+    return not problem_with_claims(find, new)

@@ -6,7 +6,7 @@ match it (`table.terms`), summed over topology domains.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -64,6 +64,9 @@ EXISTING_REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
 #: A profile may leave PreScore out and keep Score.
 UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
 
+#: Says whether terms are about a pod.
+AboutPod = Callable[[list[AffinityTerm], Pod], bool]
+
 
 class InterPodAffinityArgs(PluginArgs, frozen=True):
     hard_pod_affinity_weight: Int32 = 1
@@ -92,7 +95,8 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         term of a pod there that does. Anti-affinity counts as negative. The lowest sum becomes 0, the highest 100.
     Arguments: `hardPodAffinityWeight`, the weight of other pods' required affinity terms in the score, 0 to 100;
         `ignorePreferredTermsOfExistingPods`, not to score pods that have no preferred terms themselves.
-    Requeued by: a pod assigned, relabelled or deleted; a node added or relabelled.
+    Requeued by: a pod assigned, relabelled or deleted, if the pod's terms are about it, or its anti-affinity about the
+        pod (any term of anti-affinity; all of them, in 1.36); new labels of the pod; a node added or relabelled.
     Remedies: to do without required affinity to other pods, anti-affinity, or both.
     Upstream: pkg/scheduler/framework/plugins/interpodaffinity. With the gate InterPodAffinityHostnameFastPath, required
         terms over `kubernetes.io/hostname` are about each node itself, whatever other nodes bear the same label; of
@@ -110,6 +114,8 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         by_node = handle.feature_gates.enabled("InterPodAffinityHostnameFastPath")
         self._node_key = HOSTNAME if by_node else ""
         self._resolves_by_name = handle.feature_gates.changed("NamespacesByName")
+        any_will_do = handle.feature_gates.changed("AnyAntiAffinityTermRequeues")
+        self._is_unwanted = is_about_any if any_will_do else is_about_all
 
     # Filter
 
@@ -191,7 +197,11 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     def events(self) -> tuple[Awaited, ...]:
         of_pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
         return (
-            Awaited(changes.POD, of_pods, is_schedulable_after_pod_change),
+            Awaited(
+                changes.ASSIGNED_POD, of_pods, partial(is_schedulable_after_assigned_pod_change, self._is_unwanted)
+            ),
+            # Whatever its labels were: others may want it now, or stand it.
+            Awaited(changes.TARGET_POD, Action.UPDATE_POD_LABEL),
             Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, is_schedulable_after_node_change),
         )
 
@@ -300,23 +310,21 @@ def _without_terms(fields: tuple[str, ...], pod: Pod) -> Pod:
     return with_spec(pod, affinity=affinity)
 
 
-def is_schedulable_after_pod_change(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    """Say whether a pod that came, changed or went has become a companion or is no longer a nuisance.
+def is_schedulable_after_assigned_pod_change(is_unwanted: AboutPod, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+    """Say whether another pod that came, changed or went has become a companion or is no longer a nuisance.
 
-    New labels of `pod` itself always may: others may want it now, or stand it. Of another's own terms only those of a
-    pod that went count: it may be the one that could not stand `pod`.
+    `is_unwanted` says whether some terms of anti-affinity are about a pod. Of the other's own terms only those of a pod
+    that went count: it may be the one that could not stand `pod`.
     """
-    if old is not None and new is not None and changes.is_same(pod, new):
-        return True
     if not all(changes.counts_on_a_node(version) for version in (old, new) if version is not None):
         return False
     wanted, unwanted = _terms(pod, "affinity"), _terms(pod, "anti-affinity")
     if old is None:
-        return new is not None and _is_about(wanted, new)
+        return new is not None and is_about_all(wanted, new)
     if new is None:
-        return _is_about(unwanted, old) or _is_about(_terms(old, "anti-affinity"), pod)
-    is_companion_now = not _is_about(wanted, old) and _is_about(wanted, new)
-    return is_companion_now or (_is_about(unwanted, old) and not _is_about(unwanted, new))
+        return is_unwanted(unwanted, old) or is_unwanted(_terms(old, "anti-affinity"), pod)
+    is_companion_now = not is_about_all(wanted, old) and is_about_all(wanted, new)
+    return is_companion_now or (is_unwanted(unwanted, old) and not is_unwanted(unwanted, new))
 
 
 def is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> bool:
@@ -342,6 +350,11 @@ def _terms(pod: Pod, kind: TermKind) -> list[AffinityTerm]:
     return [term for of_kind, _, term in terms if of_kind == kind]
 
 
-def _is_about(terms: list[AffinityTerm], pod: Pod) -> bool:
+def is_about_all(terms: list[AffinityTerm], pod: Pod) -> bool:
     """Say whether a pod is one that all terms are about; no terms are about nobody."""
     return bool(terms) and all(term.matches(pod, {}) for term in terms)
+
+
+def is_about_any(terms: list[AffinityTerm], pod: Pod) -> bool:
+    """Say whether a pod is one that any of the terms is about."""
+    return any(term.matches(pod, {}) for term in terms)

@@ -95,7 +95,7 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
         return (
             Awaited(changes.CSI_NODE, Action.ADD),
             Awaited(changes.CSI_NODE, Action.UPDATE, _attaches_more),
-            Awaited(changes.POD, Action.DELETE, _had_attached_volumes),
+            Awaited(changes.ASSIGNED_POD, Action.DELETE, _had_attached_volumes),
             Awaited(changes.PERSISTENT_VOLUME_CLAIM, Action.ADD, is_own_claim),
             Awaited(changes.VOLUME_ATTACHMENT, Action.DELETE, _may_attach_instead),
         )

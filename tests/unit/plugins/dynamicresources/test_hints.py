@@ -119,10 +119,31 @@ def test_no_claim_helps_while_one_of_the_pods_own_is_missing() -> None:
 
 def test_a_pod_that_is_given_its_claims_helps_itself() -> None:
     old, new = claiming(FROM_TEMPLATE), claiming(FROM_TEMPLATE, statuses=(GENERATED,))
-    stranger = make_pod("stranger").build()
     assert hinting.has_all_claims(finder(make_claim(**OWNED)), new, old, new) is True
     assert hinting.has_all_claims(finder(), new, old, new) is False
-    assert hinting.has_all_claims(finder(), new, stranger, stranger) is False
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        pytest.param(None, OWN, [True, False], id="a claim that comes concerns those that refer to it"),
+        pytest.param(OWN, allocated(OWN), [True, False], id="so does one that is allocated"),
+        pytest.param(OWN, None, [True, False], id="and one that goes without having had devices"),
+        pytest.param(None, OTHER, [False, False], id="a claim that nobody refers to concerns nobody"),
+        pytest.param(allocated(OWN), OWN, None, id="devices that are given back concern all"),
+        pytest.param(allocated(OWN), None, None, id="so does the end of a claim that has devices"),
+    ],
+)
+def test_whom_a_claim_concerns(old: ResourceClaim | None, new: ResourceClaim | None, named: list[bool] | None) -> None:
+    concerns = hinting.who_refers_to(old, new)
+    pods = claiming(NAMED), claiming(FROM_TEMPLATE)
+    assert named == (None if concerns is None else [concerns(pod) for pod in pods])
+
+
+def test_a_pod_refers_to_a_claim_made_for_it_once_it_is_told_its_name() -> None:
+    concerns = hinting.who_refers_to(None, make_claim())
+    assert concerns is not None
+    assert concerns(claiming(FROM_TEMPLATE, statuses=(GENERATED,))) is True
 
 
 def finder(*claims: ResourceClaim) -> hinting.FindClaim:
