@@ -18,8 +18,9 @@ from stowplan.app.cluster import Cluster
 from stowplan.config import schema
 from stowplan.config.declarations import camel
 from stowplan.config.defaults import complete
-from stowplan.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates
+from stowplan.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates, Gate
 from stowplan.config.load import to_external
+from stowplan.config.releases import RELEASES
 from stowplan.config.types import Configuration
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import POINTS, Plugin, Requeue
@@ -34,7 +35,9 @@ PAGE_OF_GATES: Final = ROOT / "docs" / "configuration.md"
 EFFECTS: Final = ("Gates", "Orders", "Rejects", "Scores", "Preempts", "Reserves", "Binds")
 HEADINGS: Final = (*EFFECTS, "Arguments", "Requeued by", "Remedies", "Upstream")
 _OF_THE_API: Final = ("v1.NodeAffinity", "v1.TopologySpreadConstraint")
-_HEAD_OF_GATES: Final = "| gate | stage | default | needs | what it switches here |\n|---|---|---|---|---|\n"
+_HEAD_OF_GATES: Final = (
+    f"| gate | {' | '.join(RELEASES)} | needs | what it switches here |\n|---|{'---|' * len(RELEASES)}---|---|\n"
+)
 _TABLE_OF_GATES: Final = re.compile(re.escape(_HEAD_OF_GATES) + r"(?:\|.*\n)*")
 _HEADING: Final = re.compile(r"([A-Z][a-z]+(?: [a-z]+)?):(?: (.*))?")
 
@@ -194,11 +197,18 @@ def _instance(cls: type[Plugin], handle: Handle) -> Plugin:
 
 def _table_of_gates() -> str:
     rows = [
-        f"| {name} | {gate.stage}{', locked' if gate.is_locked else ''} | {'on' if gate.default else 'off'}"
+        f"| {name} | {' | '.join(_stage(gate, release) for release in RELEASES)}"
         f" | {', '.join(gate.needs) or '-'} | {gate.effect or 'nothing yet'} |\n"
         for name, gate in GATES.items()
     ]
     return "".join((_HEAD_OF_GATES, *rows))
+
+
+def _stage(gate: Gate, release: str) -> str:
+    stage = gate.at(release)
+    if stage is None:
+        return f"part of {gate.part_of}" if gate.part_of else "removed, always on" if gate.removed_in else "-"
+    return f"{stage.maturity}, {'locked ' if stage.is_locked else ''}{'on' if stage.default else 'off'}"
 
 
 def write() -> None:

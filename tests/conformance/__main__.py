@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from stowplan.config.releases import RELEASES
 from tests.conformance import corpus, parity, report, running
 from tests.conformance.corpus import Selection
 
@@ -13,23 +14,28 @@ from tests.conformance.corpus import Selection
 def main(arguments: list[str] | None = None) -> int:
     """Run the cases asked for, print how they ended, and return the exit status."""
     options = _parser().parse_args(arguments)
-    wanted = Selection(options.kind, options.tag, options.id, options.first)
+    wanted = Selection(options.kind, options.tag, options.id, options.first, options.release)
     if options.write_parity and wanted != Selection():
-        _parser().error("--write-parity is about the whole corpus; leave out --kind, --tag, --id and --first")
+        _parser().error(
+            "--write-parity is about the whole corpus; leave out --release, --kind, --tag, --id and --first"
+        )
     lines = list(corpus.select(options.directory, wanted))
     if not lines:
-        _parser().error(f"no case of {options.directory} is selected; check --kind, --tag and --id")
-    tally = running.run(lines, with_memo=not options.no_memo)
-    for text in (*report.summary(tally), *report.clusters(tally, 20), *report.differences(tally, options.show)):
-        print(text)
+        _parser().error(f"no case of {options.directory} is selected; check --release, --kind, --tag and --id")
+    tallies = running.run(lines, with_memo=not options.no_memo)
+    for release, tally in tallies.items():
+        print(f"kube-scheduler {RELEASES[release]}")
+        for text in (*report.summary(tally), *report.clusters(tally, 20), *report.differences(tally, options.show)):
+            print(text)
     if options.write_parity:
-        parity.PAGE.write_text(parity.page(tally), encoding="utf-8")
-    return 0 if tally.is_clean else 1
+        parity.PAGE.write_text(parity.page(tallies), encoding="utf-8")
+    return 0 if all(tally.is_clean for tally in tallies.values()) else 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("directory", nargs="?", type=Path, default=corpus.default_directory(), metavar="DIR")
+    parser.add_argument("--release", default="", choices=["", *RELEASES], help="only cases of this release")
     parser.add_argument("--kind", default="", help="only cases of this kind")
     parser.add_argument("--tag", default="", help="only cases with this feature tag")
     parser.add_argument("--id", default="", metavar="CASE", help="only this case")

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from stowplan.config.errors import ConfigError
+from stowplan.config.feature_gates import FeatureGates, default_gates
 from stowplan.config.load import to_external
 from tests.known_plugins import load
 
@@ -28,7 +29,7 @@ _QUOTED = re.compile(r'"([^"]*)"|^Object \'(\w+)\'|^yaml: (line \d+)')
 def check(case: dict[str, Any]) -> list[tuple[str, Any, Any]]:
     """Give (field, theirs, ours) for everything that differs in one case."""
     theirs = case["expect"]
-    ours = _outcome(case["input"])
+    ours = _outcome(case["input"], default_gates(case["release"]))
     compared = [
         ("config", theirs["config"], ours["config"]),
         ("stage", theirs["stage"], ours["stage"]),
@@ -54,9 +55,9 @@ def named_fields(error: str | None) -> list[str]:
     return list(dict.fromkeys(path for _, path in sorted(found)))
 
 
-def _outcome(text: str) -> dict[str, Any]:
+def _outcome(text: str, gates: FeatureGates) -> dict[str, Any]:
     try:
-        return {"config": to_external(load(text)), "stage": None, "error": None}
+        return {"config": to_external(load(text, gates=gates)), "stage": None, "error": None}
     except ConfigError as error:
         return {"config": None, "stage": error.stage, "error": error.message}
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from stowplan.config import releases
+
 HERE = Path(__file__).resolve().parent
 SAMPLE = HERE / "sample"
 # Kept beside the repository: too large to be part of it.
 WHOLE = HERE.parents[2] / "shared" / "conformance"
-# More kinds of the release that we are like, in a folder of their own.
-ADDED = "1.36"
 
 
 class Line(NamedTuple):
@@ -22,6 +22,7 @@ class Line(NamedTuple):
 
     kind: str
     text: bytes
+    release: str = releases.OLDEST
 
 
 class Selection(NamedTuple):
@@ -31,6 +32,7 @@ class Selection(NamedTuple):
     tag: str = ""
     case_id: str = ""
     first: int = 0
+    release: str = ""
 
 
 def default_directory() -> Path:
@@ -38,13 +40,24 @@ def default_directory() -> Path:
 
 
 def files(directory: Path) -> list[Path]:
-    """List the files of a corpus and those added to it; of one that is there packed and unpacked, the packed one."""
-    found: dict[str, Path] = {}
-    for pattern in ("*.jsonl", f"{ADDED}/*.jsonl", "*.jsonl.gz", f"{ADDED}/*.jsonl.gz"):
-        found |= {path.name.removesuffix(".gz"): path for path in sorted(directory.glob(pattern))}
+    """List the files of a corpus; of one that is there packed and unpacked, the packed one. One file will do."""
+    if directory.is_file():
+        return [directory]
+    found: dict[tuple[str, str], Path] = {}
+    for pattern in ("*.jsonl", "*.jsonl.gz"):
+        for path in (
+            *directory.glob(pattern),
+            *(one for each in releases.RELEASES for one in directory.glob(f"{each}/{pattern}")),
+        ):
+            found[release_of(path), path.name.removesuffix(".gz")] = path
     if not found:
         raise FileNotFoundError(f"no *.jsonl.gz or *.jsonl in {directory}; name the directory of a corpus")
     return [found[name] for name in sorted(found)]
+
+
+def release_of(path: Path) -> str:
+    """Tell the release that a file was recorded from by its folder; what is in no such folder is the oldest one's."""
+    return path.parent.name if path.parent.name in releases.RELEASES else releases.OLDEST
 
 
 def kind_of(path: Path) -> str:
@@ -60,15 +73,16 @@ def lines_of(path: Path) -> list[bytes]:
 def select(directory: Path, wanted: Selection) -> Iterator[Line]:
     """Yield the selected cases of a corpus, in the order of its files."""
     for path in files(directory):
-        kind = kind_of(path)
-        if wanted.kind in ("", kind):
-            chosen = [Line(kind, text) for text in lines_of(path) if _is_wanted(text, wanted)]
+        kind, release = kind_of(path), release_of(path)
+        if wanted.kind in ("", kind) and wanted.release in ("", release):
+            chosen = [Line(kind, text, release) for text in lines_of(path) if _is_wanted(text, wanted)]
             yield from chosen[: wanted.first or None]
 
 
-def decode(text: bytes) -> dict[str, Any]:
+def decode(text: bytes, release: str = releases.OLDEST) -> dict[str, Any]:
+    """Read a case, and note beside its fields which release it was recorded from."""
     case: dict[str, Any] = msgspec.json.decode(text)
-    return case
+    return {**case, "release": release}
 
 
 def tags_of(case: dict[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ import msgspec
 from stowplan.app.cluster import Cluster
 from stowplan.config import feature_gates
 from stowplan.config.construct import resolve
-from stowplan.config.feature_gates import GATES, FeatureGates
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import Configuration
 from stowplan.engine.scheduling_cycle import ChoiceInputs
 from stowplan.framework.kept.memo import Memo
@@ -96,8 +96,9 @@ def build(case: Case) -> tuple[Cluster, Question]:
 
 def gates_of(case: Case) -> FeatureGates:
     """Return the gates of a case; those that are not the scheduler's are left out."""
-    asked = {name: is_on for name, is_on in (case.get("gates") or {}).items() if name in GATES}
-    return feature_gates.with_settings(asked)
+    known = feature_gates.stages_of(case["release"])
+    asked = {name: is_on for name, is_on in (case.get("gates") or {}).items() if name in known}
+    return feature_gates.with_settings(asked, case["release"])
 
 
 @cache

@@ -22,6 +22,7 @@ from stowplan.model.pod import Pod
 from stowplan.queue.validate import validate_queue
 from stowplan.simulate.fake_cluster import FakeCluster
 from stowplan.simulate.virtual_time import VirtualTimeLoop
+from tests import no_kept_answers
 
 Operation = dict[str, Any]
 Key = tuple[str, str, str]
@@ -48,7 +49,8 @@ class Lockstep:
         assert isinstance(loop, VirtualTimeLoop)
         self._loop = loop
         self.api = RecordedApi()
-        cluster = Cluster(ties="upstream", keep_answers=keep_answers, feature_gates=gates)
+        make = Cluster if keep_answers else no_kept_answers.make_cluster
+        cluster = make(ties="upstream", feature_gates=gates)
         self._scheduler = assemble(cluster, self.api, loop.now_ns)
         self._scheduler.environment.tell = self._hear
         self.api.connect(self._scheduler)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from stowplan.config.releases import RELEASES
 from stowplan.plugins import NOT_BUILT
 from tests.conformance.running import Count, Tally
 
@@ -18,7 +19,8 @@ This page is generated: `python -m tests.conformance --write-parity`.
 
 ## How it was measured
 
-A corpus of cases was decided by kube-scheduler 1.36.4 with its real plugins, cache and queue, and every node evaluated.
+For each release a corpus of cases was decided by kube-scheduler itself, of the patch release that the columns name,
+with its real plugins, cache and queue, and every node evaluated.
 Feature gates are at their defaults, except in cases of kind `gates`: their features name the gates that are switched.
 Each case is decided again by Stowplan and compared field by field: for a scheduling cycle the refusal of every node
 with its plugin, code and reasons, the feasible nodes, the raw, normalised and weighted score of every plugin on every
@@ -37,25 +39,31 @@ before any node was looked at, the case waits, and waiting is not agreement.
 """
 
 
-def page(tally: Tally) -> str:
+Tallies = Mapping[str, Tally]
+
+
+def page(tallies: Tallies) -> str:
     """Write the page."""
-    return "\n".join((_HEAD, *_kinds(tally), "", *_waiting(tally), "", *_gates(tally), "", *_tags(tally), ""))
+    return "\n".join((_HEAD, *_kinds(tallies), "", *_waiting(tallies), "", *_gates(tallies), "", *_tags(tallies), ""))
 
 
-def _kinds(tally: Tally) -> Iterator[str]:
+def _kinds(tallies: Tallies) -> Iterator[str]:
     yield "## By kind\n"
-    yield "| kind | agreed | total | assisted | waiting |"
-    yield "|---|---:|---:|---:|---:|"
-    for kind, count in sorted(tally.kinds.items()):
-        yield _row(kind, count)
-    for kind, cases in sorted(tally.not_compared.items()):
-        yield f"| {kind} | not compared yet | {cases} | | |"
-    for kind, cases in sorted(tally.wording.items()):
-        if cases:
-            yield f"\nOf kind {kind}, {cases} say the same in other words; that is not counted as a difference."
+    yield from _head("kind", tallies)
+    for kind in sorted({kind for tally in tallies.values() for kind in (*tally.kinds, *tally.not_compared)}):
+        yield _row(kind, [_of_kind(tally, kind) for tally in tallies.values()])
+    for release, tally in tallies.items():
+        for kind, cases in sorted(tally.wording.items()):
+            if cases:
+                yield f"\nOf kind {kind} of {release}, {cases} say the same in other words; that is no difference here."
 
 
-def _waiting(tally: Tally) -> Iterator[str]:
+def _of_kind(tally: Tally, kind: str) -> str:
+    cases = tally.not_compared.get(kind)
+    return f"not compared yet: {cases}" if cases else _counted(tally.kinds.get(kind))
+
+
+def _waiting(tallies: Tallies) -> Iterator[str]:
     yield "## What waits\n"
     if not NOT_BUILT:
         yield "Nothing: every plugin is built."
@@ -63,28 +71,40 @@ def _waiting(tally: Tally) -> Iterator[str]:
     yield "| plugin not built yet | cases that wait for it | cases in which it refused or scored |"
     yield "|---|---:|---:|"
     for plugin in NOT_BUILT:
-        yield f"| {plugin} | {tally.waits_for[plugin]} | {tally.spoke[plugin]} |"
+        waiting = sum(tally.waits_for[plugin] for tally in tallies.values())
+        yield f"| {plugin} | {waiting} | {sum(tally.spoke[plugin] for tally in tallies.values())} |"
 
 
-def _gates(tally: Tally) -> Iterator[str]:
+def _gates(tallies: Tallies) -> Iterator[str]:
     yield "## By feature gate\n"
     yield "Cases in which a gate is not at its default; one case may switch several.\n"
-    yield "| gate | agreed | total |"
-    yield "|---|---:|---:|"
-    for (_, tag), count in sorted(tally.tags.items()):
-        if tag.startswith(_GATE):
-            yield f"| {tag.removeprefix(_GATE)} | {count.agreed} | {count.total} |"
+    yield from _tagged(tallies, "gate", lambda tag: tag.startswith(_GATE))
 
 
-def _tags(tally: Tally) -> Iterator[str]:
+def _tags(tallies: Tallies) -> Iterator[str]:
     yield "## By feature\n"
-    yield "| kind: feature | agreed | total | assisted | waiting |"
-    yield "|---|---:|---:|---:|---:|"
-    for (kind, tag), count in sorted(tally.tags.items()):
-        if tag.startswith(_GATE):
-            continue
-        yield _row(f"{kind}: {tag}", count)
+    yield from _tagged(tallies, "kind: feature", lambda tag: not tag.startswith(_GATE))
 
 
-def _row(label: str, count: Count) -> str:
-    return f"| {label} | {count.agreed} | {count.total} | {count.assisted or ''} | {count.waiting or ''} |"
+def _tagged(tallies: Tallies, what: str, is_wanted: Callable[[str], bool]) -> Iterator[str]:
+    yield from _head(what, tallies)
+    for kind, tag in sorted({key for tally in tallies.values() for key in tally.tags if is_wanted(key[1])}):
+        yield _row(f"{kind}: {tag}", [_counted(tally.tags.get((kind, tag))) for tally in tallies.values()])
+
+
+def _head(what: str, tallies: Tallies) -> Iterator[str]:
+    yield f"| {what} | {' | '.join(f'agreed of total, {RELEASES[release]}' for release in tallies)} |"
+    yield f"|---|{'---:|' * len(tallies)}"
+
+
+def _row(label: str, figures: Sequence[str]) -> str:
+    return f"| {label} | {' | '.join(figures)} |"
+
+
+def _counted(count: Count | None) -> str:
+    if count is None:
+        return "-"
+    notes = [f"{count.assisted} assisted"] if count.assisted else []
+    notes += [f"{count.waiting} waiting"] if count.waiting else []
+    reservations = f" ({'; '.join(notes)})" if notes else ""
+    return f"{count.agreed} of {count.total}{reservations}"

@@ -29,7 +29,7 @@ MILLISECOND = 1_000_000
 
 def check(case: Case) -> list[Difference]:
     """Give (field, theirs, ours) at the first operation after which anything differs."""
-    replay = Replay()
+    replay = Replay(case["release"])
     for number, operation in enumerate(case["ops"]):
         found = [*replay.apply(operation), *_compare(operation["state"], replay.state())]
         if found:
@@ -41,8 +41,8 @@ def check(case: Case) -> list[Difference]:
 class Replay:
     """A cluster, its queue, and the pods that are being tried."""
 
-    def __init__(self) -> None:
-        self._cluster = Cluster()
+    def __init__(self, release: str) -> None:
+        self._cluster = Cluster(release=release)
         leave_out_missing(self._cluster)
         profile = next(iter(self._cluster.profiles.values()))
         self._sort_key = profile.queue_sort[0].sort_key

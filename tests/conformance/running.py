@@ -49,6 +49,7 @@ class Outcome:
     kind: str
     case_id: str
     tags: list[str]
+    release: str
     differences: list[Difference] = field(default_factory=list)
     #: Differences in words that need not be identical.
     wording: list[Difference] = field(default_factory=list)
@@ -123,19 +124,19 @@ class Tally:
             self.differing.append(outcome)
 
 
-def run(lines: Iterable[Line], *, with_memo: bool = True, processes: int = PROCESSES) -> Tally:
-    """Check every case."""
+def run(lines: Iterable[Line], *, with_memo: bool = True, processes: int = PROCESSES) -> dict[str, Tally]:
+    """Check every case; return how those of each release ended."""
     check = check_line if with_memo else check_line_without_memo
-    tally = Tally()
+    tallies: dict[str, Tally] = {}
     if processes == 1:
-        for line in lines:
-            tally.add(check(line))
-        return tally
+        for outcome in map(check, lines):
+            tallies.setdefault(outcome.release, Tally()).add(outcome)
+        return tallies
     # Not forked: whoever runs this, pytest for one, may have threads.
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         for outcome in pool.imap(check, lines, chunksize=20):
-            tally.add(outcome)
-    return tally
+            tallies.setdefault(outcome.release, Tally()).add(outcome)
+    return tallies
 
 
 def check_line(line: Line) -> Outcome:
@@ -147,20 +148,20 @@ def check_line_without_memo(line: Line) -> Outcome:
 
 
 def _check_line(line: Line, check: Check | None) -> Outcome:
-    case = corpus.decode(line.text)
+    case = corpus.decode(line.text, line.release)
     tags = corpus.tags_of(case)
     if check is None:
-        return Outcome(line.kind, case["id"], tags, is_compared=False)
+        return Outcome(line.kind, case["id"], tags, line.release, is_compared=False)
     spoke: frozenset[str] = frozenset()
     if "expect" in case and line.kind in FRESH_CHECKS:
         spoke = recorded.spoke(case["expect"])
         waits_for = recorded.decided_early(case["expect"])
         if waits_for:
-            return Outcome(line.kind, case["id"], tags, waits_for=waits_for, spoke=spoke)
+            return Outcome(line.kind, case["id"], tags, line.release, waits_for=waits_for, spoke=spoke)
     differences = _differences(check, case)
     wording = [difference for difference in differences if difference[0] == config.WORDING]
     real = [difference for difference in differences if difference[0] != config.WORDING]
-    return Outcome(line.kind, case["id"], tags, real, wording, spoke=spoke)
+    return Outcome(line.kind, case["id"], tags, line.release, real, wording, spoke=spoke)
 
 
 def _differences(check: Check, case: dict[str, Any]) -> list[Difference]:

@@ -42,12 +42,14 @@ def main(arguments: list[str] | None = None) -> None:
 def write(source: Path, target: Path) -> int:
     """Write a sample of every file of `source`, and return the bytes it takes."""
     target.mkdir(parents=True, exist_ok=True)
-    for path in target.glob("*.jsonl.gz"):
+    for path in target.glob("**/*.jsonl.gz"):
         path.unlink()
     for path in corpus.files(source):
         drawn = draw(corpus.kind_of(path), corpus.lines_of(path))
         name = path.name.removesuffix(".gz") + ".gz"
-        (target / name).write_bytes(pack(drawn))
+        folder = target / corpus.release_of(path)
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_bytes(pack(drawn))
     total = sum(path.stat().st_size for path in corpus.files(target))
     if total > MAX_BYTES:
         raise ValueError(f"the sample takes {total} bytes, more than {MAX_BYTES}; draw fewer cases per tag in PER_TAG")

@@ -12,6 +12,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import ResourceRequirements
+from tests import no_kept_answers
 from tests.examples import examples
 from tests.properties import strategies, world
 from tests.properties.strategies import NODE_NAMES, named
@@ -110,7 +111,7 @@ def requesting(pod: Pod, amounts: dict[str, Quantity]) -> Pod:
 
 def two_clusters(config: str, nodes: list[Node]) -> tuple[Cluster, Cluster]:
     """Return two clusters of the same nodes, one that keeps answers and one that does not."""
-    clusters = tuple(Cluster(world.configuration(config), keep_answers=keeps) for keeps in (True, False))
+    clusters = tuple(make(world.configuration(config)) for make in (Cluster, no_kept_answers.make_cluster))
     for cluster in clusters:
         cluster.add_all(nodes)
     return clusters[0], clusters[1]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -17,8 +18,10 @@ from stowplan.app.options import OptionError
 from stowplan.app.process import now
 from stowplan.config.types import ClientConnection
 from stowplan.kube import credentials, writes
+from stowplan.kube.backoff import Draw, RetryDelays
 from stowplan.kube.client import ApiRequest, Client, ClientSettings, Exchange
 from stowplan.kube.credentials import CredentialsError
+from stowplan.kube.errors import ApiError, RequestError
 from stowplan.observe.component_metrics import FOLLOWED, RequestMetrics
 from stowplan.observe.logs import log_for
 from stowplan.serving.authentication import AccessRequest, AccessReview, UserInfo
@@ -34,6 +37,7 @@ _CONFIG: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-
 _REVIEW_QPS: Final = 200
 _REVIEW_BURST: Final = 400
 _REVIEW_SECONDS: Final = 10.0
+_FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.25, 5.0
 
 _log = log_for(__name__)
 
@@ -50,6 +54,22 @@ async def open_client(
         return Client(found, settings, told_to(metrics, found.server))
     except ValueError as error:
         raise OptionError(str(error)) from None
+
+
+async def server_version(client: Client, draw: Draw) -> str:
+    """Return the version of the API server, such as `v1.37.1`; wait until it answers. Empty if it does not tell."""
+    delays = RetryDelays(draw, _FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS)
+    while True:
+        try:
+            answer = msgspec.json.decode(await client.send(ApiRequest("GET", "/version")), type=dict[str, Any])
+        except (ApiError, msgspec.MsgspecError) as error:
+            _log.warning(f"The API server does not say which release it is: {error}")
+            return ""
+        except RequestError as error:
+            _log.warning(f"The API server cannot be asked for its release; trying again: {error.describe()}")
+            await asyncio.sleep(delays.delay(asyncio.get_running_loop().time()))
+        else:
+            return str(answer.get("gitVersion", ""))
 
 
 async def open_reviewing_client(kubeconfig: str, what: str, metrics: RequestMetrics) -> Client | None:

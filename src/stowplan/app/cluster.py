@@ -25,7 +25,7 @@ from stowplan.app.objects import PendingPods, check_pod, read_yaml
 from stowplan.app.plugin_handle import PluginHandle
 from stowplan.app.process import PrivateLoop
 from stowplan.cache.cache import Cache, CachedPod
-from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, rules_of
+from stowplan.config.feature_gates import FeatureGates, rules_of
 from stowplan.config.types import Configuration
 from stowplan.engine import binding_cycle, scheduling_cycle
 from stowplan.engine.event_handlers import EventHandlers
@@ -78,7 +78,8 @@ class Cluster:
     """Nodes, pods and the other objects of a cluster, and the profiles that schedule on it.
 
     `config` is a KubeSchedulerConfiguration: the path of a file, its text, a mapping, or one that was read before;
-    `feature_gates` is a mapping, or text as `--feature-gates` takes it.
+    `feature_gates` is a mapping, or text as `--feature-gates` takes it; `release` is that of the kube-scheduler to
+    decide like, such as "1.36", and the newest one that is known if it is not given.
     """
 
     def __init__(
@@ -87,12 +88,12 @@ class Cluster:
         *,
         ties: Ties = "random",
         seed: int = 0,
-        keep_answers: bool = True,
-        feature_gates: FeatureGates | Mapping[str, bool] | str = DEFAULT_GATES,
+        feature_gates: FeatureGates | Mapping[str, bool] | str | None = None,
+        release: str | None = None,
     ) -> None:
         if ties not in get_args(Ties):
             raise ValueError(f"ties: Invalid value: {ties!r}: write one of: {', '.join(get_args(Ties))}")
-        self.feature_gates = gates = as_gates(feature_gates)
+        self.feature_gates = gates = as_gates(feature_gates, release)
         self.registry = installed_plugins()
         self.config = as_configuration(config, self.registry, gates)
         self.cache = Cache(rules_of(gates))
@@ -107,13 +108,12 @@ class Cluster:
         rule: TieRule = UpstreamOrder() if ties == "upstream" else RandomTie(random.Random(seed).randrange)
         self.field = ChoiceInputs(
             table=self.cache.table,
-            memo=Memo(self.cache.table, is_on=keep_answers),
+            memo=Memo(self.cache.table),
             nominations=self.handle.nominations,
             ties=rule,
             sampler=Sampler(),
             percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score or ALL_NODES,
         )
-        self._keeps_answers = keep_answers
         self._draw_for_extenders: Callable[[int], int] = random.Random(seed).randrange
         self._loop = PrivateLoop()
 
@@ -233,7 +233,7 @@ class Cluster:
         self._handlers.scheduler_names = built.profiles
         self.field = replace(
             self.field,
-            memo=Memo(self.cache.table, is_on=self._keeps_answers),
+            memo=Memo(self.cache.table),
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score or ALL_NODES,
         )
 

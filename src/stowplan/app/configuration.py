@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 import msgspec
 
 from stowplan.app.options import OptionError, RunOptions, apply_flags
-from stowplan.config import feature_gates
+from stowplan.config import feature_gates, releases
 from stowplan.config.declarations import PluginDeclaration, is_reference
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import AS_IT_IS, Reading, default_configuration, from_mapping, load, to_yaml
@@ -43,10 +43,14 @@ ConfigurationLike: TypeAlias = Configuration | Path | str | Mapping[str, object]
 _log = log_for(__name__)
 
 
-async def configure(options: RunOptions, source: ConfigurationSource | None) -> Configuration:
-    """Return the configuration in force at start; raise ConfigError, RegistryError or SourceError if there is none."""
+async def configure(options: RunOptions, source: ConfigurationSource | None, *, is_told: bool = True) -> Configuration:
+    """Return the configuration in force at start; raise ConfigError, RegistryError or SourceError if there is none.
+
+    What of it has no effect is told, unless it is only looked at to find the API server.
+    """
     gates = options.feature_gates
-    written = read_configuration(None if source is None else await source.read(), gates, reading(options))
+    how = reading(options) if is_told else Reading(options.legacy_config)
+    written = read_configuration(None if source is None else await source.read(), gates, how)
     found = apply_flags(options, written)
     # The flags may have made it wrong.
     validate(found, gates)
@@ -122,14 +126,17 @@ def as_configuration(given: ConfigurationLike, registry: Registry, gates: Featur
     raise TypeError(f"config: {type(given).__name__} is no configuration; give a path, a text, or a mapping")
 
 
-def as_gates(given: object) -> FeatureGates:
-    """Take feature gates as they were read, as a mapping, or as `--feature-gates` has them."""
+def as_gates(given: object, release: str | None = None) -> FeatureGates:
+    """Take feature gates as they were read, as a mapping, or as `--feature-gates` has them, in a release."""
     if isinstance(given, FeatureGates):
+        if release not in (None, given.release):
+            raise ValueError(f"release: {release!r} is not that of the feature gates, {given.release!r}; leave it out")
         return given
-    if isinstance(given, str):
-        return feature_gates.parse(given)
+    wanted = releases.check(release or releases.DEFAULT)
+    if isinstance(given, str | None):
+        return feature_gates.parse(given or "", release=wanted)
     if isinstance(given, Mapping) and all(isinstance(value, bool) for value in given.values()):
-        return feature_gates.with_settings(given)
+        return feature_gates.with_settings(given, wanted)
     expected = 'a mapping such as {"StorageCapacityScoring": True}, or text as --feature-gates takes it'
     raise TypeError(f"feature_gates: expected {expected}, got {given!r:.60}")
 

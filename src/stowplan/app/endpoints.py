@@ -171,6 +171,7 @@ def pages_of(options: RunOptions, replica: Replica, health: Health, logging: Log
         configuration=lambda: to_external(replica.reloader.configuration),
         flags=dict(options.texts) if gates.enabled("ComponentFlagz") else None,
         version=VERSION,
+        release=gates.release,
         started_at=started_at,
         now=time.time,
         has_status=gates.enabled("ComponentStatusz"),

@@ -15,17 +15,20 @@ import random
 import signal
 import socket
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final
 
 from stowplan.app import clients
 from stowplan.app.configuration import ConfigurationSource, SourceError, configure, find_source, write_configuration
 from stowplan.app.endpoints import Health, open_endpoints, pages_of
-from stowplan.app.options import OptionError, RunOptions, shown_metrics
+from stowplan.app.options import OptionError, RunOptions, decide_like, release_asked_for, shown_metrics
 from stowplan.app.process import now, settle_down, steady_clock
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
+from stowplan.config import releases
 from stowplan.config.errors import ConfigError
+from stowplan.config.feature_gates import FeatureGateError
+from stowplan.config.releases import ReleaseError
 from stowplan.config.types import Configuration
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
@@ -58,13 +61,16 @@ _log = log_for(__name__)
 async def run(options: RunOptions, logging: Logging) -> int:
     """Schedule until told to stop; return the exit code. Raises one of UNSTARTABLE if it cannot begin."""
     now_ns = steady_clock()
-    metrics = Metrics(now_ns, options.feature_gates, shown_metrics(options), version(options))
+    if not (options.write_config_to or release_asked_for(options)):
+        options = await _follow_server(options, now_ns)
+    gates = options.feature_gates
+    metrics = Metrics(now_ns, gates, shown_metrics(options), version(options))
     source = await find_source(options, metrics.requests)
     configuration = await configure(options, source)
     if options.write_config_to:
         write_configuration(configuration, options.write_config_to)
         return 0
-    _log.info("Starting Kubernetes Scheduler", version=version(options))
+    _log.info("Starting Kubernetes Scheduler", version=version(options), emulatedVersion=gates.release)
     connection = configuration.client_connection
     connections = KubeClients(
         await clients.open_client(connection, options.master, "scheduler", metrics.requests),
@@ -77,6 +83,24 @@ async def run(options: RunOptions, logging: Logging) -> int:
         return await Live(ReplicaSettings(options, configuration, metrics, now_ns), connections, source, logging).run()
     finally:
         await connections.close()
+
+
+async def _follow_server(options: RunOptions, now_ns: Callable[[], int]) -> RunOptions:
+    """Return the options for the release of the API server, as soon as it says which one it is."""
+    # Only to be asked: what is counted begins when it is known which metrics there are.
+    metrics = Metrics(now_ns, options.feature_gates).requests
+    configuration = await configure(options, await find_source(options, metrics), is_told=False)
+    client = await clients.open_client(configuration.client_connection, options.master, "", metrics)
+    try:
+        release, why = releases.following(await clients.server_version(client, random.Random().random))
+    finally:
+        await client.close()
+    try:
+        found = decide_like(options, release)
+    except (FeatureGateError, ReleaseError) as error:
+        raise OptionError(f"the release is {release}, for {why}: --feature-gates: {error}") from None
+    _log.info("Deciding like kube-scheduler of a release", release=release, because=why)
+    return found
 
 
 def _lease_timeout(configuration: Configuration) -> float:

@@ -8,12 +8,13 @@ about serving is read in `app/endpoints.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from stowplan.config import feature_gates, releases
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.types import ClientConnection, Configuration, LeaderElection
 from stowplan.model.duration import Duration, of_seconds
@@ -41,7 +42,6 @@ _KINDS: Final[dict[type, Kind]] = {
 _GO_TLS: Final = "TLS is OpenSSL's here, which has no setting for it per server"
 _HTTP2: Final = "only HTTP/1.1 is served"
 _ONE_CERTIFICATE: Final = "one certificate is served under all names; put the names into --tls-cert-file"
-_ONE_VERSION: Final = "decisions are always those of 1.36"
 _UNBUFFERED: Final = "log lines are written at once"
 
 
@@ -138,11 +138,15 @@ class RunOptions:
     leader_elect_retry_period: Duration = _flag(of_seconds(2), "Time between two attempts to get or renew the lease.")
 
     # Feature gate
-    emulated_version: tuple[str, ...] = _flag((), "Version to behave like.", _ONE_VERSION)
+    emulated_version: tuple[str, ...] = _flag(
+        (), f"Release to decide like, such as kube={releases.OLDEST}; that of the API server if it is not given."
+    )
     feature_gates: FeatureGates = _flag(
         DEFAULT_GATES, "Gates to switch, such as A=true,B=false; may be given repeatedly."
     )
-    min_compatibility_version: tuple[str, ...] = _flag((), "Oldest version to go with.", _ONE_VERSION)
+    min_compatibility_version: tuple[str, ...] = _flag(
+        (), "Oldest release of the other parts of the control plane: some gates are on only if it is new enough."
+    )
 
     # Metrics
     allow_metric_labels: tuple[str, ...] = _flag(
@@ -170,6 +174,8 @@ class RunOptions:
 
     #: The flags that were written out, by name.
     given: frozenset[str] = frozenset()
+    #: What --feature-gates says, to be read anew when the release is known.
+    gate_texts: tuple[str, ...] = ()
     #: Every flag as text, for /flagz.
     texts: tuple[tuple[str, str], ...] = ()
 
@@ -215,6 +221,21 @@ DEPRECATED: Final = (*_CLIENT, *_PROFILING)
 
 class OptionError(ValueError):
     """Flags that cannot be used; the text names the flag."""
+
+
+def release_asked_for(options: RunOptions) -> str | None:
+    """Return the release that the flags name, if they name one; raise ReleaseError if it is none of ours."""
+    found = releases.parse(options.emulated_version, "emulated-version")
+    return releases.check(found) if found is not None else None
+
+
+def decide_like(options: RunOptions, release: str) -> RunOptions:
+    """Return the options for a release: which gates there are, and which of them are on, depends on it."""
+    compatible = releases.parse(options.min_compatibility_version, "min-compatibility-version") or ""
+    if compatible and releases.number(compatible) > releases.number(release):
+        raise releases.ReleaseError(f"minCompatibilityVersion version {compatible} is not between [0.0, {release}]")
+    gates = feature_gates.parse(*options.gate_texts, release=release, compatible_with=compatible)
+    return replace(options, feature_gates=gates)
 
 
 def has_file(options: RunOptions) -> bool:

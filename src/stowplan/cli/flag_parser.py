@@ -8,17 +8,19 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from stowplan.app.options import FLAGS, Kind, RunFlag, RunOptions
-from stowplan.config import feature_gates
+from stowplan.app.options import FLAGS, Kind, RunFlag, RunOptions, decide_like, release_asked_for
+from stowplan.config import feature_gates, releases
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.model import duration
 from stowplan.model.duration import Duration
 
 PROGRAM: Final = "kube-scheduler"
-FOLLOWED: Final = "v1.36.4"
+FOLLOWED: Final = f"v{releases.RELEASES[releases.DEFAULT]}"
+_GATES: Final = "feature-gates"
 _SHORTHANDS: Final = {flag.shorthand: flag for flag in FLAGS.values() if flag.shorthand}
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
@@ -35,9 +37,24 @@ def parse(arguments: Sequence[str]) -> RunOptions:
     written: dict[str, list[str]] = {}
     for flag, text in _pairs(arguments):
         written.setdefault(flag.name, []).append(text)
-    values = {name: _value(FLAGS[name], texts) for name, texts in written.items()}
+    values = {name: _value(FLAGS[name], texts) for name, texts in written.items() if name != _GATES}
     options = RunOptions(**{name.replace("-", "_"): value for name, value in values.items()})
-    return replace(options, given=frozenset(values), texts=_texts(options))
+    options = replace(options, given=frozenset(written), gate_texts=tuple(written.get(_GATES, ())))
+    try:
+        options = decide_like(options, release_asked_for(options) or _any_release(options))
+    except feature_gates.FeatureGateError as error:
+        raise FlagError(f'invalid argument "{options.gate_texts[-1]}" for "--{_GATES}" flag: {error}') from None
+    except releases.ReleaseError as error:
+        raise FlagError(str(error)) from None
+    return replace(options, texts=_texts(options))
+
+
+def _any_release(options: RunOptions) -> str:
+    """Return the newest release that has all gates that are named, until the API server says which one it is."""
+    for release in reversed(list(releases.RELEASES)):
+        with suppress(feature_gates.FeatureGateError):
+            return decide_like(options, release).feature_gates.release
+    return releases.DEFAULT
 
 
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[RunFlag, str]]:
@@ -157,7 +174,6 @@ _READERS: Final[Mapping[Kind, Callable[[list[str]], Any]]] = {
     "ip": _last(_ip),
     "strings": _strings,
     "metricLabels": _metric_labels,
-    "featureGates": lambda texts: feature_gates.parse(*texts),
     "version": _last(_version),
 }
 
@@ -175,7 +191,7 @@ def spelled(value: object) -> str:
         case tuple():
             return f"[{','.join(value)}]"
         case FeatureGates():
-            changed = value.on ^ feature_gates.DEFAULT_GATES.on
+            changed = value.on ^ feature_gates.default_gates(value.release).on
             return ",".join(f"{name}={'true' if name in value.on else 'false'}" for name in sorted(changed))
         case float() if value.is_integer():
             return str(int(value))

@@ -5,20 +5,29 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from stowplan.cli import output
 from stowplan.cli.output import BadInputError
+from stowplan.config import releases
 from stowplan.config.feature_gates import FeatureGateError, FeatureGates, parse, without_effect
 
 F = TypeVar("F", bound=Callable[..., Any])
+_RELEASE: Final = f"{__name__}.release"
+
+
+def _read_release(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> None:
+    try:
+        ctx.meta[_RELEASE] = releases.check(releases.parse(texts, "emulated-version") or releases.DEFAULT)
+    except releases.ReleaseError as error:
+        raise click.UsageError(str(error), ctx) from None
 
 
 def _read_gates(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> FeatureGates:
     try:
-        gates = parse(*texts)
+        gates = parse(*texts, release=ctx.meta[_RELEASE])
     except FeatureGateError as error:
         # In the words of `stowplan run`, which are upstream's.
         raise click.UsageError(f'invalid argument "{texts[-1]}" for "--feature-gates" flag: {error}', ctx) from None
@@ -33,7 +42,17 @@ config_text = click.option("--config-text", metavar="YAML", help="The KubeSchedu
 legacy_config = click.option(
     "--legacy-config", is_flag=True, help="Take a configuration of an older release, and warn of each thing converted."
 )
-feature_gates = click.option(
+_EMULATION = click.option(
+    "--emulated-version",
+    multiple=True,
+    metavar="kube=X.Y",
+    # Which gates there are depends on it.
+    is_eager=True,
+    expose_value=False,
+    callback=_read_release,
+    help=f"Release of Kubernetes to decide like: {' or '.join(releases.RELEASES)}, the newest by default.",
+)
+_GATES = click.option(
     "--feature-gates",
     "gates",
     multiple=True,
@@ -41,6 +60,13 @@ feature_gates = click.option(
     callback=_read_gates,
     help="Feature gates to switch, by kube-scheduler's names; AllAlpha and AllBeta switch all of a stage.",
 )
+
+
+def feature_gates(command: F) -> F:
+    """Add the options that say which release to decide like, and which feature gates are on."""
+    return _EMULATION(_GATES(command))
+
+
 top = click.option(
     "--top",
     type=click.IntRange(min=1),

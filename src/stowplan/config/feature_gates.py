@@ -1,18 +1,21 @@
 """Feature gates: which there are, how `--feature-gates` is read, and which are on.
 
-The names, stages and defaults are those of kube-scheduler 1.36, as far as they concern scheduling: `GATES`, from which
-the table in `docs/configuration.md` is made. A plugin reads them from its handle (`handle.feature_gates.enabled(...)`),
-the configuration while it is defaulted and validated.
+The names, stages and defaults are those of kube-scheduler, release by release, as far as they concern scheduling:
+`GATES`, from which the table in `docs/configuration.md` is made. A plugin reads them from its handle
+(`handle.feature_gates.enabled(...)`), the configuration while it is defaulted and validated. What else tells releases
+apart is in `releases.py`, and is asked for here, too (`gates.changed(...)`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Final, Literal
 
 import msgspec
 
+from stowplan.config import releases
 from stowplan.config.errors import suggestion
 from stowplan.model.requests import RequestRules
 
@@ -25,26 +28,61 @@ _BOOLS: Final = {
 }
 
 
-class Gate(msgspec.Struct, frozen=True):
-    """One gate: its state at start, what it needs, and what it switches here (empty: nothing asks for it yet)."""
+class Stage(msgspec.Struct, frozen=True):
+    """What a gate is in a release."""
 
-    stage: Maturity
+    maturity: Maturity
     default: bool
+    is_locked: bool = False
+    #: On by default all the same, once every part of the control plane is of this release.
+    on_beside: str = ""
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """One gate: its stages, each from the release it is written under on, what it needs, and what it switches here."""
+
+    stages: Mapping[str, Stage]
+    #: Empty: nothing asks for it yet.
     effect: str = ""
     needs: tuple[str, ...] = ()
-    is_locked: bool = False
+    #: The release that has it no more, and the gate that it is a part of since; always on if there is none.
+    removed_in: str = ""
+    part_of: str = ""
+
+    def at(self, release: str) -> Stage | None:
+        """Return what the gate is in a release; None if the release has no such gate."""
+        wanted = releases.number(release)
+        if self.removed_in and wanted >= releases.number(self.removed_in):
+            return None
+        reached = [stage for since, stage in self.stages.items() if releases.number(since) <= wanted]
+        return reached[-1] if reached else None
+
+    def then(self, release: str, stage: Stage) -> Gate:
+        """Return the gate with another stage from a release on."""
+        return msgspec.structs.replace(self, stages={**self.stages, release: stage})
 
 
-def _alpha(effect: str = "", needs: tuple[str, ...] = ()) -> Gate:
-    return Gate("alpha", False, effect, needs)
+_OFF_ALPHA: Final = Stage("alpha", False)
+_OFF_BETA: Final = Stage("beta", False)
+_ON_BETA: Final = Stage("beta", True)
+_ON_GA: Final = Stage("GA", True)
+_LOCKED: Final = Stage("GA", True, is_locked=True)
+
+
+def _alpha(effect: str = "", needs: tuple[str, ...] = (), since: str = releases.OLDEST) -> Gate:
+    return Gate({since: _OFF_ALPHA}, effect, needs)
 
 
 def _beta(effect: str = "", needs: tuple[str, ...] = ()) -> Gate:
-    return Gate("beta", True, effect, needs)
+    return Gate({releases.OLDEST: _ON_BETA}, effect, needs)
 
 
-def _locked() -> Gate:
-    return Gate("GA", True, "always on", is_locked=True)
+def _beta_off(effect: str = "", needs: tuple[str, ...] = ()) -> Gate:
+    return Gate({releases.OLDEST: _OFF_BETA}, effect, needs)
+
+
+def _locked(removed_in: str = "") -> Gate:
+    return Gate({releases.OLDEST: _LOCKED}, "always on", removed_in=removed_in)
 
 
 GATES: Final[Mapping[str, Gate]] = MappingProxyType(
@@ -52,53 +90,80 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "ClearingNominatedNodeNameAfterBinding": _beta(),
         "ComponentFlagz": _beta("the page /flagz is served"),
         "ComponentStatusz": _beta("the page /statusz is served"),
-        "CoordinatedLeaderElection": Gate("beta", False),
+        "CompositePodGroup": _alpha(needs=("GenericWorkload", "TopologyAwareWorkloadScheduling"), since="1.37"),
+        "CoordinatedLeaderElection": _beta_off(),
         "DRAAdminAccess": _locked(),
         "DRAConsumableCapacity": _beta("devices may be shared by parts of their capacity"),
+        "DRADerivedAttributes": _alpha(since="1.37"),
         "DRADeviceBindingConditions": _beta(
             "pods wait until their devices are ready", needs=("DRAResourceClaimDeviceStatus",)
         ),
-        "DRADeviceTaintRules": Gate(
-            "beta", False, "a DeviceTaintRule taints the devices it selects", ("DRADeviceTaints",)
+        "DRADeviceCompatibilityGroups": _alpha(needs=("DRAPartitionableDevices",), since="1.37"),
+        "DRADeviceTaintRules": _beta_off("a DeviceTaintRule taints the devices it selects", ("DRADeviceTaints",)).then(
+            "1.37", _ON_GA
         ),
-        "DRADeviceTaints": _beta("tainted devices are given only to requests that tolerate it"),
-        "DRAExtendedResource": _beta("extended resources may be served by a device class"),
+        "DRADeviceTaints": _beta("tainted devices are given only to requests that tolerate it").then("1.37", _ON_GA),
+        "DRAExtendedResource": _beta("extended resources may be served by a device class").then("1.37", _LOCKED),
+        "DRAFractionalCapacityRange": Gate(
+            {"1.37": Stage("beta", False, on_beside="1.37")}, needs=("DRAConsumableCapacity",)
+        ),
         "DRAListTypeAttributes": _alpha("selectors see attributes of devices that are lists"),
         "DRANodeAllocatableResources": _alpha("devices may take of what their node itself has, such as memory"),
+        "DRAOptionalNodeOperations": _alpha(since="1.37"),
         "DRAPartitionableDevices": _beta("devices may draw on counters that they share"),
-        # Stable, but upstream locks it one release later.
-        "DRAPrioritizedList": Gate("GA", True, effect="requests of a claim may list alternatives"),
-        "DRAResourceClaimDeviceStatus": _beta("binding conditions are read from the status of devices"),
+        "DRAPartitionableDevicesType": _alpha(needs=("DRAPartitionableDevices",), since="1.37"),
+        "DRAPrioritizedList": Gate(
+            {"1.36": _ON_GA, "1.37": _LOCKED}, effect="requests of a claim may list alternatives"
+        ),
+        "DRAResourceClaimDeviceStatus": _beta("binding conditions are read from the status of devices").then(
+            "1.37", _LOCKED
+        ),
         "DRASchedulerFilterTimeout": _beta("looking for devices on a node is given up in the end"),
-        "DRAWorkloadResourceClaims": _alpha(needs=("GenericWorkload",)),
+        "DRAWorkloadResourceClaims": _alpha(needs=("GenericWorkload",)).then("1.37", _OFF_BETA),
         "DynamicResourceAllocation": _locked(),
-        "GangScheduling": _alpha("the plugin GangScheduling is a default one", ("GenericWorkload",)),
-        "GenericWorkload": _alpha(),
+        "GangScheduling": Gate(
+            {"1.36": _OFF_ALPHA},
+            "the plugin GangScheduling is a default one",
+            ("GenericWorkload",),
+            removed_in="1.37",
+            part_of="GenericWorkload",
+        ),
+        "GenericWorkload": _alpha().then("1.37", _OFF_BETA),
         "InPlacePodLevelResourcesVerticalScaling": _beta(
             "requests that are set on a pod itself may be resized", ("PodLevelResources", "NodeDeclaredFeatures")
         ),
         "InPlacePodVerticalScaling": _locked(),
+        "InPlacePodVerticalScalingSchedulerPreemption": _alpha(since="1.37"),
+        "InterPodAffinityHostnameFastPath": _alpha(since="1.37"),
         "MatchLabelKeysInPodAffinity": _locked(),
         "MatchLabelKeysInPodTopologySpread": _beta("`matchLabelKeys` of spread constraints count"),
-        "NodeDeclaredFeatures": _beta("the plugin NodeDeclaredFeatures is a default one"),
+        "NodeDeclaredFeatures": _beta("the plugin NodeDeclaredFeatures is a default one").then("1.37", _LOCKED),
         "NodeInclusionPolicyInPodTopologySpread": _locked(),
         "NominatedNodeNameForExpectation": _beta("a pod that takes a while to be bound is nominated to its node"),
         "OpportunisticBatching": _beta(),
+        "PodGroupPreemptionPolicy": _alpha(needs=("GenericWorkload",), since="1.37"),
         "PodLevelResources": _beta("requests that are set on a pod itself replace those of its containers"),
         "PodSchedulingReadiness": _locked(),
-        "SchedulerAsyncAPICalls": Gate("beta", False),
+        "SchedulerAsyncAPICalls": _beta_off(),
         "SchedulerAsyncPreemption": _beta(),
         "SchedulerPopFromBackoffQ": _beta("pods that back off are tried early when no other pod waits"),
-        "SchedulerQueueingHints": _locked(),
-        "SidecarContainers": _locked(),
-        "StorageCapacityScoring": _alpha("VolumeBinding scores, and its arguments may have a `shape`"),
+        "SchedulerPreQueueingHints": _alpha(since="1.37"),
+        "SchedulerQueueingHints": _locked(removed_in="1.37"),
+        "SidecarContainers": _locked(removed_in="1.37"),
+        "StorageCapacityScoring": _alpha("VolumeBinding scores, and its arguments may have a `shape`").then(
+            "1.37", _ON_BETA
+        ),
         "TaintTolerationComparisonOperators": _alpha("the operators `Lt` and `Gt` of tolerations count"),
         # The plugins that it makes default ones are known by name only.
         "TopologyAwareWorkloadScheduling": _alpha(needs=("GenericWorkload",)),
         "VolumeAttributesClass": _locked(),
-        "VolumeLimitScaling": _alpha("a driver may keep pods off nodes where it is not installed"),
+        "VolumeLimitScaling": _alpha("a driver may keep pods off nodes where it is not installed").then(
+            "1.37", _ON_BETA
+        ),
         "WatchList": _beta("the server of `stowplan up` lets a watch begin with what is there already"),
-        "WorkloadAwarePreemption": _alpha(needs=("GangScheduling",)),
+        "WorkloadAwarePreemption": Gate(
+            {"1.36": _OFF_ALPHA}, "", ("GangScheduling",), removed_in="1.37", part_of="GenericWorkload"
+        ),
     }
 )
 
@@ -108,41 +173,77 @@ class FeatureGateError(ValueError):
 
 
 class FeatureGates(msgspec.Struct, frozen=True):
-    """Which gates are on."""
+    """Which gates are on, in which release."""
 
     on: frozenset[str]
+    release: str = releases.DEFAULT
 
     def enabled(self, name: str) -> bool:
-        """Say whether a gate is on. Asking for one that does not exist is a fault of the caller."""
-        if name not in GATES:
+        """Say whether a gate is on; one that has become a part of another is on with that one."""
+        if name in self.on:
+            return True
+        gate = GATES.get(name)
+        if gate is None:
+            # A fault of the caller.
             raise KeyError(f"feature gate {name!r} is not registered; add it to GATES in config/feature_gates.py")
-        return name in self.on
+        if not gate.removed_in or gate.at(self.release) is not None:
+            return False
+        return not gate.part_of or self.enabled(gate.part_of)
+
+    def changed(self, name: str) -> bool:
+        """Say whether the release does something in the newer way; `releases.CHANGES` has the names."""
+        return releases.number(self.release) >= releases.number(releases.CHANGES[name].since)
 
 
-DEFAULT_GATES: Final = FeatureGates(frozenset(name for name, gate in GATES.items() if gate.default))
+@cache
+def stages_of(release: str) -> Mapping[str, Stage]:
+    """Return the gates that a release has."""
+    found = ((name, gate.at(releases.check(release))) for name, gate in GATES.items())
+    return MappingProxyType({name: stage for name, stage in found if stage is not None})
 
 
-def parse(*texts: str) -> FeatureGates:
+@cache
+def default_gates(release: str, compatible_with: str = "") -> FeatureGates:
+    """Return the gates that are on without being asked for, beside parts of the control plane of another release."""
+    oldest_beside = releases.number(compatible_with or releases.previous(release))
+    return FeatureGates(
+        frozenset(
+            name
+            for name, stage in stages_of(release).items()
+            if stage.default or (stage.on_beside and releases.number(stage.on_beside) <= oldest_beside)
+        ),
+        release,
+    )
+
+
+DEFAULT_GATES: Final = default_gates(releases.DEFAULT)
+
+
+def parse(*texts: str, release: str = releases.DEFAULT, compatible_with: str = "") -> FeatureGates:
     """Read texts such as `A=true,B=false`, each the value of one flag; of several values for a gate the last counts."""
     asked: dict[str, bool] = {}
     for text in texts:
         for piece in filter(None, text.split(",")):
             name, value = _read(piece)
             asked[name] = value
-    return with_settings(asked)
+    return with_settings(asked, release, compatible_with)
 
 
-def with_settings(asked: Mapping[str, bool]) -> FeatureGates:
+def with_settings(
+    asked: Mapping[str, bool], release: str = releases.DEFAULT, compatible_with: str = ""
+) -> FeatureGates:
     """Switch gates on and off; raise FeatureGateError if one cannot be, or if one that is on needs one that is off."""
-    _check_settable(asked)
-    state = {name: gate.default for name, gate in GATES.items()}
+    stages = stages_of(release)
+    _check_settable(asked, release)
+    defaults = default_gates(release, compatible_with)
+    state = {name: name in defaults.on for name in stages}
     # A gate set by its own name keeps that value, wherever it stands in the text.
-    for toggle, stage in _ALL_OF.items():
+    for toggle, maturity in _ALL_OF.items():
         if toggle in asked:
-            state |= {name: asked[toggle] for name, gate in GATES.items() if gate.stage == stage}
+            state |= {name: asked[toggle] for name, stage in stages.items() if stage.maturity == maturity}
     state |= {name: value for name, value in asked.items() if name not in _ALL_OF}
     _check_needs(state)
-    return FeatureGates(frozenset(name for name, is_on in state.items() if is_on))
+    return FeatureGates(frozenset(name for name, is_on in state.items() if is_on), release)
 
 
 def rules_of(gates: FeatureGates) -> RequestRules:
@@ -157,7 +258,8 @@ def rules_of(gates: FeatureGates) -> RequestRules:
 def without_effect(gates: FeatureGates) -> str:
     """Say which gates were switched though nothing here asks for them; nothing if none was."""
     needed = {need for name in gates.on for need in GATES[name].needs}
-    changed = sorted(name for name in gates.on ^ DEFAULT_GATES.on if not GATES[name].effect and name not in needed)
+    switched = gates.on ^ default_gates(gates.release).on
+    changed = sorted(name for name in switched if not GATES[name].effect and name not in needed)
     if not changed:
         return ""
     verb, them = ("has", "it") if len(changed) == 1 else ("have", "them")
@@ -179,23 +281,35 @@ def _read(piece: str) -> tuple[str, bool]:
     return name, _BOOLS[value]
 
 
-def _check_settable(asked: Mapping[str, bool]) -> None:
+def _check_settable(asked: Mapping[str, bool], release: str) -> None:
+    stages = stages_of(release)
     for name in asked:
-        if name not in GATES and name not in _ALL_OF:
-            raise FeatureGateError(f"unrecognized feature gate: {name}; {suggestion(name, (*_ALL_OF, *GATES))}")
+        if name not in stages and name not in _ALL_OF:
+            raise FeatureGateError(f"unrecognized feature gate: {name}; {_remedy(name, release)}")
     locked = [
-        f"cannot set feature gate {name} to {_spell(value)}, feature is locked to {_spell(GATES[name].default)}"
+        f"cannot set feature gate {name} to {_spell(value)}, feature is locked to {_spell(stages[name].default)}"
         for name, value in asked.items()
-        if name in GATES and GATES[name].is_locked and value != GATES[name].default
+        if name in stages and stages[name].is_locked and value != stages[name].default
     ]
     _raise_all(locked)
 
 
+def _remedy(name: str, release: str) -> str:
+    """Say what to write in place of a gate that a release does not have."""
+    gate = GATES.get(name)
+    if gate is None:
+        return suggestion(name, (*_ALL_OF, *stages_of(release)))
+    if not gate.removed_in:
+        return f"it is there from {next(iter(gate.stages))} on, and this is {release}"
+    instead = f"part of {gate.part_of}" if gate.part_of else "always on"
+    return f"it was removed in {gate.removed_in}, where it is {instead}; leave it out"
+
+
 def _check_needs(state: Mapping[str, bool]) -> None:
     faults = []
-    for name, gate in GATES.items():
-        missing = [needed for needed in gate.needs if not state[needed]]
-        if state[name] and missing:
+    for name, is_on in state.items():
+        missing = [needed for needed in GATES[name].needs if not state.get(needed, True)]
+        if is_on and missing:
             faults.append(f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]")
     _raise_all(faults)
 

@@ -15,10 +15,12 @@ from typing import Final
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
-from stowplan.config.feature_gates import GATES, FeatureGates
+from stowplan.config import releases
+from stowplan.config.feature_gates import FeatureGates, stages_of
 from stowplan.observe.series import Definition, Family, SeriesSet
 
-KUBERNETES: Final = ("1", "36", "4")
+#: The newest release that is known: what this program is a kube-scheduler of, whichever it decides like.
+KUBERNETES: Final = tuple(releases.RELEASES[releases.DEFAULT].split("."))
 FOLLOWED: Final = f"v{'.'.join(KUBERNETES)}"
 
 _SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
@@ -196,10 +198,10 @@ def introduce(series: SeriesSet, gates: FeatureGates, version: str, disabled: in
     system = f"{sys.platform}/{platform.machine()}"
     compiler = f"{platform.python_implementation()} {platform.python_version()}"
     series.gauge("kubernetes_build_info").set(1, major, minor, version, "", "", "", "", compiler, system)
-    compatible = f"{major}.{int(minor) - 1}"
-    series.gauge("version_info").set(1, "kube", f"{major}.{minor}", f"{major}.{minor}", compatible)
-    for name, gate in GATES.items():
-        stage = "" if gate.stage == "GA" else gate.stage.upper()
+    compatible = releases.previous(gates.release)
+    series.gauge("version_info").set(1, "kube", f"{major}.{minor}", gates.release, compatible)
+    for name, at in stages_of(gates.release).items():
+        stage = "" if at.maturity == "GA" else at.maturity.upper()
         series.gauge("kubernetes_feature_enabled").set(int(gates.enabled(name)), name, stage)
     for one in series.by_name.values():
         series.counter("registered_metrics_total").add(one.definition.stability, "")

@@ -43,6 +43,7 @@ class Pages:
     flags: Mapping[str, str] | None
     #: Of the program.
     version: str
+    release: str
     started_at: float
     now: Callable[[], float]
     has_status: bool = True
@@ -69,7 +70,9 @@ class Pages:
         routes |= self.more
         if self.has_status:
             listed = tuple(path for path in routes if not path.startswith("/debug"))
-            routes["/statusz"] = partial(_zpage, StatuszPage(self.version, self.started_at, listed, self.now))
+            routes["/statusz"] = partial(
+                _zpage, StatuszPage(self.version, self.release, self.started_at, listed, self.now)
+            )
         return [web.route("*", path, handler) for path, handler in routes.items()]
 
     async def _resources(self, request: web.Request) -> web.Response:

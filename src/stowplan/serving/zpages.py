@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from stowplan.observe.component_metrics import KUBERNETES
-
 COMPONENT: Final = "kube-scheduler"
 GROUP: Final = "config.k8s.io"
 VERSIONS: Final = ("v1beta1", "v1alpha1")
@@ -81,8 +79,9 @@ class Endpoint:
 class StatuszPage:
     """What `/statusz` tells. Times are seconds since the epoch."""
 
-    #: Of the program, as `v1.36.4-stowplan.0.1.0`.
+    #: Of the program, as `v1.37.1-stowplan.0.1.0`, and the release that it decides like.
     version: str
+    release: str
     started_at: float
     paths: tuple[str, ...]
     now: Callable[[], float]
@@ -100,7 +99,7 @@ class StatuszPage:
             f"Up: {up // 3600} hr {up // 60 % 60:02d} min {up % 60:02d} sec",
             f"Python version: {platform.python_version()}",
             f"Binary version: {self.version.removeprefix('v')}",
-            f"Emulation version: {'.'.join(KUBERNETES[:2])}",
+            f"Emulation version: {self.release}",
             f"Paths: {' '.join(self.folders)}",
         ]
         return "\n".join(lines) + "\n"
@@ -113,7 +112,7 @@ class StatuszPage:
             # The field is upstream's; what runs here is not Go.
             "goVersion": f"none (Python {platform.python_version()})",
             "binaryVersion": self.version.removeprefix("v"),
-            "emulationVersion": ".".join(KUBERNETES[:2]),
+            "emulationVersion": self.release,
             "paths": list(self.folders),
         }
 

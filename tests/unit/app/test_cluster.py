@@ -27,6 +27,7 @@ from stowplan.model.meta import NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod, PodResourceClaim
 from stowplan.table import columns as columns_module
 from stowplan.testing import make_node, make_pod
+from tests import no_kept_answers
 
 TEXT = """
 apiVersion: v1
@@ -303,7 +304,7 @@ def test_an_explanation_names_every_node_and_reason() -> None:
 
 def test_choices_stay_right_when_columns_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "KEPT_COLUMNS", 32)
-    clusters = [Cluster(keep_answers=keeps) for keeps in (True, False)]
+    clusters = [Cluster(), no_kept_answers.make_cluster()]
     for cluster in clusters:
         cluster.add_all(make_node(f"n{number}").capacity(cpu=64).zone(f"z{number % 3}").build() for number in range(6))
     for number in range(120):

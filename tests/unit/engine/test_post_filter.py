@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -15,6 +16,7 @@ from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.pod import Pod
 from stowplan.simulate import virtual_time
 from stowplan.testing import make_node, make_pod
+from tests import no_kept_answers
 from tests.scenarios.stage import Fault, Stage, configuration
 
 HIGH = make_pod("high").priority(9).requests(cpu=4).build()
@@ -186,9 +188,9 @@ def test_a_victim_on_its_way_is_cancelled_while_that_is_possible(is_bound_now: b
     virtual_time.run(main())
 
 
-@pytest.mark.parametrize("keep_answers", [True, False], ids=["answers are kept", "nothing is kept"])
-def test_a_node_that_would_still_be_refused_says_why(keep_answers: bool) -> None:
-    cluster = Cluster(keep_answers=keep_answers)
+@pytest.mark.parametrize("make", [Cluster, no_kept_answers.make_cluster], ids=["answers are kept", "nothing is kept"])
+def test_a_node_that_would_still_be_refused_says_why(make: Callable[[], Cluster]) -> None:
+    cluster = make()
     cluster.add(make_node("full").capacity(cpu=2).label("kubernetes.io/hostname", "full").build())
     cluster.add(make_node("tainted").taint("dedicated").build())
     cluster.add(make_pod("db").label("app", "db").priority(100).on("full").build())
