@@ -118,11 +118,8 @@ class Heartbeats(Controller):
             status["addresses"] = [address, *others, *names]
         info = status.get("nodeInfo") or {}
         if not info.get("kubeletVersion"):
-            status["nodeInfo"] = {
-                **_NODE_INFO,
-                "kubeletVersion": self._version,
-                **{key: value for key, value in info.items() if value},
-            }
+            told = {key: value for key, value in info.items() if value}
+            status["nodeInfo"] = {**_NODE_INFO, "kubeletVersion": self._version, **told}
         self._api.replace(Target(self._resource, "", node.name, STATUS), obj, TRUSTED)
 
     def _on_node(self, before: KnownNode | None, after: KnownNode | None) -> None:

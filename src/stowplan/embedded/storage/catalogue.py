@@ -36,6 +36,13 @@ class Catalogue:
         """Find the resource of an object by what the object says of itself."""
         return self._by_kind.get((api_version, kind))
 
+    def gate_of(self, api_version: str, kind: str) -> str:
+        """The feature gate that a kind of the release is only served with, if that gate is off; else nothing."""
+        for row in _TABLE:
+            if (row.resource.api_version, row.resource.kind) == (api_version, kind) and row.is_of(self.release):
+                return "" if row.gate in self.gates else row.gate
+        return ""
+
     def all(self) -> tuple[Resource, ...]:
         return tuple(self._by_path.values())
 
