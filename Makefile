@@ -73,7 +73,7 @@ e2e: $(DEVELOP) $(CONTROL_PLANE_BUILT) $(HELM_BUILT) ## run the tests against a 
 e2e-bench: $(DEVELOP) $(CONTROL_PLANE_BUILT) ## measure schedulers on the real API server: pods a second, CPU time a pod
 	$(BIN)/python -m tests.e2e.throughput
 
-docs-plugins: $(DEVELOP) ## write docs/plugins from the classes, and the table of feature gates in docs/configuration.md
+docs-plugins: $(DEVELOP) ## write docs/plugins from the classes, and the tables of feature gates and of changes between releases
 	$(BIN)/python -m tools.generate_plugin_manual
 
 types: $(DEVELOP) ## write what the embedded API server knows of the Kubernetes types anew; needs Go

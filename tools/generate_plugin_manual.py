@@ -20,7 +20,7 @@ from stowplan.config.declarations import camel
 from stowplan.config.defaults import complete
 from stowplan.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates, Gate
 from stowplan.config.load import to_external
-from stowplan.config.releases import RELEASES
+from stowplan.config.releases import CHANGES, RELEASES
 from stowplan.config.types import Configuration
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import POINTS, Plugin, Requeue
@@ -31,6 +31,7 @@ from stowplan.plugins import NOT_BUILT, in_tree
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "docs" / "plugins"
 PAGE_OF_GATES: Final = ROOT / "docs" / "configuration.md"
+PAGE_OF_CHANGES: Final = ROOT / "docs" / "releases.md"
 #: What a plugin does, one of which every plugin has; then what else is said of it, in the order of a page.
 EFFECTS: Final = ("Gates", "Orders", "Rejects", "Scores", "Preempts", "Reserves", "Binds")
 HEADINGS: Final = (*EFFECTS, "Arguments", "Requeued by", "Remedies", "Upstream")
@@ -39,6 +40,8 @@ _HEAD_OF_GATES: Final = (
     f"| gate | {' | '.join(RELEASES)} | needs | what it switches here |\n|---|{'---|' * len(RELEASES)}---|---|\n"
 )
 _TABLE_OF_GATES: Final = re.compile(re.escape(_HEAD_OF_GATES) + r"(?:\|.*\n)*")
+_HEAD_OF_CHANGES: Final = "| name | since | what is different | where |\n|---|---|---|---|\n"
+_TABLE_OF_CHANGES: Final = re.compile(re.escape(_HEAD_OF_CHANGES) + r"(?:\|.*\n)*")
 _HEADING: Final = re.compile(r"([A-Z][a-z]+(?: [a-z]+)?):(?: (.*))?")
 
 
@@ -211,8 +214,20 @@ def _stage(gate: Gate, release: str) -> str:
     return f"{stage.maturity}, {'locked ' if stage.is_locked else ''}{'on' if stage.default else 'off'}"
 
 
+def _table_of_changes() -> str:
+    source = ROOT / "src" / "stowplan"
+    texts = {path.relative_to(source).as_posix(): path.read_text(encoding="utf-8") for path in source.rglob("*.py")}
+    rows = [
+        f"| {name} | {change.since} | {change.what} | `{place}` |\n"
+        for name, change in CHANGES.items()
+        for place, text in texts.items()
+        if f'changed("{name}")' in text
+    ]
+    return "".join((_HEAD_OF_CHANGES, *rows))
+
+
 def write() -> None:
-    """Write the pages, take away those of plugins that are gone, and write the table of feature gates."""
+    """Write the pages, take away those of plugins that are gone, and write the tables of gates and of changes."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     wanted = pages(in_tree())
     for path in FOLDER.glob("*.md"):
@@ -221,6 +236,8 @@ def write() -> None:
     for name, text in wanted.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
     PAGE_OF_GATES.write_text(with_gates(PAGE_OF_GATES.read_text(encoding="utf-8")), encoding="utf-8")
+    changes = PAGE_OF_CHANGES.read_text(encoding="utf-8")
+    PAGE_OF_CHANGES.write_text(_TABLE_OF_CHANGES.sub(lambda _: _table_of_changes(), changes), encoding="utf-8")
 
 
 if __name__ == "__main__":

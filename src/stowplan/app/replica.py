@@ -31,7 +31,7 @@ from stowplan.kube.writes import ObjectWrites, Writes
 from stowplan.observe import dump
 from stowplan.observe.logs import log_for
 from stowplan.observe.metrics import Metrics
-from stowplan.observe.report_log import ReportLog, tell_all
+from stowplan.observe.report_log import log_report, tell_all
 from stowplan.observe.timeline import Timeline
 
 #: Writes may have to wait for their turn; how long the server may take, and be away, is up to `kube`.
@@ -140,12 +140,11 @@ class Replica:
         task.add_done_callback(self._retiring.discard)
 
     def _listen(self) -> None:
-        metrics, log, timeline = self.metrics, ReportLog(), self.timeline
+        metrics = self.metrics
         metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
         self.cluster.handle.stopwatch.have_noted(metrics.plugins.note, metrics.plugins.note_awaited)
-        self.cluster.handle.measures = metrics.plugins
-
-        self.scheduler.environment.tell = tell_all(metrics, log, timeline)
+        self.cluster.handle.measures = metrics.series
+        self.scheduler.environment.tell = tell_all(metrics, log_report, self.timeline)
         self.scheduler.environment.note_point = metrics.plugins.point_ended
 
 

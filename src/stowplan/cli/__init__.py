@@ -24,10 +24,6 @@ SUBCOMMANDS = {
 }
 
 
-#: What `stowplan --version` and `stowplan version` say.
-VERSION = f"stowplan {__version__}, decides like kube-scheduler 1.36.4"
-
-
 #: What `stowplan up` says last.
 ENDED = "The cluster has ended."
 #: By which shells know that Ctrl-C ended a program.
@@ -91,8 +87,23 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
 
 
+def version() -> str:
+    """Return what `stowplan --version` and `stowplan version` say."""
+    from stowplan.config.releases import RELEASES
+
+    return f"stowplan {__version__}, decides like kube-scheduler {' and '.join(RELEASES.values())}"
+
+
+def _version(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not ctx.resilient_parsing:
+        click.echo(version())
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(message=VERSION, help="Print the version.")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
 def main() -> None:
     """Stowplan: the Kubernetes scheduler in Python."""
 
@@ -100,4 +111,4 @@ def main() -> None:
 @main.command("version")
 def print_version() -> None:
     """Print the version."""
-    click.echo(VERSION)
+    click.echo(version())

@@ -105,7 +105,9 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "DRADeviceTaints": _beta("tainted devices are given only to requests that tolerate it").then("1.37", _ON_GA),
         "DRAExtendedResource": _beta("extended resources may be served by a device class").then("1.37", _LOCKED),
         "DRAFractionalCapacityRange": Gate(
-            {"1.37": Stage("beta", False, on_beside="1.37")}, needs=("DRAConsumableCapacity",)
+            {"1.37": Stage("beta", False, on_beside="1.37")},
+            "ranges of a capacity may have fractions",
+            ("DRAConsumableCapacity",),
         ),
         "DRAListTypeAttributes": _alpha("selectors see attributes of devices that are lists"),
         "DRANodeAllocatableResources": _alpha("devices may take of what their node itself has, such as memory"),

@@ -24,7 +24,7 @@ class ReleaseError(ValueError):
     """A release that is not one, or none of ours; the text is upstream's where upstream has wording."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class ReleaseChange(msgspec.Struct, frozen=True):
     """What a release does in another way than those before it."""
 
     since: str
@@ -32,7 +32,7 @@ class Change(msgspec.Struct, frozen=True):
     what: str
 
 
-CHANGES: Final[Mapping[str, Change]] = MappingProxyType({})
+CHANGES: Final[Mapping[str, ReleaseChange]] = MappingProxyType({})
 
 
 def number(release: str) -> tuple[int, int]:

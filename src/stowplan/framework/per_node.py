@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -83,14 +83,12 @@ def unwrapped(plugin: Plugin) -> Plugin:
 class EachNodeFilter(_Wrapped, Filter):
     """A `FilterNode`, asked row by row."""
 
-    def __init__(self, inside: FilterNode) -> None:
-        super().__init__(inside)
-        self._filter_node: Callable[[Pod, NodeRow, Any], str | Rejection | None] = inside.filter_node
+    inside: FilterNode
 
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         by_answer: dict[tuple[str, bool], list[int]] = {}
         for position in _asked(nodes):
-            for reason, unresolvable in _reasons(self._filter_node(pod, NodeRow(nodes, position), state)):
+            for reason, unresolvable in _reasons(self.inside.filter_node(pod, NodeRow(nodes, position), state)):
                 by_answer.setdefault((reason, unresolvable), []).append(position)
         for (reason, unresolvable), positions in by_answer.items():
             mask = np.zeros(len(nodes), dtype=bool)
@@ -101,14 +99,12 @@ class EachNodeFilter(_Wrapped, Filter):
 class EachNodeScore(_Wrapped, Score):
     """A `ScoreNode`, asked row by row."""
 
-    def __init__(self, inside: ScoreNode) -> None:
-        super().__init__(inside)
-        self._score_node: Callable[[Pod, NodeRow, Any], int] = inside.score_node
+    inside: ScoreNode
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         scores = np.zeros(len(nodes), dtype=np.int64)
         for position in _asked(nodes):
-            scores[position] = int(self._score_node(pod, NodeRow(nodes, position), state))
+            scores[position] = int(self.inside.score_node(pod, NodeRow(nodes, position), state))
         return scores
 
 

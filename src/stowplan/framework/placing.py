@@ -187,17 +187,16 @@ def _rejection(what: str, plugin: Plugin, answer: Any) -> Rejection:
     """Return an answer that is neither None nor a way on as the rejection it must be."""
     if not isinstance(answer, Rejection):
         problem = f"its answer means nothing here: {type(answer).__name__} {answer!r:.60}"
-        return _fault(what, plugin, f"{problem}; return None to go on, or refuse(reason)")
+        return _fault(what, plugin.name, f"{problem}; return None to go on, or refuse(reason)")
     if answer.code is Code.ERROR:
-        return _fault(what, plugin, ", ".join(answer.reasons))
+        return _fault(what, plugin.name, ", ".join(answer.reasons))
     return Rejection(answer.reasons, answer.code, plugin.name)
 
 
 def _raised(profile: Profile, blame: tuple[str, str, Pod], error: plugin_faults.Fault) -> Rejection:
     plugin, point, _ = blame
     _trace_foreign(profile, blame, error)
-    what = point if point == "PreBindPreFlight" else f"{point} plugin"
-    return Rejection((f'running {what} "{plugin}": {_spelled(error)}',), Code.ERROR, plugin)
+    return _fault(point if point == "PreBindPreFlight" else f"{point} plugin", plugin, _spelled(error))
 
 
 def _trace_foreign(profile: Profile, blame: tuple[str, str, Pod], error: plugin_faults.Fault) -> None:
@@ -206,12 +205,11 @@ def _trace_foreign(profile: Profile, blame: tuple[str, str, Pod], error: plugin_
         profile.stopwatch.trace(error, blame)
 
 
-def _fault(what: str, plugin: Plugin, problem: str) -> Rejection:
-    return Rejection((f'running {what} "{plugin.name}": {problem}',), Code.ERROR, plugin.name)
+def _fault(what: str, plugin: str, problem: str) -> Rejection:
+    return Rejection((f'running {what} "{plugin}": {problem}',), Code.ERROR, plugin)
 
 
 def _spelled(error: plugin_faults.Fault) -> str:
     if isinstance(error, TimeoutError) and not str(error):
         return "it took too long and was given up"
-    place = plugin_faults.place_of(error)
-    return f"{plugin_faults.said(error)}{f' (at {place})' if plugin_faults.is_foreign(place) else ''}"
+    return plugin_faults.told(error)

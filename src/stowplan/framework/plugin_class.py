@@ -25,7 +25,8 @@ METHODS: Final[dict[str, type[Plugin]]] = {
 }
 #: What methods of the contract are called elsewhere.
 _ALIASES: Final = {"normalizescore": "normalize", "normalisescore": "normalize", "eventstoregister": "events"}
-_ANSWERS: Final = {
+#: What methods may return, in words for whoever writes one that returns something else.
+ANSWERS: Final = {
     "pre_enqueue": "None or refuse(reason)",
     "filter_node": "None, a reason, or refuse(reason)",
     "reserve": "None or refuse(reason)",
@@ -43,19 +44,10 @@ def faults(cls: type[Plugin]) -> list[str]:
         found.append(
             f"it declares args_type, but its constructor takes no 'args'; add `args: {cls.args_type.__name__}`"
         )
-    for name in METHODS:
-        if _inherits(cls, name):
+    for name, point in METHODS.items():
+        if issubclass(cls, point):
             found += _method_faults(cls, name)
     return found
-
-
-def answers_to(method: str) -> str:
-    """Say what a method of the contract may return."""
-    return _ANSWERS[method]
-
-
-def _inherits(cls: type[Plugin], name: str) -> bool:
-    return issubclass(cls, METHODS[name])
 
 
 def _own_methods(cls: type[Plugin]) -> Iterator[str]:
@@ -73,8 +65,8 @@ def _own_methods(cls: type[Plugin]) -> Iterator[str]:
 
 
 def _misnamed(cls: type[Plugin]) -> Iterator[str]:
-    wanted = [name for name in METHODS if _inherits(cls, name) and _is_missing(cls, name)]
-    absent = [name for name in METHODS if not _inherits(cls, name)]
+    wanted = [name for name, point in METHODS.items() if issubclass(cls, point) and _is_missing(cls, name)]
+    absent = [name for name, point in METHODS.items() if not issubclass(cls, point)]
     taken: set[str] = set()
     for own in dict.fromkeys(_own_methods(cls)):
         meant = next((name for name in (*wanted, *absent) if _is_like(own, name)), None)
@@ -133,8 +125,8 @@ def _method_faults(cls: type[Plugin], name: str) -> Iterator[str]:
     if not _can_be_called(cls, name, theirs):
         called_with = ", ".join(list(inspect.signature(theirs).parameters)[1:])
         yield f"method {name!r} cannot be called as {name}({called_with}); give it these parameters"
-    if name in _ANSWERS and inspect.get_annotations(method).get("return") in (bool, "bool"):
-        yield f"method {name!r} answers with a bool; return {_ANSWERS[name]}"
+    if name in ANSWERS and inspect.get_annotations(method).get("return") in (bool, "bool"):
+        yield f"method {name!r} answers with a bool; return {ANSWERS[name]}"
 
 
 def _can_be_called(cls: type[Plugin], name: str, theirs: Any) -> bool:

@@ -55,9 +55,10 @@ def said(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if is_short else text or type(error).__name__
 
 
-def whole(error: BaseException) -> str:
-    """Return the traceback of an exception."""
-    return "".join(traceback.format_exception(error)).rstrip()
+def told(error: BaseException) -> str:
+    """Return what an exception says, with its place if that is in a plugin from outside the package."""
+    place = place_of(error)
+    return f"{said(error)}{f' (at {place})' if is_foreign(place) else ''}"
 
 
 SIGN = "sign"
@@ -90,18 +91,6 @@ SECOND_NS: Final = 1_000_000_000
 Blame = tuple[str, str, Pod]
 
 
-def _nobody(text: str) -> None:
-    """Tell nobody."""
-
-
-def _unnoted(blame: Blame, took_ns: int) -> None:
-    """Note nothing."""
-
-
-def _not_awaited(blame: Blame, end: str, took_ns: int) -> None:
-    """Note nothing."""
-
-
 class Stopwatch:
     """Measures every question to a plugin that answers at once, and tells of the slow ones."""
 
@@ -112,9 +101,9 @@ class Stopwatch:
         self.is_wound = False
         self.now_ns: Callable[[], int] = lambda: 0
         self._limit_ns = self._late_ns = 0
-        self._tell: Callable[[str], None] = _nobody
-        self._note: Callable[[Blame, int], None] = _unnoted
-        self._note_awaited: Callable[[Blame, str, int], None] = _not_awaited
+        self._tell: Callable[[str], None] = lambda text: None
+        self._note: Callable[[Blame, int], None] = lambda blame, took_ns: None
+        self._note_awaited: Callable[[Blame, str, int], None] = lambda blame, end, took_ns: None
         #: Places in plugins that the traceback has been told of.
         self._traced: set[str] = set()
 
@@ -124,9 +113,7 @@ class Stopwatch:
         self._limit_ns, self._late_ns = (round(seconds * SECOND_NS) for seconds in limits)
         self.is_wound = True
 
-    def have_noted(
-        self, note: Callable[[Blame, int], None], note_awaited: Callable[[Blame, str, int], None] = _not_awaited
-    ) -> None:
+    def have_noted(self, note: Callable[[Blame, int], None], note_awaited: Callable[[Blame, str, int], None]) -> None:
         """Have every question noted, with the nanoseconds that it took to answer; of awaited ones, also their end."""
         self._note, self._note_awaited = note, note_awaited
 
@@ -148,7 +135,8 @@ class Stopwatch:
         place = place_of(error)
         if place and place not in self._traced:
             self._traced.add(place)
-            self._tell(f"{what}, and how it came to that is told this once:\n{whole(error)}")
+            way = "".join(traceback.format_exception(error)).rstrip()
+            self._tell(f"{what}, and how it came to that is told this once:\n{way}")
 
     def stop(self, started_ns: int, blame: Blame) -> str:
         """Note a question put at `started_ns` and tell of a slow answer; return what is wrong if it came too late."""

@@ -6,38 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from stowplan.framework import plugin_faults
-from stowplan.framework.contract import (
-    Arranged,
-    Attempt,
-    Errand,
-    Nominated,
-    PostFilter,
-    Preemption,
-    Proposed,
-    Withdrawn,
-)
+from stowplan.framework import contract, plugin_faults
 from stowplan.framework.kept.filtering import Filtering
 from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection, Verdict
 from stowplan.model.pod import Pod
 
-Answer = Nominated | Proposed | Withdrawn | Arranged | Rejection
+Answer = contract.Nominated | contract.Proposed | contract.Withdrawn | contract.Arranged | Rejection
 
 
 @dataclass(frozen=True, slots=True)
 class PostFiltered:
     """What the plugins came to: a node, or their rejections in one. Neither if there was nobody to ask."""
 
-    nominated: Nominated | None = None
+    nominated: contract.Nominated | None = None
     rejection: Rejection | None = None
     #: Whether a node nominated for the pod earlier is to be given up.
     withdraws: bool = False
     #: Nodes that others have to agree to first; `settled` goes on from there.
-    proposed: Proposed | None = None
+    proposed: contract.Proposed | None = None
     #: What is to be done beside the cycle, whatever else came of it.
-    errands: tuple[Errand, ...] = ()
+    errands: tuple[contract.Errand, ...] = ()
 
     @property
     def message(self) -> str:
@@ -45,52 +35,51 @@ class PostFiltered:
         return ", ".join(self.rejection.reasons) if self.rejection is not None else ""
 
 
-def settled(made: PostFiltered, candidates: Sequence[Preemption]) -> PostFiltered:
+def settled(made: PostFiltered, candidates: Sequence[contract.Preemption]) -> PostFiltered:
     """Return what a proposal comes to, given the candidates that everybody agreed to."""
     if made.proposed is None:
         return made
     answer = made.proposed.settle(candidates)
-    if isinstance(answer, Nominated):
+    if isinstance(answer, contract.Nominated):
         return PostFiltered(nominated=answer, errands=made.errands)
-    earlier = made.rejection.reasons if made.rejection is not None else ()
-    plugin = made.rejection.plugin if made.rejection is not None else ""
-    rejection = Rejection((*earlier, *answer.reasons), answer.code, plugin)
+    earlier = made.rejection or Rejection(())
+    rejection = Rejection((*earlier.reasons, *answer.reasons), answer.code, earlier.plugin)
     return PostFiltered(None, rejection, made.withdraws, errands=made.errands)
 
 
-def attempt_of(filtering: Filtering, verdict: Verdict, pod: Pod) -> Attempt:
+def attempt_of(filtering: Filtering, verdict: Verdict, pod: Pod) -> contract.Attempt:
     """Return what the plugins are told about an attempt that the filters ended."""
-    return Attempt(verdict, filtering.nodes, partial(filtering.suppose, pod), filtering.pre.prepared)
+    return contract.Attempt(verdict, filtering.nodes, partial(filtering.suppose, pod), filtering.pre.prepared)
 
 
-def run_post_filter(profile: Profile, pod: Pod, attempt: Attempt) -> PostFiltered:
+def run_post_filter(profile: Profile, pod: Pod, attempt: contract.Attempt) -> PostFiltered:
     """Ask the plugins in order: a node, an error or an unresolvable rejection ends it, other rejections add up."""
     reasons: list[str] = []
-    errands: tuple[Errand, ...] = ()
+    errands: tuple[contract.Errand, ...] = ()
     withdraws = False
     for plugin in profile.post_filter:
         answer = _ask(profile, plugin, pod, attempt)
-        if isinstance(answer, Nominated):
+        if isinstance(answer, contract.Nominated):
             return PostFiltered(nominated=answer, errands=errands)
-        if isinstance(answer, Proposed):
+        if isinstance(answer, contract.Proposed):
             said = Rejection(tuple(reasons), Code.UNSCHEDULABLE, profile.post_filter[0].name)
             return PostFiltered(None, said, withdraws, answer, errands)
-        if isinstance(answer, Arranged):
+        if isinstance(answer, contract.Arranged):
             errands += (answer.errand,)
         rejection = answer if isinstance(answer, Rejection) else answer.rejection
         if rejection.code in (Code.ERROR, Code.UNRESOLVABLE):
-            is_withdrawn = isinstance(answer, Withdrawn) and rejection.code is not Code.ERROR
+            is_withdrawn = isinstance(answer, contract.Withdrawn) and rejection.code is not Code.ERROR
             said = Rejection(rejection.reasons, rejection.code, plugin.name)
             return PostFiltered(None, said, is_withdrawn, errands=errands)
         reasons += rejection.reasons
-        withdraws = withdraws or isinstance(answer, Withdrawn)
+        withdraws = withdraws or isinstance(answer, contract.Withdrawn)
     if not profile.post_filter:
         return PostFiltered()
     said = Rejection(tuple(reasons), Code.UNSCHEDULABLE, profile.post_filter[0].name)
     return PostFiltered(None, said, withdraws, errands=errands)
 
 
-def _ask(profile: Profile, plugin: PostFilter, pod: Pod, attempt: Attempt) -> Answer:
+def _ask(profile: Profile, plugin: contract.PostFilter, pod: Pod, attempt: contract.Attempt) -> Answer:
     started_ns = profile.stopwatch.now_ns()
     try:
         answer = plugin.post_filter(pod, attempt)

@@ -6,30 +6,13 @@ which cluster events may help a pod that a plugin rejected.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stowplan.framework import plugin_faults
+from stowplan.framework import contract, plugin_faults
 from stowplan.framework.changes import ANYTHING, NODE, Action
-from stowplan.framework.contract import (
-    POINTS,
-    Awaited,
-    Bind,
-    Filter,
-    Permit,
-    Plugin,
-    PostBind,
-    PostFilter,
-    PreBind,
-    PreEnqueue,
-    PreFilter,
-    PreScore,
-    QueueSort,
-    Requeue,
-    Reserve,
-    Score,
-)
+from stowplan.framework.contract import POINTS, Awaited, Plugin, Requeue
 from stowplan.framework.per_node import unwrapped
 from stowplan.framework.plugin_faults import SIGN, Blame, PluginError, Stopwatch
 from stowplan.framework.verdict import Code, Rejection
@@ -41,18 +24,18 @@ class Profile:
     """Immutable; what an attempt needs to know about who is to be asked."""
 
     name: str
-    pre_enqueue: tuple[PreEnqueue, ...] = ()
-    queue_sort: tuple[QueueSort, ...] = ()
-    pre_filter: tuple[PreFilter, ...] = ()
-    filter: tuple[Filter, ...] = ()
-    post_filter: tuple[PostFilter, ...] = ()
-    pre_score: tuple[PreScore, ...] = ()
-    score: tuple[tuple[Score, int], ...] = ()
-    reserve: tuple[Reserve, ...] = ()
-    permit: tuple[Permit, ...] = ()
-    pre_bind: tuple[PreBind, ...] = ()
-    bind: tuple[Bind, ...] = ()
-    post_bind: tuple[PostBind, ...] = ()
+    pre_enqueue: tuple[contract.PreEnqueue, ...] = ()
+    queue_sort: tuple[contract.QueueSort, ...] = ()
+    pre_filter: tuple[contract.PreFilter, ...] = ()
+    filter: tuple[contract.Filter, ...] = ()
+    post_filter: tuple[contract.PostFilter, ...] = ()
+    pre_score: tuple[contract.PreScore, ...] = ()
+    score: tuple[tuple[contract.Score, int], ...] = ()
+    reserve: tuple[contract.Reserve, ...] = ()
+    permit: tuple[contract.Permit, ...] = ()
+    pre_bind: tuple[contract.PreBind, ...] = ()
+    bind: tuple[contract.Bind, ...] = ()
+    post_bind: tuple[contract.PostBind, ...] = ()
     percentage_of_nodes_to_score: int | None = None
     #: Plugins that may read more of a pod than its signature holds: all of the spec, annotations, and what they `sign`.
     foreign: tuple[Plugin, ...] = ()
@@ -90,7 +73,7 @@ class Profile:
         return _unsigned(pod.spec), annotations, signed, tuple(_signed_by(plugin, pod) for plugin in self.foreign)
 
 
-def _gated(plugin: PreEnqueue, pod: Pod, answer: Any) -> Rejection:
+def _gated(plugin: contract.PreEnqueue, pod: Pod, answer: Any) -> Rejection:
     if not isinstance(answer, Rejection):
         problem = f"pre_enqueue answers with None or refuse(reason), got {type(answer).__name__} {answer!r:.60}"
         return _failed((plugin.name, "PreEnqueue", pod), problem)
@@ -130,7 +113,13 @@ EVERYTHING: Final = (Awaited(ANYTHING, Action.ALL),)
 
 def awaited_by(profile: Profile) -> dict[str, tuple[Awaited, ...]]:
     """Return what each plugin of the profile awaits; those that do not say await everything."""
-    awaited = {plugin.name: complete(_awaited(plugin)) for plugin in _plugins(profile)}
+    # Whoever only scores or sorts rejects nobody.
+    points = (point for point in POINTS if point not in ("queue_sort", "pre_score", "score"))
+    plugins = {plugin.name: unwrapped(plugin) for point in points for plugin in getattr(profile, point)}
+    awaited = {
+        name: complete(plugin.events()) if isinstance(plugin, Requeue) else EVERYTHING
+        for name, plugin in plugins.items()
+    }
     return {**awaited, EXTENDER: EVERYTHING}
 
 
@@ -171,16 +160,3 @@ def problem_with_events(plugin: Plugin) -> str:
 def _is_sound(one: Any) -> bool:
     has_hint = one.hint is None or callable(one.hint)
     return isinstance(one.resource, str) and isinstance(one.actions, Action) and has_hint
-
-
-def _awaited(plugin: Plugin) -> tuple[Awaited, ...]:
-    inside = unwrapped(plugin)
-    return inside.events() if isinstance(inside, Requeue) else EVERYTHING
-
-
-def _plugins(profile: Profile) -> Iterator[Plugin]:
-    # Whoever only scores or sorts rejects nobody.
-    for point in POINTS:
-        if point not in ("queue_sort", "pre_score", "score"):
-            listed: tuple[Any, ...] = getattr(profile, point)
-            yield from listed

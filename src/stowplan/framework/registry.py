@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
@@ -23,8 +23,7 @@ from stowplan.config.declarations import Declarations, PluginDeclaration
 from stowplan.config.errors import ConfigError, suggestion
 from stowplan.config.load import typed_arguments
 from stowplan.config.types import KubeSchedulerProfile as ProfileConfig
-from stowplan.config.types import ListedPlugin as Listed
-from stowplan.config.types import Plugins, PluginSet
+from stowplan.config.types import ListedPlugin, PluginConfig, Plugins, PluginSet
 from stowplan.framework import plugin_class, plugin_faults
 from stowplan.framework.contract import POINTS, Filter, FilterNode, Plugin, Score, ScoreNode
 from stowplan.framework.handle import Handle
@@ -34,6 +33,7 @@ from stowplan.framework.plugin_class import points_of
 from stowplan.framework.profile import Profile, problem_with_events
 
 GROUP = "stowplan.plugins"
+T = TypeVar("T", ListedPlugin, PluginConfig)
 
 
 class RegistryError(ValueError):
@@ -67,7 +67,7 @@ class Registry:
             try:
                 found = entry.load()
             except plugin_faults.FAULTS as error:
-                why = _with_place(error)
+                why = plugin_faults.told(error)
                 raise RegistryError(f"entry point {entry.name!r}: cannot load {entry.value!r}: {why}") from error
             self.add(_as_plugin(found, f"entry point {entry.name!r}"))
 
@@ -132,7 +132,7 @@ class Registry:
         except (ConfigError, RegistryError):
             raise
         except plugin_faults.FAULTS as error:
-            raise RegistryError(f"plugin {name!r}: cannot be made: {_with_place(error)}") from error
+            raise RegistryError(f"plugin {name!r}: cannot be made: {plugin_faults.told(error)}") from error
         if name not in self._in_tree:
             _check_events(plugin)
         return plugin
@@ -145,23 +145,16 @@ class Registry:
 
     def _load_references(self, config: ProfileConfig) -> ProfileConfig:
         """Load the plugins that the configuration writes out as `where:Class`, and put their names in its place."""
-        sets = {point: self._load_set(config.plugins.at(point)) for point in Plugins.__struct_fields__}
-        arguments = tuple(
-            msgspec.structs.replace(given, name=self.load(given.name).__name__) if ":" in given.name else given
-            for given in config.arguments
-        )
+        at = {point: config.plugins.at(point) for point in Plugins.__struct_fields__}
+        sets = {point: PluginSet(self._named(one.enabled), self._named(one.disabled)) for point, one in at.items()}
+        arguments = self._named(config.arguments)
         return msgspec.structs.replace(config, plugins=Plugins(**sets), arguments=arguments)
 
-    def _load_set(self, listed: PluginSet) -> PluginSet:
-        return PluginSet(
-            *(
-                tuple(self._load_listed(plugin) if ":" in plugin.name else plugin for plugin in plugins)
-                for plugins in (listed.enabled, listed.disabled)
-            )
+    def _named(self, listed: tuple[T, ...]) -> tuple[T, ...]:
+        return tuple(
+            msgspec.structs.replace(one, name=self.load(one.name).__name__) if ":" in one.name else one
+            for one in listed
         )
-
-    def _load_listed(self, listed: Listed) -> Listed:
-        return msgspec.structs.replace(listed, name=self.load(listed.name).__name__)
 
 
 def _check_events(plugin: Plugin) -> None:
@@ -169,7 +162,7 @@ def _check_events(plugin: Plugin) -> None:
     try:
         problem = problem_with_events(plugin)
     except plugin_faults.FAULTS as error:
-        raise RegistryError(f"plugin {plugin.name!r}: events failed: {_with_place(error)}") from error
+        raise RegistryError(f"plugin {plugin.name!r}: events failed: {plugin_faults.told(error)}") from error
     if problem:
         raise RegistryError(f"plugin {plugin.name!r}: {problem}")
 
@@ -189,7 +182,7 @@ def load(reference: str) -> type[Plugin]:
     try:
         module = _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except plugin_faults.FAULTS as error:
-        raise RegistryError(f"plugin {reference!r}: cannot load {where!r}: {_with_place(error)}") from error
+        raise RegistryError(f"plugin {reference!r}: cannot load {where!r}: {plugin_faults.told(error)}") from error
     found = getattr(module, name, None)
     if found is None:
         classes = [key for key, value in vars(module).items() if _is_written_there(value, module)]
@@ -233,11 +226,6 @@ def _as_plugin(found: Any, what: str) -> type[Plugin]:
 
 def _is_written_there(value: Any, module: Any) -> bool:
     return isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == module.__name__
-
-
-def _with_place(error: plugin_faults.Fault) -> str:
-    place = plugin_faults.place_of(error)
-    return f"{plugin_faults.said(error)}{f' (at {place})' if plugin_faults.is_foreign(place) else ''}"
 
 
 def _typed_arguments(cls: type[Plugin], arguments: Any, handle: Handle) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from stowplan.config import releases
 from stowplan.config.feature_gates import FeatureGates, stages_of
-from stowplan.observe.series import Definition, Family, SeriesSet
+from stowplan.observe.series import Family, SeriesSet, metric
 
 #: The newest release that is known: what this program is a kube-scheduler of, whichever it decides like.
 KUBERNETES: Final = tuple(releases.RELEASES[releases.DEFAULT].split("."))
@@ -27,135 +27,81 @@ _SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0,
 _BYTES: Final = (64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0)
 
 IDENTITY: Final = (
-    Definition(
-        "kubernetes_build_info",
-        "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build"
-        " date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
-        (
-            "major",
-            "minor",
-            "git_version",
-            "git_commit",
-            "git_tree_state",
-            "build_date",
-            "go_version",
-            "compiler",
-            "platform",
-        ),
-        stability="BETA",
-        here="the version of Kubernetes that is followed, and this scheduler's own in `git_version`; no Go version",
+    metric(
+        "kubernetes_build_info{major,minor,git_version,git_commit,git_tree_state,build_date,go_version,compiler"
+        ",platform}",
+        "[BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state,"
+        " build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
     ),
-    Definition(
-        "kubernetes_feature_enabled",
-        "This metric records the data about the stage and enablement of a k8s feature.",
-        ("name", "stage"),
-        stability="BETA",
-        here="the feature gates that concern scheduling",
+    metric(
+        "kubernetes_feature_enabled{name,stage}",
+        "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
     ),
-    Definition(
-        "version_info",
-        "Provides the compatibility version info of the component. The component label is the name of the component,"
-        " usually kube, but is relevant for aggregated-apiservers.",
-        ("component", "binary", "emulation", "min_compat"),
-        here="constant",
+    metric(
+        "version_info{component,binary,emulation,min_compat}",
+        "[ALPHA] Provides the compatibility version info of the component. The component label is the name of the"
+        " component, usually kube, but is relevant for aggregated-apiservers.",
     ),
-    Definition(
-        "registered_metrics_total",
-        "The count of registered metrics broken by stability level and deprecation version.",
-        ("stability_level", "deprecated_version"),
-        stability="BETA",
-        here="metrics of this page",
+    metric(
+        "registered_metrics_total{stability_level,deprecated_version}",
+        "[BETA] The count of registered metrics broken by stability level and deprecation version.",
     ),
-    Definition("hidden_metrics_total", "The count of hidden metrics.", stability="BETA", here="always 0"),
-    Definition(
-        "disabled_metrics_total",
-        "The count of disabled metrics.",
-        stability="BETA",
-        here="metrics named by --disabled-metrics",
-    ),
+    metric("hidden_metrics_total", "[BETA] The count of hidden metrics."),
+    metric("disabled_metrics_total", "[BETA] The count of disabled metrics."),
 )
 
 ELECTION: Final = (
-    Definition(
-        "leader_election_master_status",
-        "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master."
-        " 'name' is the string used to identify the lease. Please make sure to group by name.",
-        ("name",),
-        here="whether this replica leads",
+    metric(
+        "leader_election_master_status{name}",
+        "[ALPHA] Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates"
+        " master. 'name' is the string used to identify the lease. Please make sure to group by name.",
     ),
-    Definition(
-        "leader_election_slowpath_total",
-        "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the"
-        " lease. Please make sure to group by name.",
-        ("name",),
-        here="renewals that first had to read the lease again",
+    metric(
+        "leader_election_slowpath_total{name}",
+        "[ALPHA] Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify"
+        " the lease. Please make sure to group by name.",
     ),
 )
 
 CLIENT: Final = (
-    Definition(
-        "rest_client_requests_total",
-        "Number of HTTP requests, partitioned by status code, method, and host.",
-        ("code", "method", "host"),
-        here="requests to the API server; `<error>` is the code of one without an answer",
+    metric(
+        "rest_client_requests_total{code,method,host}",
+        "[ALPHA] Number of HTTP requests, partitioned by status code, method, and host.",
     ),
-    Definition(
-        "rest_client_request_duration_seconds",
-        "Request latency in seconds. Broken down by verb, and host.",
-        ("verb", "host"),
+    metric(
+        "rest_client_request_duration_seconds{verb,host}",
+        "[ALPHA] Request latency in seconds. Broken down by verb, and host.",
         _SECONDS,
-        here="until the answer is there",
     ),
-    Definition(
-        "rest_client_rate_limiter_duration_seconds",
-        "Client side rate limiter latency in seconds. Broken down by verb, and host.",
-        ("verb", "host"),
+    metric(
+        "rest_client_rate_limiter_duration_seconds{verb,host}",
+        "[ALPHA] Client side rate limiter latency in seconds. Broken down by verb, and host.",
         _SECONDS,
-        here="waiting for qps and burst",
     ),
-    Definition(
-        "rest_client_request_retries_total",
-        "Number of request retries, partitioned by status code, verb, and host.",
-        ("code", "verb", "host"),
-        here="requests that the client sends again by itself, with the code that they were answered with before",
+    metric(
+        "rest_client_request_retries_total{code,verb,host}",
+        "[ALPHA] Number of request retries, partitioned by status code, verb, and host.",
     ),
-    Definition(
-        "rest_client_request_size_bytes",
-        "Request size in bytes. Broken down by verb and host.",
-        ("verb", "host"),
+    metric(
+        "rest_client_request_size_bytes{verb,host}",
+        "[ALPHA] Request size in bytes. Broken down by verb and host.",
         _BYTES,
-        here="bodies of requests; 0 for none",
     ),
-    Definition(
-        "rest_client_response_size_bytes",
-        "Response size in bytes. Broken down by verb and host.",
-        ("verb", "host"),
+    metric(
+        "rest_client_response_size_bytes{verb,host}",
+        "[ALPHA] Response size in bytes. Broken down by verb and host.",
         _BYTES,
-        here="bodies of answers, but for watches and streamed lists",
     ),
 )
 
 #: On a page of their own, `/metrics/slis`.
 CHECKS: Final = (
-    Definition(
-        "kubernetes_healthcheck",
-        "This metric records the result of a single healthcheck.",
-        ("name", "type"),
-        stability="STABLE",
-        here="1 if the check passed when it was last made",
+    metric("kubernetes_healthcheck{name,type}", "[STABLE] This metric records the result of a single healthcheck."),
+    metric(
+        "kubernetes_healthchecks_total{name,type,status}",
+        "[STABLE] This metric records the results of all healthcheck.",
     ),
-    Definition(
-        "kubernetes_healthchecks_total",
-        "This metric records the results of all healthcheck.",
-        ("name", "type", "status"),
-        stability="STABLE",
-        here="checks made",
-    ),
-    Definition(
-        "process_start_time_seconds",
-        "Start time of the process since unix epoch in seconds.",
-        here="constant",
-    ),
+    metric("process_start_time_seconds", "[ALPHA] Start time of the process since unix epoch in seconds."),
 )
 
 COMPONENT: Final = IDENTITY + ELECTION + CLIENT
@@ -165,31 +111,26 @@ class RequestMetrics:
     """What the client tells of its requests to the API server."""
 
     def __init__(self, series: SeriesSet) -> None:
-        self._requests = series.counter("rest_client_requests_total")
-        self._durations = series.histogram("rest_client_request_duration_seconds")
-        self._limited = series.histogram("rest_client_rate_limiter_duration_seconds")
-        self._retries = series.counter("rest_client_request_retries_total")
-        self._sent = series.histogram("rest_client_request_size_bytes")
-        self._received = series.histogram("rest_client_response_size_bytes")
+        self._series = series
 
     def answered(self, verb: str, host: str, code: str, seconds: float) -> None:
         """Count a request; the code of one without an answer is `<error>`."""
-        self._requests.add(code, verb, host)
-        self._durations.observe(seconds, verb, host)
+        self._series.count("rest_client_requests_total", code, verb, host)
+        self._series.time("rest_client_request_duration_seconds", seconds, verb, host)
 
     def limited(self, verb: str, host: str, seconds: float) -> None:
         """Count the time that a request waited for its turn."""
-        self._limited.observe(seconds, verb, host)
+        self._series.time("rest_client_rate_limiter_duration_seconds", seconds, verb, host)
 
     def retried(self, verb: str, host: str, code: str) -> None:
         """Count a request that is sent again, with the code that it had been answered with."""
-        self._retries.add(code, verb, host)
+        self._series.count("rest_client_request_retries_total", code, verb, host)
 
     def sized(self, verb: str, host: str, sent: int, received: int | None) -> None:
         """Count the bodies of a request and of its answer, if there was one and all of it came at once."""
-        self._sent.observe(sent, verb, host)
+        self._series.histogram("rest_client_request_size_bytes").observe(sent, verb, host)
         if received is not None:
-            self._received.observe(received, verb, host)
+            self._series.histogram("rest_client_response_size_bytes").observe(received, verb, host)
 
 
 def introduce(series: SeriesSet, gates: FeatureGates, version: str, disabled: int) -> None:

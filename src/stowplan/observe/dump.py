@@ -74,8 +74,9 @@ def nodes_text(cache: Cache, queue: SchedulingQueue) -> str:
 
 def queue_summary(queue: SchedulingQueue) -> str:
     places = queue.places
-    backing_off = len(places.backoff.refused) + len(places.backoff.failed)
-    return f"activeQ:{len(places.active)}; backoffQ:{backing_off}; unschedulablePods:{len(places.unschedulable)}"
+    return (
+        f"activeQ:{len(places.active)}; backoffQ:{len(places.backoff)}; unschedulablePods:{len(places.unschedulable)}"
+    )
 
 
 def queue_text(queue: SchedulingQueue) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
+
+import msgspec
 
 from stowplan.engine.extenders import in_words
 from stowplan.framework.verdict import Rejection
@@ -48,8 +50,7 @@ class NodeReport:
     total: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonCount:
+class ReasonCount(msgspec.Struct, frozen=True, rename="camel"):
     """How many nodes a plugin refuses for a reason: as the first to refuse them, and in all."""
 
     plugin: str
@@ -293,10 +294,7 @@ def summary(explanation: Explanation, top: int = TOP) -> dict[str, Any]:
         "runnerUp": explanation.runner_up,
         "weights": dict(explanation.weights),
         "scores": {name: node_summary(explanation.nodes[name]) for name in explanation.feasible[:top]},
-        "reasons": [
-            {"plugin": count.plugin, "reason": count.reason, "first": count.first, "inAll": count.in_all}
-            for count in explanation.reasons
-        ],
+        "reasons": [msgspec.to_builtins(count) for count in explanation.reasons],
         "nearestMisses": [
             {
                 "count": len(miss.nodes),
@@ -334,10 +332,7 @@ def node_summary(report: NodeReport) -> dict[str, Any]:
         "first": None if report.first is None else _rejection(report.first),
         "rejections": [_rejection(rejection) for rejection in report.rejections],
         "total": report.total,
-        "plugins": {
-            plugin: {"raw": score.raw, "normalized": score.normalized, "weighted": score.weighted}
-            for plugin, score in report.scores.items()
-        },
+        "plugins": {plugin: asdict(score) for plugin, score in report.scores.items()},
     }
 
 

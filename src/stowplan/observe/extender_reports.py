@@ -67,20 +67,19 @@ class _Record(OpenQuestions):
 
 async def ask_extenders(extenders: Sequence[Extender], pod: Pod, nodes: NodesByName) -> ExtenderReports:
     """Ask all extenders about the nodes that plugins let through."""
-    heard = _Heard(ExtendedVerdict(tuple(nodes), {}), _Record())
+    heard = _Heard(ExtendedVerdict((), {}), _Record())
     try:
         if nodes:
             heard.narrowed = await chain.narrow(extenders, pod, nodes, heard.record)
     except ExtenderError as error:
-        heard.errors, heard.has_failed = (error,), True
-        reports = tuple(_report(extender, pod, heard) for extender in extenders)
-        return ExtenderReports(frozenset(nodes), ExtendedVerdict((), {}), reports, str(error))
-    left = {name: nodes[name] for name in heard.narrowed.names}
-    if len(left) > 1:
-        heard.given = await chain.prioritize(extenders, pod, left, heard.record)
-    heard.errors = (*heard.narrowed.ignored, *heard.given.ignored)
+        heard.errors, heard.failure = (error,), str(error)
+    else:
+        left = {name: nodes[name] for name in heard.narrowed.names}
+        if len(left) > 1:
+            heard.given = await chain.prioritize(extenders, pod, left, heard.record)
+        heard.errors = (*heard.narrowed.ignored, *heard.given.ignored)
     reports = tuple(_report(extender, pod, heard) for extender in extenders)
-    return ExtenderReports(frozenset(nodes), heard.narrowed, reports)
+    return ExtenderReports(frozenset(nodes), heard.narrowed, reports, heard.failure)
 
 
 @dataclass(slots=True)
@@ -91,7 +90,7 @@ class _Heard:
     record: _Record
     given: Prioritized = field(default_factory=lambda: Prioritized(()))
     errors: tuple[ExtenderError, ...] = ()
-    has_failed: bool = False
+    failure: str = ""
 
 
 def _report(extender: Extender, pod: Pod, heard: _Heard) -> ExtenderReport:
@@ -113,7 +112,7 @@ def _report(extender: Extender, pod: Pod, heard: _Heard) -> ExtenderReport:
 def _why_unasked(extender: Extender, heard: _Heard) -> str:
     if not extender.is_filter and not extender.is_prioritizer:
         return "is not asked about nodes"
-    if heard.has_failed:
+    if heard.failure:
         return "is not asked: another extender failed before"
     if not heard.narrowed.names:
         return "is not asked: no node is left to ask about"

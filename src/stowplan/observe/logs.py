@@ -125,13 +125,8 @@ class _Verbosity(logging.Filter):
         self.vmodule = settings.vmodule
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.levelno >= _level(self._allowed(record))
-
-    def _allowed(self, record: logging.LogRecord) -> int:
-        for pattern, verbosity in self.vmodule:
-            if fnmatch.fnmatchcase(record.module, pattern):
-                return verbosity
-        return self.verbosity
+        of_file = (shown for pattern, shown in self.vmodule if fnmatch.fnmatchcase(record.module, pattern))
+        return record.levelno >= _level(next(of_file, self.verbosity))
 
 
 class TextFormatter(logging.Formatter):
@@ -164,7 +159,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.levelno < logging.ERROR:
             line["v"] = max(0, logging.INFO - record.levelno)
-        line |= {key: _plain(value) for key, value in (getattr(record, _VALUES, None) or {}).items()}
+        line |= getattr(record, _VALUES, None) or {}
         if record.exc_info:
             line["stacktrace"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -180,7 +175,7 @@ def text_of(value: object) -> str:
         case int() | float():
             return str(value)
         case list() | tuple() | dict():
-            return json.dumps(_plain(value), separators=(",", ":"), default=str, ensure_ascii=False)
+            return json.dumps(value, separators=(",", ":"), default=str, ensure_ascii=False)
         case _:
             text = str(value)
     if "\n" not in text:
@@ -192,13 +187,3 @@ def text_of(value: object) -> str:
 def quoted(text: str) -> str:
     """Put a text in quotes, with what is not printable written out."""
     return json.dumps(text, ensure_ascii=False)
-
-
-def _plain(value: object) -> Any:
-    if isinstance(value, bool | int | float) or value is None:
-        return value
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    return str(value)

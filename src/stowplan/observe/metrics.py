@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, assert_never
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
@@ -16,26 +16,17 @@ from prometheus_client.registry import Collector
 
 from stowplan.cache.cache import Cache
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
-from stowplan.engine.ports import (
-    Bound,
-    Dropped,
-    Evicted,
-    ExtenderSaid,
-    GangTried,
-    GivenBack,
-    Permitted,
-    Placed,
-    Report,
-    Trouble,
-)
+from stowplan.engine import ports
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change
+from stowplan.framework.placing import SUCCESS
+from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, pod_id
 from stowplan.observe import component_metrics
 from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
 from stowplan.observe.metric_list import SCHEDULER
-from stowplan.observe.plugin_metrics import SECOND_NS, SUCCESS, PluginMetrics
+from stowplan.observe.plugin_metrics import PluginMetrics
 from stowplan.observe.series import Definition, Family, SeriesSet, Shown
 from stowplan.queue.entry import Place
 from stowplan.queue.hints import HintTimer
@@ -59,10 +50,9 @@ class Metrics(Collector):
         version: str = component_metrics.FOLLOWED,
     ) -> None:
         self._now_ns = now_ns
-        self._gates = gates
-        self._version = version
-        self._disabled = len(shown.disabled) if shown is not None else 0
         self.series = SeriesSet(available(gates), shown)
+        disabled = len(shown.disabled) if shown is not None else 0
+        self._introduce = partial(component_metrics.introduce, self.series, gates, version, disabled)
         # Found once: these are for every pod.
         self._algorithm = self.series.histogram("scheduler_scheduling_algorithm_duration_seconds")
         self._sli = self.series.histogram("scheduler_pod_scheduling_sli_duration_seconds")
@@ -76,7 +66,7 @@ class Metrics(Collector):
         self._state: StateMetrics | None = None
         # Pods that are being bound.
         self._on_their_way: set[str] = set()
-        component_metrics.introduce(self.series, gates, version, self._disabled)
+        self._introduce()
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -97,8 +87,7 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Family]:
         if self._state is not None:
             self._state.refresh()
-        goroutines = self.series.gauge("scheduler_goroutines")
-        goroutines.set(len(self._on_their_way), "binding")
+        self.series.gauge("scheduler_goroutines").set(len(self._on_their_way), "binding")
         yield from self.series.families()
 
     def reset(self) -> None:
@@ -106,30 +95,29 @@ class Metrics(Collector):
         self.series.reset()
         if self._state is not None:
             self._state.reset()
-        component_metrics.introduce(self.series, self._gates, self._version, self._disabled)
+        self._introduce()
 
     # Listening
 
-    def __call__(self, report: Report) -> None:
+    def __call__(self, report: ports.Report) -> None:
         match report:
-            case Placed():
+            case ports.Placed():
                 self._placed(report)
-            case Bound():
+            case ports.Bound():
                 self._bound(report)
-            case GivenBack():
+            case ports.GivenBack():
                 self._given_back(report)
-            case Dropped():
+            case ports.Dropped():
                 self.plugins.drop()
                 self._on_their_way.discard(pod_id(report.pod))
-            case Permitted():
+            case ports.Permitted():
                 result = SUCCESS if report.rejection is None else report.rejection.code.value
-                waited = self._since(report.held_at_ns)
-                self.series.histogram("scheduler_permit_wait_duration_seconds").observe(waited, result)
-            case GangTried():
+                self.series.time("scheduler_permit_wait_duration_seconds", self._since(report.held_at_ns), result)
+            case ports.GangTried():
                 self._gang_tried(report)
-            case Evicted():
+            case ports.Evicted():
                 self._evicted(report)
-            case Trouble() | ExtenderSaid():
+            case ports.Trouble() | ports.ExtenderSaid():
                 pass
             case _:
                 assert_never(report)
@@ -149,53 +137,44 @@ class Metrics(Collector):
         """Note that a lease had to be read again to be renewed."""
         self.series.counter("leader_election_slowpath_total").add(lease_name)
 
-    def _placed(self, report: Placed) -> None:
+    def _placed(self, report: ports.Placed) -> None:
         self._on_their_way.add(pod_id(report.pod))
         self.plugins.placed(report)
-        took = self._since(report.taken_at_ns)
-        self._algorithm.observe(took)
+        self._algorithm.observe(self._since(report.taken_at_ns))
 
-    def _bound(self, report: Bound) -> None:
+    def _bound(self, report: ports.Bound) -> None:
         self._on_their_way.discard(pod_id(report.pod))
         self._ended("scheduled", report)
         attempts = str(report.attempts) if report.attempts < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
-        waited = self._since(report.ready_at_ns)
-        self._sli.observe(waited, attempts)
+        self._sli.observe(self._since(report.ready_at_ns), attempts)
         self._tries.observe(report.attempts)
         if report.was_flushed:
             self.series.counter("scheduler_pod_scheduled_after_flush_total").add()
 
-    def _given_back(self, report: GivenBack) -> None:
+    def _given_back(self, report: ports.GivenBack) -> None:
         if pod_id(report.pod) in self._on_their_way:
             self._on_their_way.discard(pod_id(report.pod))
         else:
             self.plugins.given_back(report)
-            took = self._since(report.taken_at_ns)
-            self._algorithm.observe(took)
+            self._algorithm.observe(self._since(report.taken_at_ns))
         self._ended("error" if report.is_error else "unschedulable", report)
 
-    def _ended(self, result: str, report: Bound | GivenBack) -> None:
+    def _ended(self, result: str, report: ports.Bound | ports.GivenBack) -> None:
         profile = report.pod.spec.scheduler_name
         self._attempts.add(result, profile)
-        took = self._since(report.taken_at_ns)
-        self._durations.observe(took, result, profile)
+        self._durations.observe(self._since(report.taken_at_ns), result, profile)
 
-    def _gang_tried(self, report: GangTried) -> None:
-        if "scheduler_podgroup_schedule_attempts_total" not in self.series.by_name:
-            return
-        took = self._since(report.taken_at_ns)
-        self.series.counter("scheduler_podgroup_schedule_attempts_total").add(report.result, report.profile)
-        attempts = self.series.histogram("scheduler_podgroup_scheduling_attempt_duration_seconds")
-        attempts.observe(took, report.result, report.profile)
-        self.series.histogram("scheduler_podgroup_scheduling_algorithm_duration_seconds").observe(took)
+    def _gang_tried(self, report: ports.GangTried) -> None:
+        took, labels = self._since(report.taken_at_ns), (report.result, report.profile)
+        self.series.count("scheduler_podgroup_schedule_attempts_total", *labels)
+        self.series.time("scheduler_podgroup_scheduling_attempt_duration_seconds", took, *labels)
+        self.series.time("scheduler_podgroup_scheduling_algorithm_duration_seconds", took)
 
-    def _evicted(self, report: Evicted) -> None:
+    def _evicted(self, report: ports.Evicted) -> None:
         self.series.histogram("scheduler_preemption_victims").observe(report.victims)
-        if "scheduler_preemption_goroutines_execution_total" in self.series.by_name:
-            result = "error" if report.is_error else "success"
-            self.series.counter("scheduler_preemption_goroutines_execution_total").add(result)
-            took = self._since(report.started_at_ns)
-            self.series.histogram("scheduler_preemption_goroutines_duration_seconds").observe(took, result)
+        result, took = "error" if report.is_error else "success", self._since(report.started_at_ns)
+        self.series.count("scheduler_preemption_goroutines_execution_total", result)
+        self.series.time("scheduler_preemption_goroutines_duration_seconds", took, result)
 
     def _since(self, at_ns: int) -> float:
         return max(0, self._now_ns() - at_ns) / SECOND_NS
@@ -233,7 +212,7 @@ class StateMetrics:
         gated = sum(1 for entry in places.unschedulable if entry.place is Place.GATED)
         pending = self._series.gauge("scheduler_pending_pods")
         pending.set(len(places.active), "active")
-        pending.set(len(places.backoff.refused) + len(places.backoff.failed), "backoff")
+        pending.set(len(places.backoff), "backoff")
         pending.set(len(places.unschedulable) - gated, "unschedulable")
         pending.set(gated, "gated")
 

@@ -33,7 +33,7 @@ from stowplan.table.shape import PodShape
 class Opinions:
     """Who refuses which row, and who refuses the pod as a whole."""
 
-    plugins: tuple[str, ...]
+    plugins: tuple[Filter, ...]
     words: NDArray[np.int32]  # (plugins, nodes)
     vocabulary: Vocabulary
     #: What PreFilter says of the pod as a whole, in the order of the plugins.
@@ -58,7 +58,7 @@ class Panel:
     def hear(self, pod: Pod) -> Opinions:
         """Ask every filter about every row."""
         vocabulary = Vocabulary()
-        said: dict[str, Words] = {}
+        said: list[tuple[Filter, Words]] = []
         refusals: list[Rejection] = []
         faults: list[str] = []
         for plugin in self.profile.filter:
@@ -70,19 +70,15 @@ class Panel:
             if isinstance(answer, Rejection):
                 refusals.append(answer)
             else:
-                said[plugin.name] = answer
-        words = np.stack(list(said.values())) if said else np.zeros((0, self._rows), dtype=np.int32)
+                said.append((plugin, answer))
+        words = np.stack([answer for _, answer in said]) if said else np.zeros((0, self._rows), dtype=np.int32)
         refusals += self._refusals_without_filter(pod)
-        return Opinions(tuple(said), words, vocabulary, tuple(refusals), tuple(faults))
+        return Opinions(tuple(plugin for plugin, _ in said), words, vocabulary, tuple(refusals), tuple(faults))
 
-    def refused(self, name: str, pod: Pod) -> Mask:
-        """Say which rows the plugin of that name refuses to `pod`."""
-        answer = self._ask(self.filter(name), pod, Vocabulary())
+    def refused(self, plugin: Filter, pod: Pod) -> Mask:
+        """Say which rows a plugin refuses to `pod`."""
+        answer = self._ask(plugin, pod, Vocabulary())
         return np.ones(self._rows, dtype=bool) if isinstance(answer, Rejection) else answer != 0
-
-    def filter(self, name: str) -> Filter:
-        """Return the filter of that name."""
-        return next(plugin for plugin in self.profile.filter if plugin.name == name)
 
     @property
     def _rows(self) -> int:
@@ -191,19 +187,19 @@ def _all_needs(panel: Panel, pod: Pod, opinions: Opinions) -> list[Need]:
         refused = words != 0
         if not refused.any():
             continue
-        own = _needs(panel, plugin, RejectedRows(pod, panel.views[0], refused, partial(panel.refused, plugin)))
+        own = _needs(plugin, RejectedRows(pod, panel.views[0], refused, partial(panel.refused, plugin)))
         found += own
         unmet = refused & ~np.logical_or.reduce([need.rows for need in own]) if own else refused
         for number in np.unique(words[unmet]).tolist():
             rejection = opinions.vocabulary[number]
-            found.append(Need(Satisfy(plugin, rejection.reasons), unmet & (words == number)))
+            found.append(Need(Satisfy(plugin.name, rejection.reasons), unmet & (words == number)))
     return found
 
 
-def _needs(panel: Panel, plugin: str, rejected: RejectedRows) -> list[Need]:
+def _needs(plugin: Filter, rejected: RejectedRows) -> list[Need]:
     """Return what the rows need for a plugin to accept them, as far as it says so; one that fails says nothing."""
     try:
-        return [need for need in panel.filter(plugin).remedies(rejected) if need.rows.any()]
+        return [need for need in plugin.remedies(rejected) if need.rows.any()]
     except FAULTS:
         return []
 

@@ -1,7 +1,7 @@
 """What plugins cost: how often each was asked, how long it took, and how long all of an extension point took together.
 
 The framework's stopwatch notes every question (`note`, `note_awaited`); what the flow reports about the attempt says
-how it ended. What plugins count of their own work (`framework.handle.Measures`) comes here too.
+how it ended.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from collections import Counter
 from typing import Final
 
 from stowplan.engine.ports import GivenBack, Placed
-from stowplan.framework.plugin_faults import Blame
+from stowplan.framework.placing import SUCCESS
+from stowplan.framework.plugin_faults import SECOND_NS, Blame
 from stowplan.framework.verdict import Code
 from stowplan.observe.series import SeriesSet
 
-SUCCESS: Final = "Success"
-
-SECOND_NS: Final = 1_000_000_000
 SAMPLED: Final = 10
 
 COUNTED: Final = frozenset({"PreFilter", "Filter", "PreScore", "Score"})
@@ -32,7 +30,6 @@ class PluginMetrics:
         self._took = series.histogram("scheduler_plugin_execution_duration_seconds")
         self._points = series.histogram("scheduler_framework_extension_point_duration_seconds")
         self._preemptions = series.counter("scheduler_preemption_attempts_total")
-        self._series = series
         # How often each plugin was awaited, by point.
         self._awaited: Counter[tuple[str, str]] = Counter()
         # Nanoseconds by point, in this attempt.
@@ -58,16 +55,6 @@ class PluginMetrics:
         if times % SAMPLED == 0:
             # As upstream, nothing that happens after the binding is anything but a success.
             self._took.observe(took_ns / SECOND_NS, plugin, point, SUCCESS if point == "PostBind" else end)
-
-    def count(self, name: str, *labels: str) -> None:
-        """Count what a plugin did, if there is such a metric under the feature gates."""
-        if name in self._series.by_name:
-            self._series.counter(name).add(*labels)
-
-    def time(self, name: str, seconds: float, *labels: str) -> None:
-        """Note how long a plugin took for something, if there is such a metric under the feature gates."""
-        if name in self._series.by_name:
-            self._series.histogram(name).observe(seconds, *labels)
 
     def placed(self, report: Placed) -> None:
         """Close an attempt that found a node."""

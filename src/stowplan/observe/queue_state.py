@@ -7,7 +7,8 @@ through the queue, as text and for programs; `timeline` remembers its attempts.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
@@ -28,15 +29,7 @@ from stowplan.queue.places import SECOND, QueueLimits
 from stowplan.queue.queue import SchedulingQueue
 
 #: The places in the order in which they are shown.
-ORDER: Final = (
-    Place.IN_FLIGHT,
-    Place.ACTIVE,
-    Place.BACKOFF,
-    Place.ERROR_BACKOFF,
-    Place.UNSCHEDULABLE,
-    Place.GATED,
-)
-
+ORDER: Final[tuple[Place, ...]] = tuple(place for place in Place if place is not Place.GONE)
 
 _WORDS: Final[Mapping[Action, str]] = MappingProxyType(
     {
@@ -82,10 +75,8 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
 
 def counts(waiting: Iterable[Waiting]) -> dict[str, int]:
     """Return how many of the pods are in each place."""
-    found = {place.value: 0 for place in ORDER}
-    for one in waiting:
-        found[one.place] += 1
-    return found
+    found = Counter(one.place for one in waiting)
+    return {place.value: found[place.value] for place in ORDER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +95,9 @@ class QueueView:
     def all(self) -> list[Waiting]:
         """Describe all pods that wait, those first that are tried soonest."""
         rank = {place: number for number, place in enumerate(ORDER)}
-        entries = sorted(self._entries(), key=lambda entry: (rank[entry.place], entry.queued_at_ns))
-        return [self._describe(entry) for entry in entries]
+        entries = chain((flight.entry for flight in self.queue.in_flight), self.queue.places.entries.values())
+        soonest = sorted(entries, key=lambda entry: (rank[entry.place], entry.queued_at_ns))
+        return [self._describe(entry) for entry in soonest]
 
     def of(self, pod: Pod) -> Waiting | None:
         """Describe one pod; None if it does not wait."""
@@ -114,9 +106,6 @@ class QueueView:
             flight = self.queue.in_flight.flights.get(pod_id(pod))
             entry = flight.entry if flight is not None else None
         return self._describe(entry) if entry is not None else None
-
-    def _entries(self) -> Iterator[QueuedPod]:
-        return chain((flight.entry for flight in self.queue.in_flight), self.queue.places.entries.values())
 
     def _describe(self, entry: QueuedPod) -> Waiting:
         pod = entry.pod

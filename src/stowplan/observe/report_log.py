@@ -4,75 +4,58 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from stowplan.engine.ports import (
-    Bound,
-    Dropped,
-    Evicted,
-    ExtenderSaid,
-    GangTried,
-    GivenBack,
-    Listener,
-    Permitted,
-    Placed,
-    Report,
-    Trouble,
-)
+from stowplan.engine import ports
 from stowplan.observe.logs import log_for
 
 _log = log_for(__name__)
 _V2, _V3, _V4 = _log.v(2), _log.v(3), _log.v(4)
 
 
-class ReportLog:
-    """A listener that writes one line a report, as far as the verbosity goes."""
-
-    def __call__(self, report: Report) -> None:
-        match report:
-            case Placed():
-                _V4.info("Attempting to bind pod to node", pod=report.pod.key, node=report.node_name)
-            case Bound():
-                _V2.info(
-                    "Successfully bound pod to node",
-                    pod=report.pod.key,
-                    node=report.node_name,
-                    attempts=report.attempts,
-                )
-            case GivenBack():
-                self._given_back(report)
-            case Dropped():
-                _V3.info("Skip schedule pod", pod=report.pod.key, reason=report.why)
-            case Permitted():
-                _V4.info("Pod was held in Permit", pod=report.pod.key, allowed=report.rejection is None)
-            case GangTried():
-                _V4.info("Pod group was tried", profile=report.profile, result=report.result)
-            case Evicted():
-                _V2.info("Made room for pod", pod=report.pod.key, victims=report.victims)
-            case Trouble():
-                _log.error(report.text, "Something went wrong beside the scheduling of pods")
-            case ExtenderSaid():
-                self._extender_said(report)
-            case _:
-                assert_never(report)
-
-    def _extender_said(self, report: ExtenderSaid) -> None:
-        known = {"pod": report.pod.key, "extender": report.extender, "verb": report.verb}
-        if report.is_ignored:
-            _log.error(report.text, "Skipping extender as it failed and that is ignored", **known)
-        elif not report.is_error:
-            # An error is logged with the pod that it sends back.
-            _V2.info("Extender objects", **known, said=report.text)
-
-    def _given_back(self, report: GivenBack) -> None:
-        if report.is_error:
-            _log.error(report.message, "Error scheduling pod; retrying", pod=report.pod.key)
-        else:
-            _V2.info("Unable to schedule pod; no fit; waiting", pod=report.pod.key, err=report.message)
+def log_report(report: ports.Report) -> None:
+    """Write one line a report, as far as the verbosity goes."""
+    match report:
+        case ports.Placed():
+            _V4.info("Attempting to bind pod to node", pod=report.pod.key, node=report.node_name)
+        case ports.Bound(pod, node_name, attempts):
+            _V2.info("Successfully bound pod to node", pod=pod.key, node=node_name, attempts=attempts)
+        case ports.GivenBack():
+            _log_given_back(report)
+        case ports.Dropped():
+            _V3.info("Skip schedule pod", pod=report.pod.key, reason=report.why)
+        case ports.Permitted():
+            _V4.info("Pod was held in Permit", pod=report.pod.key, allowed=report.rejection is None)
+        case ports.GangTried():
+            _V4.info("Pod group was tried", profile=report.profile, result=report.result)
+        case ports.Evicted():
+            _V2.info("Made room for pod", pod=report.pod.key, victims=report.victims)
+        case ports.Trouble():
+            _log.error(report.text, "Something went wrong beside the scheduling of pods")
+        case ports.ExtenderSaid():
+            _log_extender(report)
+        case _:
+            assert_never(report)
 
 
-def tell_all(*listeners: Listener) -> Listener:
+def _log_given_back(report: ports.GivenBack) -> None:
+    if report.is_error:
+        _log.error(report.message, "Error scheduling pod; retrying", pod=report.pod.key)
+    else:
+        _V2.info("Unable to schedule pod; no fit; waiting", pod=report.pod.key, err=report.message)
+
+
+def _log_extender(report: ports.ExtenderSaid) -> None:
+    known = {"pod": report.pod.key, "extender": report.extender, "verb": report.verb}
+    if report.is_ignored:
+        _log.error(report.text, "Skipping extender as it failed and that is ignored", **known)
+    elif not report.is_error:
+        # An error is logged with the pod that it sends back.
+        _V2.info("Extender objects", **known, said=report.text)
+
+
+def tell_all(*listeners: ports.Listener) -> ports.Listener:
     """Return somebody who listens for several."""
 
-    def tell(report: Report) -> None:
+    def tell(report: ports.Report) -> None:
         for listener in listeners:
             listener(report)
 

@@ -14,7 +14,6 @@ import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.utils import floatToGoString
 
-Stability: TypeAlias = Literal["ALPHA", "BETA", "STABLE"]
 Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 Labels: TypeAlias = tuple[str, ...]
 #: Says under which label values a series is shown.
@@ -26,16 +25,15 @@ UNEXPECTED = "unexpected"
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """A metric as it is published. `here` says what it counts in this scheduler, or why it never counts anything."""
+    """A metric as it is published."""
 
     name: str
-    help: str
-    labels: Labels = ()
+    labels: Labels
+    #: What stands in the HELP line: the stability in brackets, and what it is about.
+    text: str
     buckets: tuple[float, ...] = ()
-    here: str = ""
     #: The feature gate without which the metric does not exist.
     gate: str = ""
-    stability: Stability = "ALPHA"
 
     @property
     def kind(self) -> Literal["counter", "gauge", "histogram"]:
@@ -45,9 +43,14 @@ class Definition(msgspec.Struct, frozen=True):
         return "counter" if self.name.endswith("_total") else "gauge"
 
     @property
-    def text(self) -> str:
-        """What stands in the HELP line."""
-        return f"[{self.stability}] {self.help}"
+    def stability(self) -> str:
+        return self.text[1 : self.text.index("]")]
+
+
+def metric(shown: str, text: str, buckets: tuple[float, ...] = (), gate: str = "") -> Definition:
+    """Define a metric by how it is shown, `name{label,label}`, and its HELP line, `[STABILITY] what it is about`."""
+    name, _, labels = shown.removesuffix("}").partition("{")
+    return Definition(name, tuple(labels.split(",")) if labels else (), text, buckets, gate)
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -138,16 +141,6 @@ class HistogramSeries:
         observed.counts[bisect_left(self._bounds, value)] += 1
         observed.sum += value
 
-    def count(self, *labels: str) -> int:
-        """Return how many values a series has seen."""
-        observed = self._observed.get(labels)
-        return sum(observed.counts) if observed is not None else 0
-
-    def sum(self, *labels: str) -> float:
-        """Return the sum of the values a series has seen."""
-        observed = self._observed.get(labels)
-        return observed.sum if observed is not None else 0.0
-
     def reset(self) -> None:
         """Start again; a metric without labels is there from the start."""
         self._observed.clear()
@@ -192,7 +185,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class SeriesSet:
-    """The series of a number of definitions, by name."""
+    """The series of a number of definitions, by name; plugins count their own work here (`handle.Measures`)."""
 
     def __init__(self, definitions: Iterable[Definition], shown: Shown | None = None) -> None:
         self.by_name: dict[str, Series] = {}
@@ -215,14 +208,21 @@ class SeriesSet:
         assert isinstance(found, HistogramSeries), name
         return found
 
+    def count(self, name: str, *labels: str) -> None:
+        """Count one more, if there is such a metric under the feature gates."""
+        if name in self.by_name:
+            self.counter(name).add(*labels)
+
+    def time(self, name: str, seconds: float, *labels: str) -> None:
+        """Note how long something took, if there is such a metric under the feature gates."""
+        if name in self.by_name:
+            self.histogram(name).observe(seconds, *labels)
+
     def families(self) -> list[Family]:
         """Return what has values, by name; a metric that nobody has touched is not shown."""
-        wanted = sorted(self.by_name.keys() - set(self._shown.disabled))
-        families = [self._family(self.by_name[name]) for name in wanted]
+        wanted = [self.by_name[name] for name in sorted(self.by_name.keys() - set(self._shown.disabled))]
+        families = [series.family(self._shown.rename_of(series.definition)) for series in wanted]
         return [family for family in families if family.samples]
-
-    def _family(self, series: Series) -> Family:
-        return series.family(self._shown.rename_of(series.definition))
 
     def reset(self) -> None:
         for series in self.by_name.values():

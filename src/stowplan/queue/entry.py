@@ -20,14 +20,14 @@ from stowplan.model.pod import Pod, pod_id
 
 
 class Place(Enum):
-    """Where a pod is; it is in exactly one place. The names are those that users see."""
+    """Where a pod is; it is in exactly one place. Names and order are those that users see."""
 
+    IN_FLIGHT = "in flight"
     ACTIVE = "active"
     BACKOFF = "backoff"
     ERROR_BACKOFF = "error backoff"
     UNSCHEDULABLE = "unschedulable"
     GATED = "gated"
-    IN_FLIGHT = "in flight"
     GONE = "gone"
 
 

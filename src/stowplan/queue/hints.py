@@ -50,7 +50,8 @@ class Hints:
 
     def __init__(self, awaited_by: AwaitedBy, timer: HintTimer | None = None) -> None:
         self._awaited_by = awaited_by
-        self._timer = timer
+        #: Who measures, if anybody does; set by the queue.
+        self.timer = timer
         self._asked = 0
         # There are only so many sorts of change; each is looked up once.
         self._by_change: dict[Change, dict[Rejector, tuple[Hint | None, ...]]] = {}
@@ -96,11 +97,11 @@ class Hints:
 
     def _says_yes(self, plugin: str, hint: Hint, pod: Pod, event: ObjectChange) -> bool:
         self._asked += 1
-        if self._timer is None or self._asked % SAMPLED:
+        if self.timer is None or self._asked % SAMPLED:
             return _answer(hint, pod, event) is not Said.SKIP
-        started_ns = self._timer.now_ns()
+        started_ns = self.timer.now_ns()
         said = _answer(hint, pod, event)
-        self._timer.note(plugin, event.change.label, said.value, self._timer.now_ns() - started_ns)
+        self.timer.note(plugin, event.change.label, said.value, self.timer.now_ns() - started_ns)
         return said is not Said.SKIP
 
     def _find(self, change: Change) -> dict[Rejector, tuple[Hint | None, ...]]:

@@ -24,8 +24,6 @@ from stowplan.queue.hints import QueueingStrategy
 
 SECOND: Final = 1_000_000_000
 
-SortKey = Callable[[QueuedPod], Any]
-
 
 @dataclass(frozen=True, slots=True)
 class QueueRules:
@@ -242,7 +240,7 @@ class QueueLimits:
 class BackoffQueue:
     """The pods that back off."""
 
-    def __init__(self, limits: QueueLimits, sort_key: SortKey, tickets: Iterator[int]) -> None:
+    def __init__(self, limits: QueueLimits, sort_key: Callable[[QueuedPod], Any], tickets: Iterator[int]) -> None:
         self._limits = limits
         self._sort_key = sort_key
         self.refused = PodHeap(tickets)
@@ -264,7 +262,7 @@ class BackoffQueue:
 
     def put(self, entry: QueuedPod) -> None:
         """Put in a pod, or put it in its place again after it has changed."""
-        if entry.place not in (Place.BACKOFF, Place.ERROR_BACKOFF):
+        if entry.place not in BACKING_OFF:
             entry.place = Place.BACKOFF if entry.rejected_by else Place.ERROR_BACKOFF
         if entry.place is Place.ERROR_BACKOFF:
             self.failed.put(entry, self.until(entry))

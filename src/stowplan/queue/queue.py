@@ -54,8 +54,6 @@ class SchedulingQueue:
         nominations: Nominations | None = None,
     ) -> None:
         self._limits = limits if limits is not None else QueueLimits()
-        self._awaited_by = awaited_by
-        self._hint_timer: HintTimer | None = None
         self._hints = Hints(awaited_by)
         self.nominations = nominations if nominations is not None else Nominations()
         self.places = Places(rules, self._limits)
@@ -63,13 +61,11 @@ class SchedulingQueue:
 
     def use(self, awaited_by: AwaitedBy) -> None:
         """Ask other plugins whether a change helps, from now on."""
-        self._awaited_by = awaited_by
-        self._hints = Hints(awaited_by, self._hint_timer)
+        self._hints = Hints(awaited_by, self._hints.timer)
 
     def time_hints(self, timer: HintTimer) -> None:
         """Have it measured, from now on, how long plugins take to say whether a change helps."""
-        self._hint_timer = timer
-        self.use(self._awaited_by)
+        self._hints.timer = timer
 
     @property
     def has_ready(self) -> bool:

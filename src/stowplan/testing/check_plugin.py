@@ -232,7 +232,7 @@ def _check_placing(bench: Bench, pod: Pod) -> None:
             continue
         answer = bench.ask(pod, partial(_outcome, ask, pod, node_name))
         if not isinstance(answer, (*answers, _Unfinished)):
-            bench.fail(pod, f"{method} returned {answer!r:.80}; return {plugin_class.answers_to(method)}")
+            bench.fail(pod, f"{method} returned {answer!r:.80}; return {plugin_class.ANSWERS[method]}")
         if isinstance(answer, Rejection):
             break
         skipped = "pre_bind" if isinstance(answer, Skip) else ""

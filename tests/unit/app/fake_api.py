@@ -23,6 +23,8 @@ class FakeApi:
         self.events: list[str] = []
         #: As whom those who asked for the lease or for a binding introduced themselves.
         self.agents: dict[str, set[str]] = {"leases": set(), "binding": set()}
+        #: What it says of itself.
+        self.git_version = "v1.37.1"
         #: Paths of collections that may not be read.
         self.forbidden: set[str] = set()
         self._version = 10
@@ -80,6 +82,8 @@ class FakeApi:
             items = list(self.objects.get(path, {}).values())
             metadata = {"resourceVersion": str(self._version)}
             return web.json_response({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items})
+        if path == "/version":
+            return web.json_response({"gitVersion": self.git_version})
         if last == "status":
             return web.json_response({})
         return _failure(404, "NotFound", "the server could not find the requested resource")

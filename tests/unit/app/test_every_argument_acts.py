@@ -341,4 +341,4 @@ def test_the_shape_of_scores_of_storage_reaches_the_plugin_with_its_gate_only() 
     curve: Any = plugin._curve  # type: ignore[attr-defined]
     assert curve.tolist() == curve_of((UtilizationShapePoint(0, 0), UtilizationShapePoint(80, 10))).tolist()
     with pytest.raises(ConfigError, match="shape: Invalid value"):
-        read_configuration(text)
+        read_configuration(text, feature_gates.parse("StorageCapacityScoring=false"))

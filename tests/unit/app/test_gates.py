@@ -51,7 +51,7 @@ def test_comparing_tolerations_count_where_pods_are_spread(gates: str, expected:
 
 
 def test_a_cluster_without_a_configuration_has_the_plugins_of_its_gates() -> None:
-    cluster = Cluster(feature_gates=parse("AllBeta=false"))
+    cluster = Cluster(feature_gates="AllBeta=false", release="1.36")
     names = [plugin.name for plugin in cluster.profiles["default-scheduler"].filter]
     assert "NodeDeclaredFeatures" not in names
     assert "NodeDeclaredFeatures" in [plugin.name for plugin in Cluster().profiles["default-scheduler"].filter]

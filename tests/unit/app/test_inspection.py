@@ -11,7 +11,7 @@ from aiohttp import web
 
 from tests.limits import LIMIT_SECONDS
 from tests.unit.app.fake_api import FakeApi, node, pod
-from tests.unit.app.test_live import fetch, free_port, run_live, until
+from tests.unit.app.test_live import fetch, free_port, open_port, run_live, until
 
 OPEN = ("--leader-elect=false", "--authorization-always-allow-paths=/debug/stowplan/*")
 PAGES = "/debug/stowplan"
@@ -124,6 +124,7 @@ def test_nodes_can_be_filtered_sorted_and_limited() -> None:
         bound = pod("b", cpu="1")
         bound["spec"]["nodeName"] = "n2"
         api.put("/api/v1/pods", bound)
+        await open_port(port)
         async with asyncio.timeout(LIMIT_SECONDS):
             while not any(one["requested"]["cpu"] for one in await nodes(port)):  # noqa: ASYNC110 (it tells nobody)
                 await asyncio.sleep(0.01)

@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
@@ -41,7 +42,11 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def run_live(
-    work: Callable[[FakeApi, int], Awaitable[None]], *flags: str, ends_by_itself: bool = False, speed: float = 1.0
+    work: Callable[[FakeApi, int], Awaitable[None]],
+    *flags: str,
+    ends_by_itself: bool = False,
+    speed: float = 1.0,
+    prepare: Callable[[FakeApi], None] = lambda api: None,
 ) -> int:
     """Run a replica while `work` goes on, end it by SIGTERM, and return its exit code.
 
@@ -50,6 +55,7 @@ def run_live(
 
     async def run() -> int:
         api = FakeApi()
+        prepare(api)
         api.put("/api/v1/nodes", node("n1"))
         server, port = await api.start(), free_port()
         given = [f"--master={server}", "--bind-address=127.0.0.1", f"--secure-port={port}", *flags]
@@ -70,6 +76,37 @@ def run_live(
             await api.stop()
 
     return hurry.run(run(), speed)
+
+
+async def open_port(port: int) -> None:
+    """Wait until pages are served."""
+    async with asyncio.timeout(LIMIT_SECONDS):
+        while True:
+            with suppress(aiohttp.ClientConnectorError):
+                await fetch(port, "/livez")
+                return
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("version", "flags", "expected"),
+    [
+        pytest.param("v1.36.4", (), "1.36", id="that of the server"),
+        pytest.param("v1.37.0-rc.1+k3s1", (), "1.37", id="that of a server with a long name"),
+        pytest.param("v1.38.0", (), "1.37", id="the newest that is known, of a server that is newer"),
+        pytest.param("v1.37.1", ("--emulated-version=kube=1.36",), "1.36", id="the one that was asked for"),
+    ],
+)
+def test_the_release_to_decide_like_is(version: str, flags: tuple[str, ...], expected: str) -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        await open_port(port)
+        _, text = await fetch(port, "/statusz")
+        assert f"Emulation version: {expected}" in text.splitlines()
+
+    def say(api: FakeApi) -> None:
+        api.git_version = version
+
+    assert run_live(work, "--authorization-always-allow-paths=*", *flags, prepare=say) == 0
 
 
 async def fetch(port: int, path: str) -> tuple[int, str]:

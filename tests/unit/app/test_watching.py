@@ -67,7 +67,7 @@ def test_a_plugin_from_elsewhere_that_only_scores_brings_the_kinds_it_lists() ->
         pytest.param("Coscheduling", "", {"podgroups.scheduling.x-k8s.io"}, id="the community's"),
         pytest.param(
             "GangScheduling",
-            "GenericWorkload=true,GangScheduling=true",
+            "GenericWorkload=true",
             {"podgroups.scheduling.k8s.io"},
             id="Kubernetes' own",
         ),
@@ -85,8 +85,7 @@ def test_of_two_apis_that_have_pod_groups_the_one_is_watched_that_the_plugin_rea
 
 
 def test_rules_that_taint_devices_are_watched_only_where_their_gate_is_on() -> None:
-    assert "DeviceTaintRule" not in kinds("")
-    assert kinds("", "DRADeviceTaintRules=true") - kinds("") == {"DeviceTaintRule"}
+    assert kinds("") - kinds("", "DRADeviceTaintRules=false") == {"DeviceTaintRule"}
 
 
 def placed(pod: Pod) -> Pod:

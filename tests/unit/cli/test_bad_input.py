@@ -182,10 +182,10 @@ def test_configurations_that_cannot_be_used(
     "command", [["config", "check", "FILE"], ["config", "show", "FILE"], ["schedule", "FILE"], ["explain", "p", "FILE"]]
 )
 def test_a_gate_that_cannot_be_set_is_misuse(tmp_path: Path, command: list[str]) -> None:
-    error = refusal(tmp_path, [*command, "--feature-gates", "SchedulerQueueingHints=false"], "")
+    error = refusal(tmp_path, [*command, "--feature-gates", "DRAAdminAccess=false"], "")
     assert error.endswith(
-        'Error: invalid argument "SchedulerQueueingHints=false" for "--feature-gates" flag: '
-        "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true"
+        'Error: invalid argument "DRAAdminAccess=false" for "--feature-gates" flag: '
+        "cannot set feature gate DRAAdminAccess to false, feature is locked to true"
     )
 
 

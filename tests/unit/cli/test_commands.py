@@ -45,7 +45,7 @@ def test_help_loads_nothing_that_takes_time() -> None:
 
 
 def test_version() -> None:
-    assert run("version") == f"stowplan {__version__}, decides like kube-scheduler 1.36.4\n"
+    assert run("version") == f"stowplan {__version__}, decides like kube-scheduler 1.36.4 and 1.37.1\n"
     assert run("--version") == run("version")
 
 
@@ -99,9 +99,8 @@ def test_what_is_shown_can_be_read_again(tmp_path: Path) -> None:
 
 def test_gated_plugins_are_shown_where_their_gates_are_on() -> None:
     gates = ["--feature-gates", "GenericWorkload=true,GangScheduling=true", "--feature-gates", "NodeDeclaredFeatures=0"]
-    shown = yaml.safe_load(
-        run("config", "show", *gates, "--feature-gates", "InPlacePodLevelResourcesVerticalScaling=0")
-    )
+    gates += ["--feature-gates", "InPlacePodLevelResourcesVerticalScaling=0"]
+    shown = yaml.safe_load(run("config", "show", "--emulated-version=kube=1.36", *gates))
     names = [plugin["name"] for plugin in shown["profiles"][0]["plugins"]["multiPoint"]["enabled"]]
     assert names.index("GangScheduling") > names.index("DefaultBinder")
     assert "NodeDeclaredFeatures" not in names

@@ -190,11 +190,17 @@ ROWS: dict[str, Acts | Said | Shown] = {
     ),
     "leader-elect-retry-period": Acts(("--leader-elect-retry-period=3s",), lambda made: TIMING(made).retry_period, 3),
     # Feature gate
-    "emulated-version": Said(("--emulated-version=1.35",), "decisions are always those of 1.36"),
+    "emulated-version": Acts(
+        ("--emulated-version=kube=1.36",), lambda made: made.replica.cluster.feature_gates.release, "1.36"
+    ),
     "feature-gates": Acts(
         ("--feature-gates=SchedulerPopFromBackoffQ=false",), lambda made: made.replica.limits.pops_early, False
     ),
-    "min-compatibility-version": Said(("--min-compatibility-version=1.35",), "decisions are always those of 1.36"),
+    "min-compatibility-version": Acts(
+        ("--min-compatibility-version=1.37",),
+        lambda made: made.replica.cluster.feature_gates.enabled("DRAFractionalCapacityRange"),
+        True,
+    ),
     # Metrics
     "allow-metric-labels": Acts(
         ("--allow-metric-labels=scheduler_schedule_attempts_total,result='scheduled'",),

@@ -88,7 +88,11 @@ def test_sections_stand_in_upstreams_order() -> None:
 
 
 def test_every_flag_has_its_option_and_the_other_way_round() -> None:
-    options = {field.name.replace("_", "-") for field in dataclasses.fields(RunOptions)} - {"given", "texts"}
+    options = {field.name.replace("_", "-") for field in dataclasses.fields(RunOptions)} - {
+        "given",
+        "texts",
+        "gate-texts",
+    }
     assert options == set(FLAGS)
 
 
@@ -123,7 +127,7 @@ def test_defaults_are_upstreams() -> None:
         pytest.param(["--config", ""], "config", "", id="an empty value"),
         pytest.param(["--version"], "version", "true", id="version"),
         pytest.param(["--version=raw"], "version", "raw", id="version, raw"),
-        pytest.param(["--version=v1.36.4-mine"], "version", "v1.36.4-mine", id="a version to report"),
+        pytest.param(["--version=v1.37.1-mine"], "version", "v1.37.1-mine", id="a version to report"),
         pytest.param(
             ["--allow-metric-labels=m,l='a,b',n,l='c'"], "allow_metric_labels", ("m,l='a,b'", "n,l='c'"), id="labels"
         ),
@@ -138,9 +142,64 @@ def test_it_is_known_which_flags_were_given() -> None:
 
 
 def test_feature_gates_add_up() -> None:
-    options = parse(["--feature-gates=GenericWorkload=true", "--feature-gates", "GangScheduling=true"])
-    assert options.feature_gates.on - DEFAULT_GATES.on == {"GenericWorkload", "GangScheduling"}
-    assert spelled(options.feature_gates) == "GangScheduling=true,GenericWorkload=true"
+    options = parse(["--feature-gates=GenericWorkload=true", "--feature-gates", "CoordinatedLeaderElection=true"])
+    assert options.feature_gates.on - DEFAULT_GATES.on == {"GenericWorkload", "CoordinatedLeaderElection"}
+    assert spelled(options.feature_gates) == "CoordinatedLeaderElection=true,GenericWorkload=true"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "release"),
+    [
+        pytest.param([], "1.37", id="the newest, until the server is known"),
+        pytest.param(["--emulated-version=kube=1.36"], "1.36", id="the one that is named"),
+        pytest.param(["--emulated-version", "1.36"], "1.36", id="without the component"),
+        pytest.param(
+            ["--feature-gates=GenericWorkload=true,GangScheduling=true"], "1.36", id="the newest that has all the gates"
+        ),
+    ],
+)
+def test_the_release_is_asked_for(arguments: list[str], release: str) -> None:
+    assert parse(arguments).feature_gates.release == release
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param(
+            ["--emulated-version=1.35"], "emulation version 1.35 is not between [1.36, 1.37]", id="one that is too old"
+        ),
+        pytest.param(
+            ["--emulated-version=kube=1.36.4"],
+            "--emulated-version: patch version not allowed, got: kube=1.36.4",
+            id="a patch release",
+        ),
+        pytest.param(
+            ["--emulated-version=etcd=3.6"],
+            "--emulated-version: component not registered: etcd; write kube=3.6",
+            id="another component",
+        ),
+        pytest.param(
+            ["--emulated-version=new"],
+            '--emulated-version: could not parse "new" as version; write such as kube=1.37',
+            id="no release",
+        ),
+        pytest.param(
+            ["--emulated-version=1.36", "--min-compatibility-version=1.37"],
+            "minCompatibilityVersion version 1.37 is not between [0.0, 1.36]",
+            id="others that are newer",
+        ),
+        pytest.param(
+            ["--emulated-version=1.36", "--feature-gates=CompositePodGroup=true"],
+            'invalid argument "CompositePodGroup=true" for "--feature-gates" flag: unrecognized feature gate: '
+            "CompositePodGroup; it is there from 1.37 on, and this is 1.36",
+            id="a gate that the release has not",
+        ),
+    ],
+)
+def test_a_release_that_cannot_be_is_refused(arguments: list[str], expected: str) -> None:
+    with pytest.raises(FlagError) as caught:
+        parse(arguments)
+    assert str(caught.value) == expected
 
 
 @pytest.mark.parametrize(
@@ -181,7 +240,7 @@ def test_feature_gates_add_up() -> None:
         pytest.param(
             ["--version=v1.30.0"],
             'invalid argument "v1.30.0" for "--version" flag:'
-            ' version "v1.30.0" must match major/minor/patch of default version "v1.36.4"',
+            ' version "v1.30.0" must match major/minor/patch of default version "v1.37.1"',
             id="a version that this is not",
         ),
         pytest.param(
@@ -246,8 +305,8 @@ def test_an_unknown_flag_ends_with_1_after_the_usage() -> None:
 @pytest.mark.parametrize(
     ("flag", "start"),
     [
-        pytest.param("--version", "Kubernetes v1.36.4-stowplan.", id="in one line"),
-        pytest.param("--version=raw", '{"major": "1", "minor": "36", "gitVersion": "v1.36.4-stowplan.', id="in full"),
+        pytest.param("--version", "Kubernetes v1.37.1-stowplan.", id="in one line"),
+        pytest.param("--version=raw", '{"major": "1", "minor": "37", "gitVersion": "v1.37.1-stowplan.', id="in full"),
     ],
 )
 def test_the_version_is_printed(flag: str, start: str) -> None:

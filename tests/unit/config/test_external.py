@@ -59,7 +59,12 @@ def test_multi_point_is_not_spread_out_and_weights_are_always_written() -> None:
 @pytest.mark.parametrize(
     ("plugin", "args", "written"),
     [
-        pytest.param("VolumeBinding", {"bindTimeoutSeconds": 0}, {"bindTimeoutSeconds": 0}, id="zero is written"),
+        pytest.param(
+            "VolumeBinding",
+            {"bindTimeoutSeconds": 0},
+            {"bindTimeoutSeconds": 0, "shape": [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]},
+            id="zero is written",
+        ),
         pytest.param(
             "DynamicResources",
             {"filterTimeout": "0s"},

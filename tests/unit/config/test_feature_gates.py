@@ -25,7 +25,7 @@ from tools.generate_plugin_manual import PAGE_OF_GATES, with_gates
 @pytest.mark.parametrize(
     ("texts", "is_on"),
     [
-        pytest.param([], {"SchedulerPopFromBackoffQ": True, "GangScheduling": False}, id="nothing said, the defaults"),
+        pytest.param([], {"SchedulerPopFromBackoffQ": True, "GenericWorkload": False}, id="nothing said, the defaults"),
         pytest.param(["SchedulerPopFromBackoffQ=false"], {"SchedulerPopFromBackoffQ": False}, id="one"),
         pytest.param(
             ["VolumeLimitScaling=true,StorageCapacityScoring=true"],
@@ -42,24 +42,24 @@ from tools.generate_plugin_manual import PAGE_OF_GATES, with_gates
         ),
         pytest.param([" VolumeLimitScaling = T ,,"], {"VolumeLimitScaling": True}, id="blanks and empty pieces"),
         pytest.param(["kube:VolumeLimitScaling=1"], {"VolumeLimitScaling": True}, id="the component spelled out"),
-        pytest.param(["SchedulerQueueingHints=true"], {"SchedulerQueueingHints": True}, id="a locked one as it is"),
-        pytest.param(["DRAPrioritizedList=false"], {"DRAPrioritizedList": False}, id="stable, but not locked"),
+        pytest.param(["DRAAdminAccess=true"], {"DRAAdminAccess": True}, id="a locked one as it is"),
+        pytest.param(["DRADeviceTaintRules=false"], {"DRADeviceTaintRules": False}, id="stable, but not locked"),
         pytest.param(
-            ["AllAlpha=true"],
-            {"GangScheduling": True, "WorkloadAwarePreemption": True, "SchedulerAsyncAPICalls": False},
+            ["AllAlpha=true,GenericWorkload=true"],
+            {"CompositePodGroup": True, "PodGroupPreemptionPolicy": True, "SchedulerAsyncAPICalls": False},
             id="all alpha ones, no others",
         ),
         pytest.param(
-            ["VolumeLimitScaling=false,AllAlpha=true"],
-            {"VolumeLimitScaling": False, "GangScheduling": True},
+            ["DRADerivedAttributes=false,AllAlpha=true,GenericWorkload=true"],
+            {"DRADerivedAttributes": False, "CompositePodGroup": True},
             id="a gate's own word counts more than that for its stage",
         ),
         pytest.param(
             ["AllBeta=false"],
-            {"SchedulerPopFromBackoffQ": False, "SchedulerQueueingHints": True, "DRAPrioritizedList": True},
+            {"SchedulerPopFromBackoffQ": False, "DRAAdminAccess": True, "DRADeviceTaintRules": True},
             id="beta ones off, stable ones stay",
         ),
-        pytest.param(["AllBeta=true"], {"SchedulerAsyncAPICalls": True, "GangScheduling": False}, id="all beta ones"),
+        pytest.param(["AllBeta=true"], {"GenericWorkload": True, "CompositePodGroup": False}, id="all beta ones"),
     ],
 )
 def test_gates_are_switched(texts: list[str], is_on: dict[str, bool]) -> None:
@@ -71,19 +71,19 @@ def test_gates_are_switched(texts: list[str], is_on: dict[str, bool]) -> None:
     ("text", "expected"),
     [
         pytest.param(
-            "SchedulerQueueingHints=false",
-            "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true",
+            "DRAExtendedResource=false",
+            "cannot set feature gate DRAExtendedResource to false, feature is locked to true",
             id="a locked one",
         ),
         pytest.param(
-            "SidecarContainers=false,DRAAdminAccess=false",
-            "[cannot set feature gate SidecarContainers to false, feature is locked to true, "
+            "DRAPrioritizedList=false,DRAAdminAccess=false",
+            "[cannot set feature gate DRAPrioritizedList to false, feature is locked to true, "
             "cannot set feature gate DRAAdminAccess to false, feature is locked to true]",
             id="all locked ones are told",
         ),
         pytest.param(
-            "GangSchedulling=true",
-            "unrecognized feature gate: GangSchedulling; did you mean GangScheduling?",
+            "GenericWorkloads=true",
+            "unrecognized feature gate: GenericWorkloads; did you mean GenericWorkload?",
             id="a typo",
         ),
         pytest.param(
@@ -99,15 +99,26 @@ def test_gates_are_switched(texts: list[str], is_on: dict[str, bool]) -> None:
         ),
         pytest.param("etcd:A=true", "component not registered: etcd; write kube:A or just A", id="another component"),
         pytest.param(
-            "GangScheduling=true",
-            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+            "DRAWorkloadResourceClaims=true",
+            "DRAWorkloadResourceClaims is enabled, but depends on features that are disabled: [GenericWorkload]",
             id="one that needs another",
         ),
         pytest.param(
-            "PodLevelResources=false,NodeDeclaredFeatures=false",
+            "PodLevelResources=false",
             "InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are disabled: "
-            "[PodLevelResources NodeDeclaredFeatures]",
+            "[PodLevelResources]",
             id="one that others need",
+        ),
+        pytest.param(
+            "GangScheduling=true",
+            "unrecognized feature gate: GangScheduling; it was removed in 1.37, where it is part of GenericWorkload; "
+            "leave it out",
+            id="one that is a part of another by now",
+        ),
+        pytest.param(
+            "SidecarContainers=true",
+            "unrecognized feature gate: SidecarContainers; it was removed in 1.37, where it is always on; leave it out",
+            id="one that is always on by now",
         ),
     ],
 )
@@ -117,8 +128,38 @@ def test_gates_that_cannot_be_set(text: str, expected: str) -> None:
     assert str(caught.value).startswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("text", "is_on"),
+    [
+        pytest.param("", {"StorageCapacityScoring": False, "SidecarContainers": True}, id="the defaults of 1.36"),
+        pytest.param(
+            "GangScheduling=true,GenericWorkload=true", {"GangScheduling": True}, id="one that only 1.36 has by itself"
+        ),
+        pytest.param("DRAPrioritizedList=false", {"DRAPrioritizedList": False}, id="one that 1.37 locks"),
+        pytest.param("AllBeta=true", {"CompositePodGroup": False}, id="one that only 1.37 has is off"),
+    ],
+)
+def test_gates_are_those_of_the_release(text: str, is_on: dict[str, bool]) -> None:
+    gates = parse(text, release="1.36")
+    assert {name: gates.enabled(name) for name in is_on} == is_on
+
+
+def test_a_gate_that_is_a_part_of_another_is_on_with_that_one() -> None:
+    assert [parse(f"GenericWorkload={each}").enabled("GangScheduling") for each in ("true", "false")] == [True, False]
+
+
+def test_a_gate_of_a_later_release_is_not_known() -> None:
+    with pytest.raises(FeatureGateError, match=r"CompositePodGroup; it is there from 1.37 on, and this is 1.36"):
+        parse("CompositePodGroup=true", release="1.36")
+
+
+def test_some_gates_wait_until_all_parts_of_the_control_plane_are_new() -> None:
+    name = "DRAFractionalCapacityRange"
+    assert [parse(compatible_with=each).enabled(name) for each in ("", "1.36", "1.37")] == [False, False, True]
+
+
 def test_a_name_like_no_other_is_answered_with_all_names() -> None:
-    with pytest.raises(FeatureGateError, match=r"known: AllAlpha, AllBeta, Clearing.*WorkloadAwarePreemption$"):
+    with pytest.raises(FeatureGateError, match=r"known: AllAlpha, AllBeta, Clearing.*WatchList$"):
         parse("Zzz=true")
 
 
@@ -129,7 +170,7 @@ def test_asking_for_a_gate_that_does_not_exist_is_a_fault() -> None:
 
 def test_gates_are_values() -> None:
     assert parse() == DEFAULT_GATES == FeatureGates(DEFAULT_GATES.on)
-    assert parse("VolumeLimitScaling=true") != DEFAULT_GATES
+    assert parse("VolumeLimitScaling=false") != DEFAULT_GATES
 
 
 def test_what_a_gate_needs_exists_and_is_no_less_on() -> None:
@@ -154,7 +195,7 @@ SHAPED = HEADER + "profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape
     ("gates", "expected"),
     [
         pytest.param(
-            "",
+            "StorageCapacityScoring=false",
             'profiles[0].pluginConfig[0].args.shape: Invalid value: [{"Utilization":0,"Score":11}]: '
             "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring",
             id="off, there must be none",
@@ -175,7 +216,7 @@ def test_whether_volumes_may_have_a_score_curve_is_up_to_a_gate(gates: str, expe
 @pytest.mark.parametrize(
     ("gates", "shape"),
     [
-        pytest.param("", None, id="off, there is none"),
+        pytest.param("StorageCapacityScoring=false", None, id="off, there is none"),
         pytest.param(
             "StorageCapacityScoring=true",
             (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0)),
@@ -195,7 +236,6 @@ def test_the_default_score_curve_of_volumes(gates: str, shape: object) -> None:
     [
         pytest.param("", "", id="none switched"),
         pytest.param("SchedulerPopFromBackoffQ=false", "", id="one that is asked for"),
-        pytest.param("GenericWorkload=true,GangScheduling=true", "", id="one that another needs"),
         pytest.param("OpportunisticBatching=true", "", id="one that stays as it is"),
         pytest.param(
             "OpportunisticBatching=false",

@@ -74,7 +74,9 @@ def test_each_point_merges_on_its_own() -> None:
     ("gates", "expected"),
     [
         pytest.param("", ["First", "Beta"], id="the defaults"),
-        pytest.param("AllAlpha=true", ["First", "Beta", "Alpha"], id="an alpha one is added in its place"),
+        pytest.param(
+            "AllAlpha=true,GenericWorkload=true", ["First", "Beta", "Alpha"], id="an alpha one is added in its place"
+        ),
         pytest.param("AllBeta=false", ["First"], id="a beta one can be left out"),
     ],
 )
@@ -83,8 +85,8 @@ def test_some_default_plugins_need_a_gate(gates: str, expected: list[str]) -> No
         one.name: one
         for one in (
             PluginDeclaration("First", frozenset({"filter"}), is_default=True),
-            PluginDeclaration("Beta", frozenset({"filter"}), is_default=True, gate="NodeDeclaredFeatures"),
-            PluginDeclaration("Alpha", frozenset({"score"}), is_default=True, weight=7, gate="VolumeLimitScaling"),
+            PluginDeclaration("Beta", frozenset({"filter"}), is_default=True, gate="VolumeLimitScaling"),
+            PluginDeclaration("Alpha", frozenset({"score"}), is_default=True, weight=7, gate="DRADerivedAttributes"),
             PluginDeclaration("Other", frozenset({"filter"})),
         )
     }

@@ -71,13 +71,6 @@ def refusal(plugin: str, args: dict[str, Any]) -> ConfigError:
             f"{ARGS}.bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value",
             id="negative bind timeout",
         ),
-        pytest.param(
-            "VolumeBinding",
-            {"shape": [{"utilization": 0, "score": 10}]},
-            f'{ARGS}.shape: Invalid value: [{{"Utilization":0,"Score":10}}]: unexpected field `shape`, remove it or'
-            " turn on the feature gate StorageCapacityScoring",
-            id="a shape without its feature",
-        ),
     ],
 )
 def test_arguments(plugin: str, args: dict[str, Any], message: str) -> None:

@@ -63,7 +63,7 @@ def test_started_as_kube_scheduler_it_takes_its_flags() -> None:
     answer = subprocess.run(
         command, env={"PATH": path}, check=True, capture_output=True, text=True, timeout=LIMIT_SECONDS
     )
-    assert answer.stdout == f"Kubernetes v1.36.4-stowplan.{__version__}\n"
+    assert answer.stdout == f"Kubernetes v1.37.1-stowplan.{__version__}\n"
 
 
 def test_the_guide_names_files_that_exist() -> None:

@@ -87,9 +87,9 @@ def test_of_plugins_that_are_awaited_every_tenth_time_is_noted_by_its_end() -> N
 
 def test_what_plugins_count_is_shown_where_the_metric_exists() -> None:
     metrics = Metrics(Steps(), parse("DRADeviceBindingConditions=false"))
-    metrics.plugins.count("scheduler_volume_scheduling_stage_error_total", "bind")
-    metrics.plugins.count("scheduler_dra_bindingconditions_allocations_total", "p", "d", "success")
-    metrics.plugins.time("scheduler_dra_bindingconditions_wait_duration_seconds", 1.0, "p", "d", "success")
+    metrics.series.count("scheduler_volume_scheduling_stage_error_total", "bind")
+    metrics.series.count("scheduler_dra_bindingconditions_allocations_total", "p", "d", "success")
+    metrics.series.time("scheduler_dra_bindingconditions_wait_duration_seconds", 1.0, "p", "d", "success")
     assert value(metrics, 'scheduler_volume_scheduling_stage_error_total{operation="bind"}') == 1
     assert "bindingconditions" not in metrics.text().decode()
 

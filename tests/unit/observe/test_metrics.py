@@ -325,7 +325,7 @@ def test_feature_gates_requests_and_the_lease_are_published() -> None:
     metrics.event_handled("NodeAdd", 0.25)
     text = metrics.text().decode()
     assert value(text, 'kubernetes_feature_enabled{name="SchedulerPopFromBackoffQ",stage="BETA"}') == 1
-    assert value(text, 'kubernetes_feature_enabled{name="GangScheduling",stage="ALPHA"}') == 0
+    assert value(text, 'kubernetes_feature_enabled{name="CompositePodGroup",stage="ALPHA"}') == 0
     assert value(text, 'rest_client_requests_total{code="200",host="api:6443",method="GET"}') == 1
     assert value(text, 'rest_client_request_duration_seconds_sum{host="api:6443",verb="GET"}') == 0.5
     assert value(text, 'rest_client_request_retries_total{code="429",host="api:6443",verb="GET"}') == 1

@@ -29,10 +29,11 @@ Scores of the best 2 of 2 nodes, weighted
   plugin                           weight  roomy  tight
   TaintToleration                       3    300    300
   NodeResourcesFit                      1     87     75
+  VolumeBinding                         1      0      0
   DynamicResources                      2      0      0
   NodeResourcesBalancedAllocation       1     75     75
   ImageLocality                         1      0      0
-  total                                 8    462    450
+  total                                 9    462    450
   roomy leads tight by 12: NodeResourcesFit +12
 
 Who refuses the other node

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.engine.ports import Bound, Dropped, Evicted, ExtenderSaid, GivenBack, Permitted, Placed, Report, Trouble
 from stowplan.observe.logs import Logging, LogSettings
-from stowplan.observe.report_log import ReportLog
+from stowplan.observe.report_log import log_report
 from stowplan.testing import make_pod
 
 POD = make_pod("web").build()
@@ -72,6 +72,6 @@ def test_a_report_is_a_line_from_its_verbosity_on(report: Report, verbosity: int
     for shown in (verbosity - 1, verbosity):
         err = io.StringIO()
         Logging(LogSettings(verbosity=shown), err=err).start()
-        ReportLog()(report)
+        log_report(report)
         expected = [line] if shown >= verbosity or verbosity == 0 else []
         assert [one.partition("] ")[2] for one in err.getvalue().splitlines()] == expected

@@ -2,11 +2,11 @@
 
 import pytest
 
-from stowplan.observe.series import Definition, SeriesSet, Shown, exponential
+from stowplan.observe.series import SeriesSet, Shown, exponential, metric
 
-COUNTER = Definition("things_total", "Things.", ("kind", "place"), stability="STABLE")
-PLAIN = Definition("plain_total", "Plain.")
-TIMES = Definition("time_seconds", "Time.", ("kind",), (0.1, 0.2), stability="BETA")
+COUNTER = metric("things_total{kind,place}", "[STABLE] Things.")
+PLAIN = metric("plain_total", "[ALPHA] Plain.")
+TIMES = metric("time_seconds{kind}", "[BETA] Time.", (0.1, 0.2))
 
 
 def samples(series: SeriesSet) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -53,7 +53,7 @@ def test_a_value_on_a_bound_belongs_to_its_bucket_and_buckets_add_up() -> None:
 
 
 def test_bounds_are_spelled_as_go_does() -> None:
-    series = SeriesSet([Definition("sizes", "Sizes.", (), (0.00001, 0.5, 1, 64, 4194304), stability="BETA")])
+    series = SeriesSet([metric("sizes", "[BETA] Sizes.", (0.00001, 0.5, 1, 64, 4194304))])
     names = [dict(labels)["le"] for name, labels in samples(series) if name == "sizes_bucket"]
     assert names == ["1e-05", "0.5", "1", "64", "4.194304e+06", "+Inf"]
 

@@ -50,6 +50,7 @@ def make_pages(problems: dict[str, str], **changes: Any) -> Pages:
         "configuration": lambda: {"kind": "KubeSchedulerConfiguration", "parallelism": 16},
         "flags": {"v": "2", "config": "x.yaml"},
         "version": VERSION,
+        "release": "1.37",
         "started_at": 1000.0,
         "now": lambda: 1000.0 + 3725,
         "set_verbosity": set_verbosity,
@@ -236,7 +237,7 @@ def test_what_runs_is_shown_as_text_and_as_an_object() -> None:
         assert lines[:2] == ["", "kube-scheduler statusz"]
         assert "Started: Thu Jan  1 00:16:40 UTC 1970" in lines
         assert "Up: 1 hr 02 min 05 sec" in lines
-        assert "Emulation version: 1.36" in lines
+        assert "Emulation version: 1.37" in lines
         assert lines[-1] == "Paths: /configz /flagz /healthz /livez /metrics /readyz"
         accept = {"Accept": "application/json;v=v1beta1;g=config.k8s.io;as=Statusz"}
         found = json.loads((await get("/statusz", headers=TOKEN | accept)).text)
