@@ -20,6 +20,8 @@ from tests.e2e.processes import free_port
 from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler, stowplan
 from tests.integration.extender_process import Server, serving
 
+pytestmark = pytest.mark.each_release
+
 Make = Callable[[Plane, Mapping[str, Any]], SchedulerProcess]
 
 # With more workers, kube-scheduler's choice between equals is a matter of luck.

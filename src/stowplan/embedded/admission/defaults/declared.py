@@ -146,6 +146,7 @@ _BY_TYPE: Final[dict[str, Object]] = {
         "storageCapacity": False,
         "requiresRepublish": False,
         "seLinuxMount": False,
+        "preventPodSchedulingIfMissing": False,
     },
 }
 
