@@ -33,6 +33,8 @@ class GroupScene:
     #: What is there before: pods with a node, perhaps members of groups.
     running_groups: Sequence[Object] = ()
     running: Sequence[Object] = ()
+    #: Which of those have to leave.
+    leaving: Sequence[str] = ()
 
 
 def group(name: str = GANG, minimum: int = 3, **spec: Any) -> Object:
@@ -99,27 +101,30 @@ GROUP_SCENES: Final = (
     ),
     GroupScene(
         "a gang that others have to leave for",
-        "preempting 2 victims",
+        "preempting 1 victims",
         nodes=[node("a"), node("b")],
         groups=[group(priorityClassName=HIGH)],
         pods=members(3, priorityClassName=HIGH),
         running=[victim(pod("low-a"), "a"), victim(pod("low-b"), "b")],
+        leaving=["low-b"],
     ),
     GroupScene(
         "a gang that leaves as a whole",
-        "",
+        "preempting 2 victims",
         nodes=[node("a"), node("b")],
         pods=[pod("wanted", {"cpu": "3"}, priorityClassName=HIGH)],
         running_groups=[group("low", 2, disruptionMode={"all": {}})],
         running=[victim(made, on) for made, on in zip(members(2, "low", {"cpu": "3"}), ("a", "b"), strict=True)],
+        leaving=["low-0", "low-1"],
     ),
     GroupScene(
         "a gang of which one leaves",
-        "",
+        "preempting 1 victims",
         nodes=[node("a"), node("b")],
         pods=[pod("wanted", {"cpu": "3"}, priorityClassName=HIGH)],
         running_groups=[group("low", 2, disruptionMode={"single": {}})],
         running=[victim(made, on) for made, on in zip(members(2, "low", {"cpu": "3"}), ("a", "b"), strict=True)],
+        leaving=["low-0"],
     ),
     GroupScene(
         "a gang that only one rack is large enough for",

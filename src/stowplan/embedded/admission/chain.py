@@ -189,6 +189,7 @@ def _stored_only(resource: Resource) -> tuple[str, ...]:
     return (f"stored only: {words}",) if words is not None and not resource.is_custom else ()
 
 
+_NO_CERTIFICATES: Final = "pods do not run containers that would use certificates in this cluster"
 _NO_NETWORK: Final = "there is no network in this cluster"
 _NO_POLICIES: Final = "no admission policy is evaluated in this cluster"
 _NO_QUEUES: Final = "requests are not queued by priority in this cluster"
@@ -204,13 +205,16 @@ _STORED_ONLY: Final[Mapping[str, str]] = {
     "horizontalpodautoscalers.autoscaling": "nobody measures or scales in this cluster",
     "ingressclasses.networking.k8s.io": _NO_NETWORK,
     "ingresses.networking.k8s.io": _NO_NETWORK,
+    "clustertrustbundles.certificates.k8s.io": _NO_CERTIFICATES,
     "ipaddresses.networking.k8s.io": _OWN_ADDRESSES,
     "mutatingadmissionpolicies.admissionregistration.k8s.io": _NO_POLICIES,
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _NO_POLICIES,
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": _NO_WEBHOOKS,
     "networkpolicies.networking.k8s.io": _NO_NETWORK,
+    "podcertificaterequests.certificates.k8s.io": _NO_CERTIFICATES,
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _NO_QUEUES,
     "servicecidrs.networking.k8s.io": _OWN_ADDRESSES,
+    "storageversionmigrations.storagemigration.k8s.io": "objects are kept in one form in this cluster",
     "validatingadmissionpolicies.admissionregistration.k8s.io": _NO_POLICIES,
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": _NO_POLICIES,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _NO_WEBHOOKS,

@@ -294,9 +294,13 @@ apiregistration.k8s.io/v1
   C APIService                       apiservices parts=status in=api-extensions
 certificates.k8s.io/v1
   C CertificateSigningRequest        certificatesigningrequests short=csr parts=approval,status
+  C ClusterTrustBundle               clustertrustbundles since=1.37
+  N PodCertificateRequest            podcertificaterequests parts=status since=1.37
 flowcontrol.apiserver.k8s.io/v1
   C FlowSchema                       flowschemas parts=status
   C PriorityLevelConfiguration       prioritylevelconfigurations parts=status
+storagemigration.k8s.io/v1
+  C StorageVersionMigration          storageversionmigrations parts=status since=1.37
 """)
 )
 
